@@ -29,6 +29,7 @@ type scene struct {
 	server    *raw
 	agent     *exec.Cmd
 	dashboard *exec.Cmd
+	monitor   *exec.Cmd
 }
 
 // outlive runs a verb, and returns what it prints.
@@ -83,7 +84,7 @@ func newScene(t *testing.T, flags ...string) *scene {
 	}
 	s.outlive(t, "agent", "add", "shop", "--kind", "command", "--path", "shop", "--pidfile", "pid")
 	s.agent = s.start(t, "sh", "-c", "cd shop && echo $$ > pid && exec sleep 600")
-	s.start(t, tools.outlive, "monitor")
+	s.monitor = s.start(t, tools.outlive, "monitor")
 	s.openDashboard(t, flags...)
 	return s
 }

@@ -33,6 +33,15 @@ if [ -n "$missing" ]; then
 	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq $missing </dev/null
 fi
 
+# promtool checks metrics and alert rules. Only the program is taken: the package would start a Prometheus.
+if ! command -v promtool >/dev/null && [ ! -x .work/bin/promtool ]; then
+	echo "== promtool of the package prometheus"
+	mkdir -p .work/bin .work/deb
+	(cd .work/deb && apt-get download -qq prometheus </dev/null && dpkg-deb -x prometheus_*.deb .)
+	mv .work/deb/usr/bin/promtool .work/bin/
+	rm -rf .work/deb
+fi
+
 # A stamp keeps the hash of what was installed, so that a second run installs nothing.
 installed() {
 	[ -f ".work/$1.stamp" ] && [ "$(cat ".work/$1.stamp")" = "$2" ]
@@ -65,6 +74,14 @@ fi
 
 if [ "${1:-}" = packages ]; then
 	exit
+fi
+
+# The OpenTelemetry Collector with what the tests need, and what exports to it.
+hash="$(cat collector/go.* collector/main.go | sha256sum) $(go version)"
+if ! installed collector "$hash" || [ ! -x .work/bin/collector ]; then
+	echo "== go build in collector"
+	(cd collector && CGO_ENABLED=0 go build -o ../.work/bin/collector .)
+	echo "$hash" >.work/collector.stamp
 fi
 
 # Servers of other SDKs, each with its own lock file.

@@ -12,6 +12,7 @@ bash install.sh
 if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
 	echo "== go build outlive"
 	(cd .. && go build -o e2e/.work/bin/outlive ./cmd/outlive)
+	(cd ../outlive-otel && go build -o ../e2e/.work/bin/outlive-otel .)
 	export OUTLIVE_BIN="$PWD/.work/bin/outlive"
 fi
 

@@ -105,8 +105,12 @@ func (d *dist) archives() error {
 		}
 		name := d.archiveName(p.target)
 		top := strings.TrimSuffix(strings.TrimSuffix(name, ".tar.gz"), ".zip") + "/"
-		entries := []entry{{name: top + p.exe(), text: text, mode: 0o755}}
-		folders := map[string]string{"doc": "", "completions": "completions/"}
+		helper, err := os.ReadFile(p.helperPath)
+		if err != nil {
+			return err
+		}
+		entries := []entry{{name: top + p.exe(), text: text, mode: 0o755}, {name: top + p.helper(), text: helper, mode: 0o755}}
+		folders := map[string]string{"doc": "", "completions": "completions/", "metrics": "metrics/"}
 		if p.os != "windows" {
 			folders["man"] = "man/man1/"
 		}

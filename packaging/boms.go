@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// boms writes for each target what is linked into its program (CycloneDX, JSON): the modules of its build information.
+// boms writes for each target what is linked into its programs (CycloneDX, JSON): the modules of its build information.
 func (d *dist) boms() error {
 	for _, p := range d.programs {
 		if err := d.bom(p); err != nil {
@@ -37,7 +39,13 @@ func (d *dist) bom(p program) error {
 	main.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}}
 	parts := []cyclonedx.Component{component(cyclonedx.ComponentTypeLibrary, "std", strings.TrimPrefix(p.info.GoVersion, "go"))}
 	refs := []string{parts[0].BOMRef}
-	for _, m := range p.info.Deps {
+	deps := slices.Clone(p.info.Deps)
+	for _, m := range p.helperInfo.Deps {
+		if m.Path != ownModule && !slices.ContainsFunc(deps, func(o *debug.Module) bool { return o.Path == m.Path && o.Version == m.Version }) {
+			deps = append(deps, m)
+		}
+	}
+	for _, m := range deps {
 		c := component(cyclonedx.ComponentTypeLibrary, m.Path, m.Version)
 		parts, refs = append(parts, c), append(refs, c.BOMRef)
 	}

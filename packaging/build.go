@@ -49,11 +49,14 @@ func parseTargets(text string) ([]target, error) {
 	return all, nil
 }
 
-// program is outlive, built for one target.
+// helper is the name there of what exports by OpenTelemetry.
+func (t target) helper() string { return strings.Replace(t.exe(), "outlive", "outlive-otel", 1) }
+
+// program is outlive, built for one target, and beside it its helper.
 type program struct {
 	target
-	path string
-	info *debug.BuildInfo
+	path, helperPath string
+	info, helperInfo *debug.BuildInfo
 }
 
 // version is what the build information says of the commit.
@@ -76,11 +79,18 @@ func (d *dist) build(targets []target) error {
 	for _, t := range targets {
 		begin := time.Now()
 		p := program{target: t, path: filepath.Join(d.stage, t.os+"_"+t.arch, t.exe())}
-		if err := compile(d.root, p.path, t, d.jobs); err != nil {
+		p.helperPath = filepath.Join(filepath.Dir(p.path), t.helper())
+		if err := compile(d.root, "./cmd/outlive", p.path, t, d.jobs); err != nil {
+			return err
+		}
+		if err := compile(filepath.Join(d.root, "outlive-otel"), ".", p.helperPath, t, d.jobs); err != nil {
 			return err
 		}
 		var err error
 		if p.info, err = buildinfo.ReadFile(p.path); err != nil {
+			return err
+		}
+		if p.helperInfo, err = buildinfo.ReadFile(p.helperPath); err != nil {
 			return err
 		}
 		v, err := versionOf(p.info)
@@ -98,14 +108,14 @@ func (d *dist) build(targets []target) error {
 	return nil
 }
 
-// compile builds outlive from the clone at root. Nothing of this machine is in the result.
-func compile(root, path string, t target, jobs int) error {
+// compile builds a package of the module in dir. Nothing of this machine is in the result.
+func compile(dir, what, path string, t target, jobs int) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", path}
 	if jobs > 0 {
 		args = append(args, fmt.Sprintf("-p=%d", jobs))
 	}
-	cmd := exec.Command("go", append(args, "./cmd/outlive")...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stdout, os.Stderr
+	cmd := exec.Command("go", append(args, what)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off",
 		// The clone may belong to another user, as in a container; git then tells nothing of it.
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")

@@ -110,7 +110,7 @@ func untar(t *testing.T, r io.Reader, onto string) map[string]int64 {
 func systemFiles(t *testing.T, what string, modes map[string]int64) {
 	t.Helper()
 	for name, mode := range map[string]int64{
-		"usr/bin/outlive": 0o755, "usr/share/man/man1/outlive.1.gz": 0o644, "usr/lib/systemd/user/outlive-monitor.service": 0o644,
+		"usr/bin/outlive": 0o755, "usr/bin/outlive-otel": 0o755, "usr/share/doc/outlive/metrics/outlive.rules.yml": 0o644, "usr/share/man/man1/outlive.1.gz": 0o644, "usr/lib/systemd/user/outlive-monitor.service": 0o644,
 		"usr/lib/systemd/user/outlive-gateway.service": 0o644, "usr/share/zsh/site-functions/_outlive": 0o644, "usr/share/doc/outlive/" + notices: 0o644,
 	} {
 		if got, there := modes[name]; !there || got&0o777 != mode {
@@ -179,7 +179,7 @@ func TestArchivesOfOtherSystems(t *testing.T) {
 			t.Fatal(err)
 		}
 		top := strings.TrimSuffix(filepath.Base(name), ".zip") + "/"
-		for _, want := range []string{"outlive.exe", "LICENSE", notices, "completions/outlive.ps1"} {
+		for _, want := range []string{"outlive.exe", "outlive-otel.exe", "metrics/grafana.json", "LICENSE", notices, "completions/outlive.ps1"} {
 			i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == top+want })
 			if i < 0 || z.File[i].UncompressedSize64 == 0 {
 				t.Errorf("%s has no %s", name, want)
@@ -208,7 +208,7 @@ func TestBillOfMaterials(t *testing.T) {
 	for _, c := range *bom.Components {
 		names = append(names, c.Name)
 	}
-	for _, want := range []string{"std", "modernc.org/sqlite", "github.com/spf13/cobra"} {
+	for _, want := range []string{"std", "modernc.org/sqlite", "github.com/spf13/cobra", "go.opentelemetry.io/otel/sdk"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s among %v", want, names)
 		}

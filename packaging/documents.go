@@ -97,6 +97,15 @@ func (d *dist) papers() error {
 			return err
 		}
 	}
+	for _, name := range []string{"outlive.rules.yml", "outlive.rules.test.yml", "grafana.json"} {
+		text, err := os.ReadFile(filepath.Join(d.root, "packaging", "metrics", name))
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(d.stage, "metrics", name), text); err != nil {
+			return err
+		}
+	}
 	text, err := d.licences()
 	if err != nil {
 		return err
@@ -104,16 +113,24 @@ func (d *dist) papers() error {
 	return writeFile(filepath.Join(d.stage, "doc", notices), text)
 }
 
+// ownModule is outlive itself, which its helper links.
+const ownModule = "github.com/outlive-mcp/outlive"
+
 // licenceFile is how files with a licence, a notice or a list of owners are called.
 var licenceFile = regexp.MustCompile(`(?i)^(.*licen[cs]e.*|copying.*|notice.*|copyright.*|patents)$`)
 
 // licences are the texts of all modules that are linked into any of the programs, and Go's own. A module without one is an
 // error.
 func (d *dist) licences() ([]byte, error) {
-	dirs := map[string]string{}
+	dirs := map[string]string{} // of the module that has it, by path and version
 	for _, p := range d.programs {
+		for _, m := range p.helperInfo.Deps {
+			if m.Path != ownModule {
+				dirs[m.Path+" "+m.Version] = filepath.Join(d.root, "outlive-otel")
+			}
+		}
 		for _, m := range p.info.Deps {
-			dirs[m.Path+" "+m.Version] = ""
+			dirs[m.Path+" "+m.Version] = d.root
 		}
 	}
 	names := []string{}
@@ -132,7 +149,7 @@ func (d *dist) licences() ([]byte, error) {
 	}
 	for _, name := range names {
 		path, _, _ := strings.Cut(name, " ")
-		dir, err := output(d.root, "go", "list", "-m", "-f", "{{.Dir}}", path)
+		dir, err := output(dirs[name], "go", "list", "-m", "-f", "{{.Dir}}", path)
 		if err != nil {
 			return nil, err
 		}

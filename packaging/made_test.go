@@ -235,7 +235,7 @@ func TestBuildsAreReproducible(t *testing.T) {
 		t.Setenv("GOCACHE", t.TempDir())
 	}
 	second := filepath.Join(t.TempDir(), "outlive")
-	if err := compile(clone, second, target{"linux", runtime.GOARCH}, 0); err != nil {
+	if err := compile(clone, "./cmd/outlive", second, target{"linux", runtime.GOARCH}, 0); err != nil {
 		t.Fatal(err)
 	}
 	a, err := sumOf(first)

@@ -53,16 +53,17 @@ func (d *dist) systemPackage(format string, p program) error {
 			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: d.date}})
 	}
 	add(p.path, "/usr/bin/outlive", 0o755)
+	add(p.helperPath, "/usr/bin/outlive-otel", 0o755)
 	zsh := "/usr/share/zsh/site-functions/"
 	if format == "deb" {
 		zsh = "/usr/share/zsh/vendor-completions/"
 	}
 	places := map[string]string{
-		"man.gz": "/usr/share/man/man1/", "systemd": "/usr/lib/systemd/user/", "doc": "/usr/share/doc/outlive/",
+		"man.gz": "/usr/share/man/man1/", "systemd": "/usr/lib/systemd/user/", "doc": "/usr/share/doc/outlive/", "metrics": "/usr/share/doc/outlive/metrics/",
 		"outlive.bash": "/usr/share/bash-completion/completions/outlive", "_outlive": zsh + "_outlive",
 		"outlive.fish": "/usr/share/fish/vendor_completions.d/outlive.fish",
 	}
-	for _, folder := range []string{"man.gz", "systemd", "doc", "completions"} {
+	for _, folder := range []string{"man.gz", "systemd", "doc", "metrics", "completions"} {
 		entries, err := d.staged(folder, "")
 		if err != nil {
 			return err

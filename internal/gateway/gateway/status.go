@@ -61,6 +61,9 @@ func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
 	}
 }
 
+// Last tells how every server stood at the end. Call it after Run has returned.
+func (r *Runner) Last() []ServerStatus { return r.status(time.Now()) }
+
 // ErrEnded is returned after the gateway has ended.
 var ErrEnded = errors.New("the gateway has ended")
 

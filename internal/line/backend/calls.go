@@ -7,6 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/tracecontext"
 )
 
 // callState is where a client's message is.
@@ -39,7 +40,8 @@ type call struct {
 
 	seq     uint64    // order of arrival
 	gen     int       // process it was handed to last
-	touched time.Time // handed to it, or last sign of progress
+	given   time.Time // handed to it
+	touched time.Time // likewise, or last sign of progress
 	end     uint64    // stream offset behind its last byte
 	resent  int       // times it was sent again after a process may have begun it
 	crashes int       // consecutive processes that died while they had it
@@ -58,6 +60,7 @@ type call struct {
 	reason string        // of outlive's own answer
 
 	batch *batch // collects its answer; nil outside a batch
+	spans tracecontext.Spans
 
 	next, prev *call // in order of arrival
 }
@@ -184,7 +187,7 @@ func (t *calls) keep(c *call) {
 // hand notes that c was given to process gen; end is the stream offset behind it.
 func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
-	c.state, c.touched, c.gen, c.end = sent, now, gen, end
+	c.state, c.given, c.touched, c.gen, c.end = sent, now, now, gen, end
 	t.inFlight++
 	if c.sends++; c.sends == 1 {
 		c.waited = now.Sub(c.came)

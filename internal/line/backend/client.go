@@ -154,6 +154,8 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 			"invalid request: a request with this id is still in flight", outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 		return
 	}
+	line, spans := b.traced(line)
+	id = env.ID.Of(line)
 	m := mcp.Lookup(env.Method.Of(line))
 	b.limits.use(m)
 	meta := env.Meta.Of(line)
@@ -161,7 +163,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 		b.handshake.noteEra(m, meta)
 	}
 	c := b.calls.add(env, line, m, b.client.Keep)
-	c.batch, c.came = group, b.now
+	c.batch, c.came, c.spans = group, b.now, spans
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID("~p", b.process.gen)...)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/health"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/tracecontext"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
@@ -67,6 +68,8 @@ type Options struct {
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
 	Shared    bool           // several modern clients share the server: questions and notifications must reach only the right one
 	Pinned    bool           // the client depends on its era: if the server does not speak it, it must be bridged
+
+	Trace *tracecontext.Source // makes spans of requests, whose context the server is told; nil: messages stay as they are
 
 	Replays     []Replay      // tool calls repeated to each new process before it serves
 	NoFastStart bool          // answer nothing from what earlier runs have shown

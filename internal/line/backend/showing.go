@@ -209,8 +209,9 @@ func (s *showing) ending(c *call, kind tap.Kind, line []byte, from tap.Party, en
 		Started: c.came, Took: s.core.now.Sub(c.came), Held: c.waited, Sends: c.sends, Outcome: conclusionNames[end], Reason: c.reason,
 		Version: s.core.session.Version,
 	}
+	m.Call.ServerSpan, m.Call.ParentSpan = c.spans.Server, c.spans.Parent
 	if meta := c.meta.Of(c.line); meta != nil {
-		m.Call.Traceparent = jsonrpc.Find(meta, "traceparent").Of(meta)
+		m.Call.Traceparent, m.Call.Tracestate = jsonrpc.Find(meta, "traceparent").Of(meta), jsonrpc.Find(meta, "tracestate").Of(meta)
 		if raw := jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta); string(raw) == `"`+mcp.ModernVersion+`"` {
 			m.Call.Version = mcp.ModernVersion
 		} else if raw != nil {

@@ -35,6 +35,10 @@ type Counters struct {
 	Calls    []Calls          `json:"calls,omitempty"`             // by method, tools/call by tool; ordered by both
 	Restarts map[string]int64 `json:"restarts_by_cause,omitempty"` // that were begun, by supervise.Cause
 	Events   map[string]int64 `json:"events,omitempty"`            // by event.Type
+	// Gaps are restarts from their beginning to the new process's answer, Lives are processes from their start to their end.
+	// nil: none.
+	Gaps  *latency.Histogram `json:"restart_durations,omitempty"`
+	Lives *latency.Histogram `json:"process_lives,omitempty"`
 }
 
 // Calls are the finished requests of one method, or of one tool.
@@ -50,6 +54,13 @@ type Calls struct {
 	Cancelled int64  `json:"cancelled,omitempty"` // by the client
 	// Latency is from the request's arrival to its answer, of those that were answered.
 	Latency latency.Histogram `json:"latency"`
+	// The parts of Latency that ended with a JSON-RPC error, and with a result that says isError. nil: none.
+	LatencyErrors     *latency.Histogram `json:"latency_errors,omitempty"`
+	LatencyToolErrors *latency.Histogram `json:"latency_tool_errors,omitempty"`
+	// The same from when a server was given the request last, of those that a server has answered. nil: none.
+	Served           *latency.Histogram `json:"served,omitempty"`
+	ServedErrors     *latency.Histogram `json:"served_errors,omitempty"`
+	ServedToolErrors *latency.Histogram `json:"served_tool_errors,omitempty"`
 }
 
 // Total is how many requests there were.
@@ -62,6 +73,8 @@ func (c *Calls) Bad() int64 { return c.Errors + c.ToolError + c.Refused + c.Unkn
 type measure struct {
 	ends [conclusions]int64
 	took latency.Histogram
+	// By conclusion, doneToolError at most: the parts of took that failed, and the time from handing over to the answer.
+	failed, served [doneToolError + 1]*latency.Histogram
 }
 
 // tally counts; the zero value is empty. It belongs to the loop's goroutine; counting allocates only for a tool's first call.
@@ -70,6 +83,8 @@ type tally struct {
 	methods  [mcp.Methods]*measure
 	restarts map[string]int64
 	events   map[event.Type]int64
+	gaps     *latency.Histogram
+	lives    *latency.Histogram
 }
 
 // ended counts a request of the client's that is over.
@@ -81,7 +96,21 @@ func (t *tally) ended(c *call, end conclusion, now time.Time) {
 	m.ends[end]++
 	if end <= doneToolError && c.method != mcp.Listen { // a stream lasts as long as its client wants
 		m.took.Add(now.Sub(c.came))
+		if end != doneWell {
+			add(&m.failed[end], now.Sub(c.came))
+		}
+		if c.state == sent {
+			add(&m.served[end], now.Sub(c.given))
+		}
 	}
+}
+
+// add counts a duration in a histogram that is made for the first one.
+func add(to **latency.Histogram, d time.Duration) {
+	if *to == nil {
+		*to = &latency.Histogram{}
+	}
+	(*to).Add(d)
 }
 
 func (t *tally) of(c *call) *measure {
@@ -115,17 +144,28 @@ func (t *tally) happened(e *event.Event) {
 		t.events, t.restarts = map[event.Type]int64{}, map[string]int64{}
 	}
 	t.events[e.Type]++
-	if e.Type != event.RestartInitiated {
-		return
+	switch e.Type {
+	case event.RestartInitiated:
+		if cause, ok := e.Attr(event.KeyCause); ok {
+			t.restarts[cause.String()]++
+		}
+	case event.RestartCompleted:
+		addAttr(&t.gaps, e, event.KeyRestartMS)
+	case event.ServerExited:
+		addAttr(&t.lives, e, event.KeyUptimeMS)
 	}
-	if cause, ok := e.Attr(event.KeyCause); ok {
-		t.restarts[cause.String()]++
+}
+
+// addAttr counts the duration that an event has, in milliseconds.
+func addAttr(to **latency.Histogram, e *event.Event, key string) {
+	if ms, ok := e.Attr(key); ok {
+		add(to, time.Duration(ms.Int64())*time.Millisecond)
 	}
 }
 
 // snapshot is a copy for other goroutines.
 func (t *tally) snapshot() Counters {
-	s := Counters{Restarts: maps.Clone(t.restarts), Events: make(map[string]int64, len(t.events))}
+	s := Counters{Restarts: maps.Clone(t.restarts), Events: make(map[string]int64, len(t.events)), Gaps: clone(t.gaps), Lives: clone(t.lives)}
 	for kind, n := range t.events {
 		s.Events[string(kind)] = n
 	}
@@ -150,13 +190,25 @@ func (m *measure) calls(method, tool string) Calls {
 	return Calls{
 		Method: method, Tool: tool, OK: m.ends[doneWell], Errors: m.ends[doneError], ToolError: m.ends[doneToolError], Refused: m.ends[doneRefused],
 		Unknown: m.ends[doneUnknown], TimedOut: m.ends[doneTimedOut], Cancelled: m.ends[doneCancelled], Latency: m.took,
+		LatencyErrors: clone(m.failed[doneError]), LatencyToolErrors: clone(m.failed[doneToolError]),
+		Served: clone(m.served[doneWell]), ServedErrors: clone(m.served[doneError]), ServedToolErrors: clone(m.served[doneToolError]),
 	}
+}
+
+func clone(h *latency.Histogram) *latency.Histogram {
+	if h == nil {
+		return nil
+	}
+	c := *h
+	return &c
 }
 
 // Merge adds what others have counted.
 func (c *Counters) Merge(o Counters) {
 	addAll(&c.Restarts, o.Restarts)
 	addAll(&c.Events, o.Events)
+	merge(&c.Gaps, o.Gaps)
+	merge(&c.Lives, o.Lives)
 	c.Calls = slices.Clone(c.Calls)
 	for _, from := range o.Calls {
 		i, found := slices.BinarySearchFunc(c.Calls, from, compareCalls)
@@ -173,6 +225,23 @@ func (c *Counters) Merge(o Counters) {
 		to.TimedOut += from.TimedOut
 		to.Cancelled += from.Cancelled
 		to.Latency.Merge(&from.Latency)
+		merge(&to.LatencyErrors, from.LatencyErrors)
+		merge(&to.LatencyToolErrors, from.LatencyToolErrors)
+		merge(&to.Served, from.Served)
+		merge(&to.ServedErrors, from.ServedErrors)
+		merge(&to.ServedToolErrors, from.ServedToolErrors)
+	}
+}
+
+// merge makes *to the sum of both. The histogram it was is left alone: others may have it.
+func merge(to **latency.Histogram, from *latency.Histogram) {
+	switch {
+	case from == nil:
+	case *to == nil:
+		*to = clone(from)
+	default:
+		*to = clone(*to)
+		(*to).Merge(from)
 	}
 }
 

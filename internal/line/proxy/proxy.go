@@ -130,5 +130,8 @@ func (p *Proxy) Restart(ctx context.Context, source supervise.Source, reason str
 // Status returns the server's state. Any goroutine.
 func (p *Proxy) Status(ctx context.Context) (backend.Status, error) { return p.host.Status(ctx) }
 
+// Last is the server's state at the end. Call it after Run has returned.
+func (p *Proxy) Last() backend.Status { return p.host.Backend.Status(time.Now()) }
+
 // Restarts is how often the server was restarted. Call it after Run has returned, or on its goroutine.
 func (p *Proxy) Restarts() int { return p.host.Backend.Status(time.Now()).RestartCount }

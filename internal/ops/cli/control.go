@@ -93,7 +93,7 @@ func (r reachable) Status() control.Status {
 		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), "ending"
 	}
 	s := control.Status{
-		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir, ClientProcess: r.client.status(),
+		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(), Dir: r.settings.dir, ClientProcess: r.client.status(),
 		Lost: control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
 	}
 	if r.upgrader != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/metrics"
 )
 
 const gatewayLong = `Keep many MCP servers alive behind one endpoint. Without --listen outlive speaks MCP on stdin and stdout, so a client
@@ -246,7 +247,9 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer unwatch()
 	closeControl := serveGatewayControl(g)
 	defer closeControl()
+	k.startTelemetry()
 	err = g.serve(ctx)
+	k.countLast(g.upgrades(), metrics.ServersOf(g.Last()))
 	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
 	return err
 }

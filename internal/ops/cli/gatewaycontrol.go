@@ -36,7 +36,7 @@ func (r reachableGateway) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
 	s := control.Status{
-		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
+		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(),
 		URL: r.url, Upgrades: r.upgrades(), ClientProcess: r.client.status(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
 	if s.Config = r.begun.Name; r.path != "" {

@@ -118,7 +118,7 @@ func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview
 	}
 	for _, act := range f.Acts {
 		if !act.Refunded {
-			a.Acts = append(a.Acts, overview.Act{At: act.At, Text: doneWhy(act), Helped: act.Proved})
+			a.Acts = append(a.Acts, overview.Act{At: act.At, Step: string(act.Rung), Text: doneWhy(act), Helped: act.Proved})
 		}
 	}
 	if age, from, ok := lastSign(f.Evidence); ok {
@@ -169,7 +169,7 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 
 func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
-		ID: i.ID, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
+		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
 		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(i, view.At), By: i.AckedBy, Until: i.AckedUntil,
 	}
 	for _, f := range view.Findings {

@@ -119,7 +119,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(monitorGC)
 	}
-	watchdog, err := newMonitorWatchdog(o.Logger)
+	watchdog, err := newMonitorWatchdog(o.Logger, o.Home)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

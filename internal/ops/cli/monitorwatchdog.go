@@ -20,20 +20,21 @@ import (
 // monitorWatchdog keeps the monitor itself watched, and accepts agents' pings.
 type monitorWatchdog struct {
 	logger   *slog.Logger
+	home     string
 	notifier *service.Notifier // nil: systemd has not started us
 	deadman  *service.Deadman  // nil: no dead man's switch
 	trim     sync.Once         // memory is given back after the first look, which learns everything and needs the most
 }
 
 // newMonitorWatchdog reads the service manager's environment.
-func newMonitorWatchdog(logger *slog.Logger) (*monitorWatchdog, error) {
+func newMonitorWatchdog(logger *slog.Logger, home string) (*monitorWatchdog, error) {
 	n, err := service.NewNotifier(service.NotifierOptions{
 		Socket: os.Getenv("NOTIFY_SOCKET"), WatchdogUsec: os.Getenv("WATCHDOG_USEC"), WatchdogPID: os.Getenv("WATCHDOG_PID"), PID: os.Getpid(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &monitorWatchdog{logger: logger, notifier: n}, nil
+	return &monitorWatchdog{logger: logger, home: home, notifier: n}, nil
 }
 
 // looked is told of each look. A failed look is a sign of life, too; the dead man's ping reports the failure.
@@ -68,9 +69,27 @@ func (c *monitorWatchdog) run(ctx context.Context, m *monitor.Monitor) error {
 	if c.deadman != nil {
 		defer c.deadman.Close()
 	}
+	c.startTelemetry(ctx)
 	c.complain(c.notifier.Ready("watching"))
 	defer func() { c.complain(c.notifier.Stopping()) }()
 	return m.Run(ctx)
+}
+
+// startTelemetry has what happens in the home exported if OTEL_… asks for it, until ctx ends.
+func (c *monitorWatchdog) startTelemetry(ctx context.Context) {
+	if telemetryKey() == "" {
+		return
+	}
+	program, err := programPath()
+	if err != nil {
+		c.logger.Warn("OpenTelemetry: nothing is exported", slog.Any("error", err))
+		return
+	}
+	go func() {
+		if err := runTelemetry(ctx, "--program", program, "--home", c.home); err != nil && ctx.Err() == nil {
+			c.logger.Warn("OpenTelemetry: nothing is exported", slog.Any("error", err))
+		}
+	}()
 }
 
 // startDeadman pings the address of the registry, if it names one.
@@ -108,7 +127,7 @@ func (c *monitorWatchdog) listen(ctx context.Context, m *monitor.Monitor) (stop 
 	if err != nil {
 		return nil, fail(exitFailure, "listen for pings: %w", err)
 	}
-	server := &http.Server{Handler: m.Intake(), ReadHeaderTimeout: pingHeaders, ReadTimeout: 2 * pingHeaders}
+	server := &http.Server{Handler: ownMetrics(c.home, m.Intake()), ReadHeaderTimeout: pingHeaders, ReadTimeout: 2 * pingHeaders}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -172,7 +172,7 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 // hostOptions are the settings of the server in the host's words.
 func hostOptions(s *settings, k *sinks) host.Options {
 	opts := s.backend
-	opts.Tap = k.tap
+	opts.Tap, opts.Trace = k.tap, traceSource()
 	return host.Options{
 		Backend: opts, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.maxToClient,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
@@ -232,7 +232,9 @@ func runProxy(io streams, s *settings) (err error) {
 	defer unwatch()
 	done := serveControl(reachable{server, s, k, p, ourClient()})
 	defer done()
+	k.startTelemetry()
 	code := p.Run()
+	k.countRun(p.upgrades, p.Last())
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
 	if code != 0 {

@@ -7,5 +7,8 @@ import "syscall"
 // sharingPossible says why runs cannot share a server on this system.
 func sharingPossible() error { return nil }
 
+// exeSuffix is what names of programs end with.
+const exeSuffix = ""
+
 // ofItsOwn makes a process independent of its parent and of its parent's terminal.
 func ofItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -10,5 +10,8 @@ func sharingPossible() error {
 	return errors.New("not supported on Windows yet, which does not tell whose the other end of a socket is: leave it out")
 }
 
+// exeSuffix is what names of programs end with.
+const exeSuffix = ".exe"
+
 // ofItsOwn makes a process independent of its parent.
 func ofItsOwn() *syscall.SysProcAttr { return nil }

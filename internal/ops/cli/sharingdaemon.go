@@ -149,6 +149,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	k.say(event.ProxyStarted, fmt.Sprintf("Daemon of shared servers starting (PID=%d)", os.Getpid()))
 	closeControl := serveDaemonControl(d)
 	defer closeControl()
+	k.startTelemetry()
 	go func() { clearStrays(k) }()
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, os.Interrupt)
@@ -319,7 +320,7 @@ func (r reachableDaemon) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
 	s := control.Status{
-		Status: backend.Status{Name: sharedName, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
+		Status: backend.Status{Name: sharedName, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(),
 		Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
 	for _, one := range r.Daemon.Status() {

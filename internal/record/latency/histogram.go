@@ -11,8 +11,8 @@ import (
 const (
 	// fine is the number of buckets for each doubling of the time, as a power of two.
 	fine = 2
-	// buckets is enough for 2^30 µs (18 minutes); what took longer is counted in the last one.
-	buckets = (30 - fine + 1) << fine
+	// buckets is enough for 2^38 µs (76 hours); what took longer is counted in the last one.
+	buckets = (38 - fine + 1) << fine
 )
 
 // Histogram counts durations. The zero value is empty. Adding allocates nothing.
@@ -58,6 +58,18 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.max = max(h.max, o.max)
 	for i, n := range o.bucket {
 		h.bucket[i] += n
+	}
+}
+
+// Subtract takes away what another histogram has counted that was merged into this one; nil: nothing. Max stays.
+func (h *Histogram) Subtract(o *Histogram) {
+	if o == nil {
+		return
+	}
+	h.count -= o.count
+	h.sum -= o.sum
+	for i, n := range o.bucket {
+		h.bucket[i] -= n
 	}
 }
 

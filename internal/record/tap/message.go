@@ -2,6 +2,7 @@ package tap
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -77,15 +78,18 @@ type Message struct {
 
 // Call is a finished request of the client's.
 type Call struct {
-	Started     time.Time
-	Took        time.Duration // until its end
-	Held        time.Duration // of that before it was sent for the first time
-	Sends       int           // times that it was given to a process; 0: outlive has answered it
-	Outcome     Outcome
-	Code        []byte // of an error
-	Reason      string // of an answer that is outlive's own, as in error.data.reason
-	Version     string // of the protocol
-	Traceparent []byte // raw, of its _meta
+	Started time.Time
+	Took    time.Duration // until its end
+	Held    time.Duration // of that before it was sent for the first time
+	Sends   int           // times that it was given to a process; 0: outlive has answered it
+	Outcome Outcome
+	Code    []byte // of an error
+	Reason  string // of an answer that is outlive's own, as in error.data.reason
+	Version string // of the protocol
+	// Traceparent and Tracestate are raw, of its _meta as a server gets it: with the span towards the server if outlive makes spans.
+	Traceparent, Tracestate []byte
+	// ServerSpan is the span towards the client, ParentSpan the one that the client has said. Zero: none.
+	ServerSpan, ParentSpan [8]byte
 }
 
 // Record is a message as it is read back from a line of JSON.
@@ -119,7 +123,10 @@ type CallRecord struct {
 	Code        int       `json:"code,omitempty"`   // of a JSON-RPC error
 	Reason      string    `json:"reason,omitempty"` // of an answer that is outlive's own
 	Version     string    `json:"protocol_version,omitempty"`
-	Traceparent string    `json:"traceparent,omitempty"` // of its _meta
+	Traceparent string    `json:"traceparent,omitempty"` // of its _meta as a server gets it
+	Tracestate  string    `json:"tracestate,omitempty"`
+	ServerSpan  string    `json:"server_span,omitempty"` // in hex: outlive's towards the client; absent: outlive makes none
+	ParentSpan  string    `json:"parent_span,omitempty"` // that the client has said
 }
 
 // Bad reports whether the message says that something went wrong.
@@ -181,7 +188,19 @@ func (c *Call) append(dst []byte) []byte {
 	if len(c.Traceparent) > 0 && c.Traceparent[0] == '"' {
 		dst = appendRaw(dst, "traceparent", c.Traceparent)
 	}
+	if len(c.Tracestate) > 0 && c.Tracestate[0] == '"' {
+		dst = appendRaw(dst, "tracestate", c.Tracestate)
+	}
+	dst = appendSpan(dst, "server_span", c.ServerSpan)
+	dst = appendSpan(dst, "parent_span", c.ParentSpan)
 	return append(dst, '}')
+}
+
+func appendSpan(dst []byte, name string, span [8]byte) []byte {
+	if span == [8]byte{} {
+		return dst
+	}
+	return append(hex.AppendEncode(append(appendName(dst, name), '"'), span[:]), '"')
 }
 
 func appendMS(dst []byte, d time.Duration) []byte {

@@ -112,7 +112,7 @@ func (r *Reader) put(m *Message) {
 	if r.opts.Server != "" && r.opts.Server != m.Server {
 		return
 	}
-	size := len(m.Method) + len(m.Target) + len(m.ID) + len(m.Call.Code) + len(m.Call.Traceparent)
+	size := len(m.Method) + len(m.Target) + len(m.ID) + len(m.Call.Code) + len(m.Call.Traceparent) + len(m.Call.Tracestate)
 	if r.opts.Bodies {
 		size += len(m.Body)
 	}
@@ -125,7 +125,7 @@ func (r *Reader) put(m *Message) {
 	}
 	one := *m
 	one.Method, one.Target, one.ID = r.now.keep(m.Method), r.now.keep(m.Target), r.now.keep(m.ID)
-	one.Call.Code, one.Call.Traceparent = r.now.keep(m.Call.Code), r.now.keep(m.Call.Traceparent)
+	one.Call.Code, one.Call.Traceparent, one.Call.Tracestate = r.now.keep(m.Call.Code), r.now.keep(m.Call.Traceparent), r.now.keep(m.Call.Tracestate)
 	if one.Body = nil; r.opts.Bodies {
 		one.Body = r.now.keep(m.Body)
 	}

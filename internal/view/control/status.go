@@ -17,8 +17,9 @@ type Status struct {
 	PID            int       `json:"pid"`        // of outlive
 	StartedAt      time.Time `json:"started_at"` // outlive's own start
 	Version        string    `json:"version,omitempty"`
-	Upgrades       int       `json:"upgrades,omitempty"` // how often another version took over since then
-	Dir            string    `json:"dir,omitempty"`      // working directory of both
+	Upgrades       int       `json:"upgrades,omitempty"`  // how often another version took over since then
+	Telemetry      string    `json:"telemetry,omitempty"` // equal for those that OpenTelemetry gets with the same settings
+	Dir            string    `json:"dir,omitempty"`       // working directory of both
 	// ClientProcess is the process at the other end of stdin and stdout. Absent: there is none, it has ended, or the
 	// system does not tell.
 	ClientProcess *Peer  `json:"client_process,omitempty"`

@@ -43,6 +43,9 @@ type Options struct {
 	// AgentText returns the end of the output of an agent as text, from the file that it is kept in. nil: it is not shown.
 	AgentText func(path string) (string, error)
 	Version   string // of outlive
+	// Metrics answers at /metrics; nil: there is nothing. Prometheus needs no cookie there if Peer tells whose a connection is,
+	// otherwise the token as Authorization: Bearer.
+	Metrics http.Handler
 }
 
 // Dashboard is the handler.
@@ -76,6 +79,9 @@ func New(opts Options) *Dashboard {
 		"GET /incidents": incidentsPage, "GET /events": eventsPage,
 	} {
 		d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { d.show(w, r, p) })
+	}
+	if opts.Metrics != nil {
+		d.mux.Handle("GET /metrics", opts.Metrics)
 	}
 	d.mux.HandleFunc("GET /stream", d.stream)
 	d.mux.HandleFunc("POST /do", d.do)

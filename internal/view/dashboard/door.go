@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 )
@@ -35,6 +36,9 @@ func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) bool {
 		http.Error(w, why, http.StatusForbidden)
 		return false
 	}
+	if r.URL.Path == "/metrics" && d.admitsScraper(r) {
+		return true
+	}
 	if given := r.URL.Query().Get("token"); given != "" && r.Method == http.MethodGet && same(given, d.door.token) {
 		http.SetCookie(w, &http.Cookie{Name: d.door.cookie, Value: d.door.seat, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 		http.Redirect(w, r, (&url.URL{Path: "/" + trimSlashes(r.URL.Path)}).String(), http.StatusSeeOther)
@@ -47,6 +51,12 @@ func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) bool {
 	w.WriteHeader(http.StatusUnauthorized)
 	_ = d.pages.ExecuteTemplate(w, "closed", nil) // the browser may have gone
 	return false
+}
+
+// admitsScraper reports whether a request for metrics needs no cookie.
+func (d *Dashboard) admitsScraper(r *http.Request) bool {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return d.opts.Peer != nil || ok && same(token, d.door.token)
 }
 
 // trimSlashes keeps a redirection on this host: //x would be another one.

@@ -31,6 +31,7 @@ type Event struct {
 	Source     string
 	Reason     string
 	Took       time.Duration
+	Lived      time.Duration // of a process that has exited
 }
 
 // eventLine is an event as the audit log has it, with what outlive watch adds.
@@ -50,6 +51,7 @@ type eventLine struct {
 	Source     string    `json:"source,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
 	RestartMS  int64     `json:"restart_duration_ms,omitempty"`
+	UptimeMS   int64     `json:"uptime_ms,omitempty"`
 }
 
 // ParseEvent reads a line of the audit log, or of outlive watch.
@@ -65,7 +67,7 @@ func (e *Event) UnmarshalJSON(line []byte) error {
 	*e = Event{
 		At: l.Timestamp, Level: one(l.Level), Type: event.Type(one(l.Type)), Message: one(l.Message), PID: cmp.Or(l.PID, l.Monitor),
 		Instance: one(l.Instance), Agent: one(l.Agent), Server: one(l.Server), ServerPID: l.ServerPID,
-		Generation: l.Generation, Cause: one(l.Cause), Source: one(l.Source), Reason: one(l.Reason), Took: time.Duration(l.RestartMS) * time.Millisecond,
+		Generation: l.Generation, Cause: one(l.Cause), Source: one(l.Source), Reason: one(l.Reason), Took: time.Duration(l.RestartMS) * time.Millisecond, Lived: time.Duration(l.UptimeMS) * time.Millisecond,
 	}
 	return nil
 }
@@ -74,7 +76,7 @@ func (e *Event) UnmarshalJSON(line []byte) error {
 func (e Event) MarshalJSON() ([]byte, error) {
 	l := eventLine{
 		Instance: e.Instance, Timestamp: e.At.UTC(), Level: e.Level, Message: e.Message, Type: string(e.Type), Agent: e.Agent, ServerPID: e.ServerPID,
-		Generation: e.Generation, Server: e.Server, Cause: e.Cause, Source: e.Source, Reason: e.Reason, RestartMS: e.Took.Milliseconds(),
+		Generation: e.Generation, Server: e.Server, Cause: e.Cause, Source: e.Source, Reason: e.Reason, RestartMS: e.Took.Milliseconds(), UptimeMS: e.Lived.Milliseconds(),
 	}
 	if e.Agent != "" {
 		l.Monitor = e.PID

@@ -212,6 +212,7 @@ type Aspect struct {
 // Act is something that was done about an agent.
 type Act struct {
 	At     time.Time `json:"at"`
+	Step   string    `json:"step,omitempty"` // for programs
 	Text   string    `json:"text"`
 	Helped time.Time `json:"helped,omitzero"` // when it worked again; zero: not seen
 }
@@ -220,7 +221,9 @@ type Act struct {
 type Incident struct {
 	Host     string    `json:"-"` // "": this machine
 	ID       string    `json:"id"`
-	Agent    string    `json:"agent,omitempty"` // its key; "": of several
+	Agent    string    `json:"agent,omitempty"`  // its key; "": of several
+	Class    string    `json:"class,omitempty"`  // of the verdict, for programs
+	Untold   bool      `json:"untold,omitempty"` // a channel did not get the last message
 	Title    string    `json:"title"`
 	Details  string    `json:"details,omitempty"`
 	Severity string    `json:"severity"`
