@@ -130,7 +130,7 @@ func TestDashboardPictures(t *testing.T) {
 	dir := cmp.Or(os.Getenv("E2E_PICTURES"), t.TempDir())
 	s, _ := pictured(t)
 	ctx := browser(t)
-	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	awaitText(t, ctx, "GITHUB_TOKEN is not set", patience)
 	kill(t, s.agent.Process.Pid)
 	_ = s.agent.Wait()
@@ -141,7 +141,7 @@ func TestDashboardPictures(t *testing.T) {
 	} {
 		for look, width := range map[string]int64{"light": 1100, "dark": 1100, "narrow": 360} {
 			colour := cmp.Or(map[string]string{"dark": "dark"}[look], "light")
-			do(t, ctx, scheme(colour, width), chromedp.Navigate(at), chromedp.WaitVisible("main section"))
+			do(t, ctx, scheme(colour, width), chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS("main section")))
 			s.keepPicture(t, ctx, filepath.Join(dir, name+"-"+look+".png"))
 		}
 	}

@@ -193,7 +193,7 @@ func TestDashboardOfAFullMachine(t *testing.T) {
 	s.openDashboard(t, "--home", home)
 
 	ctx := browser(t)
-	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#agents"))
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#agents")))
 	if !eventually(func() bool {
 		return seen(t, ctx, chromedp.Evaluate[int](`document.querySelectorAll("#servers tbody tr").length`)) == manyServers &&
 			seen(t, ctx, chromedp.Evaluate[int](`document.querySelectorAll("#agents tbody tr").length`)) == manyAgents
@@ -203,7 +203,7 @@ func TestDashboardOfAFullMachine(t *testing.T) {
 	address := seen(t, ctx, chromedp.Location())
 	var paints []float64
 	for range 7 {
-		do(t, ctx, chromedp.Navigate(address), chromedp.WaitVisible("#agents"))
+		do(t, ctx, chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS("#agents")))
 		var paint float64
 		if !eventually(func() bool {
 			paint = seen(t, ctx, chromedp.Evaluate[float64](`performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0`))

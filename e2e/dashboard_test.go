@@ -239,11 +239,11 @@ func scheme(colour string, width int64) chromedp.Action[chromedp.Void] {
 func TestDashboardShowsWhatHappens(t *testing.T) {
 	s := newScene(t, "--control")
 	ctx := browser(t)
-	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	awaitText(t, ctx, "GITHUB_TOKEN is not set", patience)
 	awaitText(t, ctx, "ready", patience)
 	awaitText(t, ctx, "shop", patience)
-	address, heading := seen(t, ctx, chromedp.Location()), seen(t, ctx, chromedp.Text("h1"))
+	address, heading := seen(t, ctx, chromedp.Location()), seen(t, ctx, chromedp.Text(chromedp.CSS("h1")))
 	if strings.Contains(address, "token") || heading != "Overview" {
 		t.Errorf("the page is %s, %q", address, heading)
 	}
@@ -316,7 +316,7 @@ func placeOf(t *testing.T, ctx context.Context, label string) []float64 {
 func TestDashboardButtonHeld(t *testing.T) {
 	s := newScene(t, "--control")
 	ctx := browser(t)
-	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	do(t, ctx, chromedp.Navigate(s.pageOf(t, ctx, seen(t, ctx, chromedp.Location()), "works")))
 	at := placeOf(t, ctx, "Restart works")
 	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
@@ -333,7 +333,7 @@ func TestDashboardButtonHeld(t *testing.T) {
 // pageOf is the address of a server's page, from its link.
 func (s *scene) pageOf(t *testing.T, ctx context.Context, address, name string) string {
 	t.Helper()
-	do(t, ctx, chromedp.Navigate(address), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	var at string
 	if !eventually(func() bool {
 		at = seen(t, ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("#servers a")].find(a => a.innerText == %q)?.href ?? ""`, name)))
@@ -356,7 +356,7 @@ func (s *scene) lookAtPages(t *testing.T, ctx context.Context, address string) {
 			name, colour string
 			width        int64
 		}{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 320}} {
-			do(t, ctx, scheme(look.colour, look.width), chromedp.Navigate(at), chromedp.WaitVisible("main"))
+			do(t, ctx, scheme(look.colour, look.width), chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS("main")))
 			checkAccess(t, ctx, name+", "+look.name)
 			if seen(t, ctx, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > window.innerWidth`)) {
 				t.Errorf("%s, %s: it is wider than the screen", name, look.name)
@@ -369,13 +369,13 @@ func (s *scene) lookAtPages(t *testing.T, ctx context.Context, address string) {
 func TestDashboardWithoutJavaScript(t *testing.T) {
 	s := newScene(t)
 	ctx := browser(t)
-	do(t, ctx, tell(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, tell(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	text := ""
 	said := func(want string) func() bool {
 		return func() bool { // what was not there yet comes when the page loads itself again, and then there is no page for a moment
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			if got, err := chromedp.Run(ctx, chromedp.Text("main")); err == nil {
+			if got, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS("main"))); err == nil {
 				text = got
 			}
 			return strings.Contains(text, want)
@@ -386,7 +386,7 @@ func TestDashboardWithoutJavaScript(t *testing.T) {
 			t.Errorf("without scripts the page does not say %q:\n%s", want, text)
 		}
 	}
-	refresh := seen(t, ctx, chromedp.OuterHTML("head"))
+	refresh := seen(t, ctx, chromedp.OuterHTML(chromedp.CSS("head")))
 	if !strings.Contains(refresh, `http-equiv="refresh"`) || strings.Contains(text, "Restart") {
 		t.Errorf("it does not load itself again, or has buttons without --control:\n%s", refresh)
 	}
@@ -396,7 +396,7 @@ func TestDashboardWithoutJavaScript(t *testing.T) {
 func TestDashboardThatIsLost(t *testing.T) {
 	s := newScene(t)
 	ctx := browser(t)
-	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	awaitText(t, ctx, "s ago", patience)
 	if err := s.dashboard.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -102,6 +102,10 @@ func loopbackOnly(address string) error {
 	return nil
 }
 
+// dashboardGC is the dashboard's GOGC (Go's default: 100): it is open all day, and makes its picture anew at every change. GOGC in
+// the environment overrides it.
+const dashboardGC = 25
+
 func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err := loopbackOnly(f.listen); err != nil {
 		return fail(exitUsage, "%w", err)
@@ -121,7 +125,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	c := collect.New(what)
 	defer c.Close()
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(monitorGC) // for the same reason
+		debug.SetGCPercent(dashboardGC)
 	}
 	debug.FreeOSMemory()                                      // what it took to read a day of events
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
