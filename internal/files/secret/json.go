@@ -11,7 +11,7 @@ import (
 // for byte. A text that is not JSON is returned as a string, redacted.
 func JSON(text []byte, public ...string) []byte {
 	if !json.Valid(text) {
-		return quote(Redact(string(text)))
+		return quote(Redact(unquote(quote(string(text))))) // what it shows, which has no invalid UTF-8
 	}
 	r := redaction{text: text, public: public}
 	r.all()

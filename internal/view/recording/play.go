@@ -178,10 +178,7 @@ func (s *Script) Play(ctx context.Context, in io.Writer, out io.Reader, o Option
 			return fmt.Errorf("request %s of the recording: %w", one.said.ID, err)
 		}
 		began := time.Now()
-		if err := srv.say(line); err != nil {
-			return err
-		}
-		got, err := srv.answer(ctx, id, o.Timeout)
+		got, err := srv.ask(ctx, id, line, o.Timeout)
 		if err != nil {
 			return fmt.Errorf("%s: %w", describe(one.said), err)
 		}
@@ -224,6 +221,14 @@ func (s *server) read(from io.Reader, over <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// ask sends a request and waits for its answer.
+func (s *server) ask(ctx context.Context, id, line []byte, patience time.Duration) ([]byte, error) {
+	if err := s.say(line); err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, id, patience)
 }
 
 // answer waits for the answer to a request, and answers what the server asks meanwhile.
