@@ -107,7 +107,7 @@ type serverRow struct {
 	Gateway                        bool
 	Health                         overview.Health
 	Since                          time.Time
-	Restarts                       int
+	Restarts                       int // in the last 24 hours, as in the strip
 	Memory                         string
 	Clients                        []string
 	Strip                          []overview.Span
@@ -116,7 +116,7 @@ type serverRow struct {
 func serverRows(m *maker, list []overview.Server) []part {
 	rows := make([]serverRow, len(list))
 	for n, o := range list {
-		rows[n] = serverRow{o.Key, o.Name, o.Of, o.State, o.Why, o.URL, o.Gateway, o.Health, o.Since, o.Restarts, overview.Size(o.Memory), o.Clients, o.Strip}
+		rows[n] = serverRow{o.Key, o.Name, o.Of, o.State, o.Why, o.URL, o.Gateway, o.Health, o.Since, len(o.Renewals), overview.Size(o.Memory), o.Clients, o.Strip}
 	}
 	return rowsOf(m, "server-row", rows, func(o serverRow) string { return o.Key })
 }
@@ -227,7 +227,7 @@ func agentPage(m *maker, key string) (string, bool) {
 			its = append(its, i)
 		}
 	}
-	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: "There was none in the last 24 hours."}, its)
+	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: "None in the last 24 hours: nobody had to be told of anything."}, its)
 	m.add("done", "done", one)
 	night := slices.Clone(one.History)
 	slices.Reverse(night) // the newest first

@@ -118,7 +118,7 @@ func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
 	fmt.Fprintf(&b, `<svg class="axis" viewBox="0 0 %.0f 100" role="img" aria-label="%d restarts in the last 24 hours; the table below has each">`, width, len(list))
 	fmt.Fprintf(&b, `<line class="line" x1="10" x2="%.0f" y1="%.0f" y2="%.0f"/>`, width-10, base, base)
 	for t := from.Truncate(time.Hour).Add(time.Hour); t.Before(now); t = t.Add(time.Hour) {
-		if t.Local().Hour()%6 != 0 {
+		if x := at(t); t.Local().Hour()%6 != 0 || x < 30 || x > width-30 { // the label would be cut
 			continue
 		}
 		fmt.Fprintf(&b, `<line class="line" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/><text x="%.1f" y="92">%s</text>`,

@@ -53,7 +53,8 @@
   const show = () => {
     const lost = Date.now() - heard > 5000;
     const seconds = Math.max(0, Math.round((Date.now() - born) / 1000));
-    age.textContent = (lost ? "connection lost, " : "") + "as of " + seconds + " s ago";
+    const clock = new Date(born).toTimeString().slice(0, 8);
+    age.textContent = (lost ? "connection lost, " : "") + "as of " + clock + ", " + seconds + " s ago";
     document.body.classList.toggle("lost", lost || seconds > 30);
     if (lost && !document.title.startsWith("(?)")) document.title = "(?) " + document.title;
   };
