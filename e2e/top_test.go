@@ -19,20 +19,20 @@ type tmux struct {
 	socket string
 }
 
-// newTmux starts a terminal of that size with a command.
+// newTmux starts a terminal of that size with a command. How that ends is on the screen: tmux itself does not always tell it.
 func newTmux(t *testing.T, s *scene, width, height int, command ...string) *tmux {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Fatal("tmux is missing: e2e/install.sh installs it")
 	}
 	x := &tmux{t, s.path("tmux")}
-	cmd := exec.Command("tmux", append([]string{"-S", x.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-s", "top", "--"}, command...)...)
+	cmd := exec.Command("tmux", append([]string{"-S", x.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-s", "top", "--",
+		"sh", "-c", `"$@"; echo "ended with $?"; exec sleep 600`, "sh"}, command...)...)
 	cmd.Env, cmd.Dir = append(s.agentEnv(), "TERM=xterm-256color", "LC_ALL=C.UTF-8"), s.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v\n%s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", x.socket, "kill-server").Run() })
-	x.do("set-option", "-g", "remain-on-exit", "on")
 	return x
 }
 
@@ -68,6 +68,18 @@ func (x *tmux) await(pattern string, limit time.Duration) time.Duration {
 		x.t.Errorf("the screen is not as %q says within %s:\n%s", pattern, limit, x.screen(false))
 	}
 	return time.Since(begun)
+}
+
+// awaitEnd waits until the command has ended well. If it does not, it is made to say where all its goroutines are.
+func (x *tmux) awaitEnd() {
+	x.t.Helper()
+	if within(patience, func() bool { return strings.Contains(x.screen(false), "ended with 0") }) {
+		return
+	}
+	x.do("resize-window", "-t", "top", "-x", "200", "-y", "50")
+	_ = exec.Command("pkill", "-QUIT", "-P", strings.TrimSpace(x.do("display-message", "-p", "-t", "top", "#{pane_pid}"))).Run()
+	within(patience, func() bool { return strings.Contains(x.screen(false), "ended with") })
+	x.t.Fatalf("it has not ended with 0:\n%s", x.do("capture-pane", "-p", "-t", "top", "-S", "-", "-E", "-"))
 }
 
 // keep keeps a screen in E2E_SHOTS, where somebody wants pictures.
@@ -152,7 +164,7 @@ func TestTopShowsWhatHappens(t *testing.T) {
 		}
 	}
 	x.press("q")
-	x.await(`Pane is dead \(status 0`, patience)
+	x.awaitEnd()
 }
 
 // What is not heard of any more says so: an outlive that is stopped, beside others that go on.
