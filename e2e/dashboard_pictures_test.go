@@ -55,7 +55,11 @@ db.commit()
 func pictured(t *testing.T) (s *scene, home string) {
 	t.Helper()
 	s = &scene{workspace: newWorkspace(t)}
-	s.server = connectRaw(t, s.workspace, []string{tools.outlive, "run", "--name", "files", "--restart-delay", "0", "--", tools.goserver})
+	server := s.path("mcp-files") // its path is in the pictures
+	if err := os.Symlink(tools.goserver, server); err != nil {
+		t.Fatal(err)
+	}
+	s.server = connectRaw(t, s.workspace, []string{tools.outlive, "run", "--name", "files", "--restart-delay", "0", "--", server})
 	startRaw(t, s.workspace, []string{tools.outlive, "run", "--name", "github", "--", "sh", "-c", "echo GITHUB_TOKEN is not set >&2; exit 3"})
 	for n := range 24 {
 		s.server.await(t, s.server.begin("echo", map[string]any{"text": fmt.Sprint(n)}), patience)
