@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,6 +95,16 @@ func (s *scene) openDashboard(t *testing.T, flags ...string) {
 	t.Helper()
 	cmd := exec.Command(tools.outlive, append([]string{"dashboard", "--listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Env, cmd.Dir = s.agentEnv(), s.dir
+	line, err := bufio.NewReader(untilInterrupted(t, cmd)).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.link, s.dashboard = strings.TrimSpace(line), cmd
+}
+
+// untilInterrupted starts a command that goes on until it is interrupted, at the end of the test, and returns what it prints.
+func untilInterrupted(t *testing.T, cmd *exec.Cmd) io.Reader {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -103,17 +114,13 @@ func (s *scene) openDashboard(t *testing.T, flags ...string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGCONT)
+		_ = cmd.Process.Signal(syscall.SIGCONT) // a test may have stopped it
 		_ = cmd.Process.Signal(os.Interrupt)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("outlive dashboard: %v", err)
+			t.Errorf("%s: %v", strings.Join(cmd.Args, " "), err)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.link, s.dashboard = strings.TrimSpace(line), cmd
+	return out
 }
 
 // browser is a tab of a headless Chromium.

@@ -247,23 +247,8 @@ func (f *following) forget() {
 // follow starts a command that goes on until it is interrupted, or ends with the test.
 func (m *machines) follow(t *testing.T, args ...string) *following {
 	t.Helper()
-	cmd := m.command(t, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("outlive %s: %v", strings.Join(args, " "), err)
-		}
-	})
 	f := &following{}
-	go f.read(out)
+	go f.read(untilInterrupted(t, m.command(t, args...)))
 	return f
 }
 
@@ -418,19 +403,7 @@ func TestDashboardOverSSH(t *testing.T) {
 	m.host("refused", 1)
 	one := alpha.serve(t, "one")
 	before := one.keptPID(t)
-	cmd := m.command(t, "dashboard", "--hosts", "alpha,refused", "--listen", "127.0.0.1:0", "--control")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
+	out := untilInterrupted(t, m.command(t, "dashboard", "--hosts", "alpha,refused", "--listen", "127.0.0.1:0", "--control"))
 	link, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
