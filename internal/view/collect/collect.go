@@ -17,7 +17,6 @@ const (
 	patience   = 2 * time.Second        // for one answer of a control socket
 	retry      = 500 * time.Millisecond // before a follower that was dropped comes again
 	eventsKept = 20000
-	lookShare  = 25                     // with many servers a look takes one part in so many of the time: what happens is told by events
 	newsGap    = 300 * time.Millisecond // least time between two looks at a home because of its news
 	homeSeldom = 10 * time.Second       // most time between two looks at a home while somebody watches
 	wantedFor  = 10 * time.Second       // after somebody has asked
@@ -34,7 +33,7 @@ type Options struct {
 	// History also takes what is kept of the past: by the running outlives, and in Audit logs.
 	History bool
 	Audit   func() []string
-	Every   time.Duration // between two looks while somebody watches, up to twice that with many servers; 0: 1 s
+	Every   time.Duration // between two looks while somebody watches; 0: 1 s
 	Seldom  time.Duration // otherwise; 0: 30 s
 	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
 	HomeNews <-chan struct{}
@@ -58,7 +57,6 @@ type Collector struct {
 	// What the last look has found, of the looking goroutine.
 	found     []control.Instance
 	foundErr  error
-	lookTook  time.Duration
 	instances []overview.Instance
 	homeSlow  string                               // that the home takes long; "": it does not
 	asked     map[string]*question[control.Status] // by socket: what is not answered yet
@@ -168,7 +166,7 @@ func (c *Collector) run(ctx context.Context) {
 	for {
 		wait := c.opts.Seldom
 		if time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
-			wait = max(c.opts.Every, min(lookShare*c.lookTook, 2*c.opts.Every))
+			wait = c.opts.Every
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -199,8 +197,6 @@ func (c *Collector) lookAtNews(ctx context.Context) {
 
 // lookAround asks everybody.
 func (c *Collector) lookAround(ctx context.Context) {
-	begun := time.Now()
-	defer func() { c.lookTook = time.Since(begun) }()
 	found, err := control.Discover(c.opts.Dirs...)
 	c.follow(ctx, found)
 	c.found, c.foundErr, c.instances = found, err, c.ask(ctx, found)
