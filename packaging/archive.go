@@ -116,6 +116,7 @@ func (d *dist) archives() error {
 		}
 		if p.os == "linux" {
 			folders["systemd"] = "systemd/"
+			folders["container"] = "container/"
 		}
 		for folder, prefix := range folders {
 			more, err := d.staged(folder, top+prefix)
