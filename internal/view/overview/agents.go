@@ -9,7 +9,7 @@ import (
 )
 
 // agentsOf are a home's agents with their histories and strips.
-func agentsOf(h *Home, now time.Time) []Agent {
+func agentsOf(h *Home, w *Memory, now time.Time) []Agent {
 	list := slices.Clone(h.Agents)
 	incidents := map[string][]Incident{}
 	for _, i := range h.Incidents {
@@ -19,12 +19,16 @@ func agentsOf(h *Home, now time.Time) []Agent {
 	if last := len(watched) - 1; last >= 0 && h.Monitor != 0 && !watched[last].To.Before(h.At) {
 		watched[last].To = now // it goes on
 	}
+	strips := w.stripsOf(h, now)
 	for n := range list {
 		list[n].History = historyOfAgent(list[n].History, watched, now)
 		if last := len(list[n].History) - 1; last >= 0 && list[n].Since.IsZero() && list[n].History[last].Health == list[n].Health {
 			list[n].Since = list[n].History[last].From // as long as is known
 		}
-		list[n].Strip = agentStrip(list[n], incidents[list[n].Key], watched, now)
+		if strips[n] == nil {
+			strips[n] = agentStrip(list[n], incidents[list[n].Key], watched, now)
+		}
+		list[n].Strip = strips[n]
 	}
 	return list
 }
