@@ -14,6 +14,7 @@ func TestLevels(t *testing.T) {
 		want  string
 	}{
 		{"a server that keeps failing", Event{Type: BreakerOpened, Level: slog.LevelError}, "ERROR"},
+		{"a command that cannot be started", Event{Type: SpawnFailed, Level: slog.LevelError}, "ERROR"},
 		{"a crash after which nothing is started", Event{Type: ServerCrashed, Level: slog.LevelError, Attrs: crash(false)}, "ERROR"},
 		{"new code that does not come up", Event{Type: ReloadFailed, Level: slog.LevelError}, "ERROR"},
 		{"a server of a gateway that cannot be used", Event{Type: ServerUnusable, Level: slog.LevelWarn}, "ERROR"},
@@ -22,7 +23,6 @@ func TestLevels(t *testing.T) {
 		{"a defect of outlive", Event{Type: FatalError, Level: slog.LevelError}, "ERROR"},
 
 		{"a crash after which it is restarted", Event{Type: ServerCrashed, Level: slog.LevelError, Attrs: crash(true)}, "WARNING"},
-		{"a start that failed, and is tried again", Event{Type: SpawnFailed, Level: slog.LevelError}, "WARNING"},
 		{"a start that took too long", Event{Type: StartTimeout, Level: slog.LevelError}, "WARNING"},
 		{"a server that hung, and was ended", Event{Type: ServerUnhealthy, Level: slog.LevelError}, "WARNING"},
 		{"a message that was refused", Event{Type: ValidationBlocked, Level: slog.LevelError}, "WARNING"},
