@@ -30,7 +30,9 @@ func (t *tree) killRest(pid int) {
 	_ = killGroup(pid, unix.SIGKILL)
 }
 
-func (t *tree) signal(pid int, sig syscall.Signal) error { return unlessEnded(pid, killGroup(pid, sig)) }
+func (t *tree) signal(pid int, sig syscall.Signal) error {
+	return unlessEnded(pid, killGroup(pid, sig))
+}
 
 // unlessEnded is the error of a signal to the group that pid leads. This system answers EPERM for a group of zombies, where
 // others signal nobody and say nothing.
