@@ -66,16 +66,18 @@ type Registry interface {
 	Watch(ctx context.Context, prefix string) (<-chan Change, error)
 }
 
-// Handler answers one request. Requests come at the same time. The context ends when serving does, or the asker gave up.
+// Handler answers one request. Requests come at the same time. The context ends when serving does; whether the asker still waits
+// is not known.
 type Handler func(ctx context.Context, request []byte) (answer []byte)
 
 // Bus brings a request to the one machine that serves an address.
 type Bus interface {
 	// Request returns the answer of whoever serves address. The request is delivered at most once. The error is
-	// ErrNoOwner (at once, if nobody serves the address), ErrUnknown (ctx ended before the answer) or ErrTooLarge.
+	// ErrNoOwner (at once, if nobody serves the address), ErrUnknown (ctx ended before the answer, or the server stopped) or
+	// ErrTooLarge (also of an answer).
 	Request(ctx context.Context, address string, request []byte) (answer []byte, err error)
-	// Serve hands the requests to an address to h until stop is called; stop waits for those that are being answered.
-	// An address is a key, see [Key], and has one server.
+	// Serve hands the requests to an address to h until stop is called; stop ends the context of those that are being answered
+	// and waits for them. An address is a key, see [Key], and has one server; a second one gets some of its requests or an error.
 	Serve(address string, h Handler) (stop func(), err error)
 }
 
