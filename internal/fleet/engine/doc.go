@@ -1,0 +1,17 @@
+// Package engine is what several machines share, in as few words as outlive needs: a [Registry] of small values and a [Bus]
+// that carries a question to one machine and its answer back. Together they are an [Engine].
+//
+// Engines are package mem (in memory: tests, a fleet of one machine) and the one of the program outlive-fleet, which alone
+// links a server for it. What is safe does not depend on the engine: package lease needs only Get and CAS, and package gate
+// checks every command on the machine that it is for. An engine may forget everything, answer late, or give old values:
+// it then costs time, never a second recovery.
+//
+// What every engine promises is tested by package enginetest.
+//
+// # Keys
+//
+// A key is some tokens with dots between them, the first of which is its table: "lease.judge", "beat.host1". [Key] makes one
+// of any texts. An engine may keep each table in a bucket of its own.
+//
+// Starts no goroutine.
+package engine
