@@ -6,7 +6,9 @@ import (
 	"unicode/utf16"
 )
 
-// Task is a service as a task of Windows' Task Scheduler, begun when user logs on. user is DOMAIN\name; "": whoever creates
+// Task is a service as a task of Windows' Task Scheduler, begun when user logs on or the task is created, and again within a minute
+// when it has ended: the scheduler tries to start it each minute, and ignores that while it runs. (RestartOnFailure is for a start
+// that fails; 255 is the highest Count that its schema allows.) user is DOMAIN\name; "": whoever creates
 // it. The scheduler sets no environment: what a service needs beyond the user's own has to be in that.
 //
 // The text is UTF-8 for people; the scheduler wants [UTF16].
@@ -29,8 +31,19 @@ func Task(s Service, user string) ([]byte, error) {
   </RegistrationInfo>
   <Triggers>
     <LogonTrigger>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
       <Enabled>true</Enabled>%s
     </LogonTrigger>
+    <RegistrationTrigger>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
+      <Enabled>true</Enabled>
+    </RegistrationTrigger>
   </Triggers>
   <Principals>
     <Principal id="Author">%s
@@ -47,7 +60,7 @@ func Task(s Service, user string) ([]byte, error) {
     <Priority>5</Priority>
     <RestartOnFailure>
       <Interval>PT1M</Interval>
-      <Count>999</Count>
+      <Count>255</Count>
     </RestartOnFailure>
   </Settings>
   <Actions Context="Author">
