@@ -11,10 +11,10 @@ func quoteWord(s string) string {
 	return `"` + s + `"`
 }
 
-// calling is a quoted program as the CLI's shell calls it. Gemini CLI runs its hooks by PowerShell, for which a word in quotes is a text
-// and no command unless the call operator is before it; for cmd and bash that would be an error.
+// calling is a quoted program as the CLI's shell calls it. For PowerShell a word in quotes is a text and no command unless the call
+// operator is before it; for cmd and bash that would be an error.
 func (v *Vendor) calling(program string) string {
-	if v.Name == "gemini" && strings.HasPrefix(program, `"`) {
+	if v.PowerShell && strings.HasPrefix(program, `"`) {
 		return "& " + program
 	}
 	return program

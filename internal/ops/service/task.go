@@ -30,21 +30,7 @@ func Task(s Service, user string) ([]byte, error) {
     <Description>%s</Description>
   </RegistrationInfo>
   <Triggers>
-    <LogonTrigger>
-      <Repetition>
-        <Interval>PT1M</Interval>
-        <StopAtDurationEnd>false</StopAtDurationEnd>
-      </Repetition>
-      <Enabled>true</Enabled>%s
-    </LogonTrigger>
-    <RegistrationTrigger>
-      <Repetition>
-        <Interval>PT1M</Interval>
-        <StopAtDurationEnd>false</StopAtDurationEnd>
-      </Repetition>
-      <Enabled>true</Enabled>
-    </RegistrationTrigger>
-  </Triggers>
+%s  </Triggers>
   <Principals>
     <Principal id="Author">%s
       <LogonType>InteractiveToken</LogonType>
@@ -70,8 +56,25 @@ func Task(s Service, user string) ([]byte, error) {
     </Exec>
   </Actions>
 </Task>
-`, escaped(s.About), who, who, escaped(s.Command[0]), escaped(strings.Join(arguments, " "))), nil
+`, escaped(s.About), fmt.Sprintf(triggers, who), who, escaped(s.Command[0]), escaped(strings.Join(arguments, " "))), nil
 }
+
+// triggers have the scheduler start a task each minute from the user's logon on, and from now on.
+const triggers = `    <LogonTrigger>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
+      <Enabled>true</Enabled>%s
+    </LogonTrigger>
+    <RegistrationTrigger>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
+      <Enabled>true</Enabled>
+    </RegistrationTrigger>
+`
 
 // UTF16 is a task's text as the scheduler reads it: little-endian, with a byte order mark.
 func UTF16(text []byte) []byte {
