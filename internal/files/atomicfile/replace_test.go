@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func write(t *testing.T, path, text string) {
@@ -99,6 +100,7 @@ func TestReplaceIsAtomic(t *testing.T) {
 				return
 			default:
 			}
+			time.Sleep(100 * time.Microsecond) // a reader that never lets go is another test
 			if b, err := Read(path, 1<<20); err != nil || string(b) != texts[0] && string(b) != texts[1] {
 				t.Errorf("%d bytes, %v", len(b), err)
 				return
@@ -113,6 +115,24 @@ func TestReplaceIsAtomic(t *testing.T) {
 	}
 	close(stop)
 	reader.Wait()
+}
+
+// A file that a reader of ours holds all the time is replaced nevertheless; the reader has the old text.
+func TestReplacedWhileItIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	write(t, path, "old")
+	reader, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Replace(path, []byte("old"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 10)
+	if n, err := reader.Read(text); err != nil || string(text[:n]) != "old" || content(t, path) != "new" {
+		t.Errorf("%q, %v; the file holds %q", text[:n], err, content(t, path))
+	}
 }
 
 // A log that somebody reads can be renamed, removed and begun anew.
