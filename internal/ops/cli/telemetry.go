@@ -157,7 +157,7 @@ func findTelemetry() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("OTEL_… is set, and the program %s is missing: it is in the archives and in the deb, rpm and apk packages of outlive, and belongs beside it or on PATH", otelProgram)
+		return "", fmt.Errorf("OTEL_… is set, and the program %s is missing: npm, pip and the image do not bring it; take it from the archive of outlive %s and put it beside outlive or on PATH", otelProgram, version())
 	}
 	return path, err
 }
