@@ -98,6 +98,8 @@ type Signs struct {
 
 // Hooks are how a CLI's hooks are set up.
 type Hooks struct {
+	// PowerShell says that on Windows PowerShell runs them, and not cmd or bash.
+	PowerShell bool
 	// Unit is the unit of timeouts in its settings.
 	Unit time.Duration
 	// Off is the member of its settings that switches all hooks off, with its value. None: there is none.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // openNoFollow opens a file unless it is a symbolic link. Windows has no flag for that: the file can be replaced
@@ -16,5 +18,5 @@ func openNoFollow(path string) (*os.File, error) {
 	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
 		return nil, fmt.Errorf("open %s: %w", path, errNotRegular)
 	}
-	return os.Open(path)
+	return atomicfile.OpenShared(path, os.O_RDONLY, 0)
 }

@@ -83,7 +83,8 @@ var table = []CLI{
 		ErrorExits: []int{42}, LimitExits: []int{53}, // its docs/cli/headless.md: 42 is bad input, 53 its limit of turns
 		Signs: Signs{Busy: "✦⏲", Idle: "◇", Waiting: "✋"},
 		Hooks: &Hooks{ // on by default since 0.26.0; its notification reports a permission request but cannot grant it
-			Unit: time.Millisecond, Off: []string{"hooksConfig", "enabled"}, OffValue: "false", File: "settings.json",
+			PowerShell: true,
+			Unit:       time.Millisecond, Off: []string{"hooksConfig", "enabled"}, OffValue: "false", File: "settings.json",
 			Events: []Since{
 				{"SessionStart", Version{0, 26, 0}}, {"BeforeAgent", Version{0, 26, 0}}, {"Notification", Version{0, 26, 0}},
 				{"AfterAgent", Version{0, 26, 0}}, {"SessionEnd", Version{0, 26, 0}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 )
 
@@ -109,7 +110,7 @@ func Read(path string) (Report, error) {
 	if !st.Mode().IsRegular() {
 		return Report{}, fmt.Errorf("read %s: not a regular file: %w", path, ErrNoReport)
 	}
-	f, err := os.Open(path)
+	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
 		return Report{}, err
 	}

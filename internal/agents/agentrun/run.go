@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -124,6 +125,9 @@ func (w *wrapper) start() (err error) {
 	cmd := exec.Command(w.o.Command[0], w.o.Command[1:]...)
 	if cmd.Err != nil {
 		return cmd.Err
+	}
+	if err := batchfile.Prepare(cmd); err != nil {
+		return err
 	}
 	cmd.Dir = w.o.Dir
 	cmd.Env = w.environ()

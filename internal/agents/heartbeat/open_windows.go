@@ -3,6 +3,8 @@ package heartbeat
 import (
 	"fmt"
 	"os"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // openPlain opens a file that another program may have created. It checks for links before opening, which leaves a
@@ -15,5 +17,5 @@ func openPlain(path string) (*os.File, error) {
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("open %s: not a regular file: %w", path, ErrNoBeat)
 	}
-	return os.Open(path)
+	return atomicfile.OpenShared(path, os.O_RDONLY, 0)
 }

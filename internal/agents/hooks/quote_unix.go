@@ -11,3 +11,6 @@ func quoteWord(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// calling is a quoted program as the CLI's shell calls it: as it is.
+func (v *Vendor) calling(program string) string { return program }

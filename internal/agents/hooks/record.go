@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // maxRecords is the size in bytes at which decisions.jsonl is renamed to decisions.jsonl.1: some ten thousand
@@ -47,7 +49,7 @@ func record(dir string, r Record) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("record decision: %s is not a regular file", path)
 	case info.Size() > maxRecords:
-		_ = os.Rename(path, path+".1") // another hook may have renamed it just now
+		_ = atomicfile.Rename(path, path+".1") // another hook may have renamed it just now
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {

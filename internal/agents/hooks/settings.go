@@ -151,7 +151,7 @@ func blank(text []byte) bool {
 }
 
 // ourCommand matches a command that runs a hook of outlive, with the program quoted in any way.
-var ourCommand = lazyregexp.New(`^\s*(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
+var ourCommand = lazyregexp.New(`^\s*(?:&\s*)?(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
 
 func (v *Vendor) isOurs(handler *edit.Node) bool {
 	m := ourCommand.FindStringSubmatch(handler.Text("command"))
@@ -161,7 +161,7 @@ func (v *Vendor) isOurs(handler *edit.Node) bool {
 // HookCommand is the command line that runs a vendor's hook with this program and flags, for the shell that the CLI
 // uses.
 func (v *Vendor) HookCommand(program string, flags ...string) string {
-	words := []string{quoteWord(program), "hook", v.Name}
+	words := []string{v.calling(quoteWord(program)), "hook", v.Name}
 	for _, f := range flags {
 		words = append(words, quoteWord(f))
 	}

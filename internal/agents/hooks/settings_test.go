@@ -200,6 +200,10 @@ func TestRemoveKeepsWhatCameLater(t *testing.T) {
 			`{"a": 1, "hooks": { "Stop": [ {"hooks": [{"command": "\"C:\\Program Files\\outlive.exe\" hook claude"}]} ] }}`,
 			`{"a": 1}`,
 		},
+		"for PowerShell": {
+			`{"a": 1, "hooks": { "Stop": [ {"hooks": [{"command": "& \"C:\\Program Files\\outlive.exe\" hook claude"}]} ] }}`,
+			`{"a": 1}`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // The folders below the one that [Dir] returns.
@@ -83,7 +85,7 @@ func publish(folder, name string, text []byte) error {
 	if err := writeNew(temp, text); err != nil {
 		return err
 	}
-	if err := os.Rename(temp, filepath.Join(folder, name)); err != nil {
+	if err := atomicfile.Rename(temp, filepath.Join(folder, name)); err != nil {
 		_ = os.Remove(temp)
 		return err
 	}

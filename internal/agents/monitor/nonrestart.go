@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
 // nudgeTime is how long the command that hands a text to an agent may take.
@@ -85,6 +86,9 @@ func (x *executor) nudge(ctx context.Context, rec *attempt) error {
 	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
 	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ)
 	cmd.WaitDelay = time.Second
+	if err := batchfile.Prepare(cmd); err != nil {
+		return fmt.Errorf("%s: %w", rec.Command[0], err)
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", rec.Command[0], err, tail(string(out), 300))

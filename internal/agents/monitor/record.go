@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // recordLimit is the size at which the evidence record is rotated, in bytes.
@@ -27,7 +28,7 @@ func (r *round) record(c *examined) {
 
 func (r *round) appendRecord(c *examined) error {
 	if st, err := os.Stat(r.opts.Record); err == nil && st.Size() > recordLimit {
-		if err := os.Rename(r.opts.Record, r.opts.Record+".1"); err != nil {
+		if err := atomicfile.Rename(r.opts.Record, r.opts.Record+".1"); err != nil {
 			return err
 		}
 	}

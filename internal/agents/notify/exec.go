@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
 // execTime is how long a command has (not PIV's: ours).
@@ -87,7 +89,11 @@ func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second // its descendants may hold its streams
 	alone(cmd)
-	return "", x.failure(ctx, cmd.Run(), said.String())
+	err = batchfile.Prepare(cmd)
+	if err == nil {
+		err = cmd.Run()
+	}
+	return "", x.failure(ctx, err, said.String())
 }
 
 // failure classifies the exit of the program.

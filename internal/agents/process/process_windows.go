@@ -30,19 +30,26 @@ func (System) Look(pid int) (Process, error) {
 	if event, err := windows.WaitForSingleObject(h, 0); err == nil && event == windows.WAIT_OBJECT_0 {
 		return Process{}, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
 	}
-	var begun, ended, kernel, user windows.Filetime
-	if err := windows.GetProcessTimes(h, &begun, &ended, &kernel, &user); err != nil {
+	begun, err := begin(h)
+	if err != nil {
 		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
 	}
 	id := Identity{PID: pid, Start: uint64(begun.Nanoseconds())}
 	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
 }
 
+// begin returns when a process was started.
+func begin(process windows.Handle) (windows.Filetime, error) {
+	var begun, ended, kernel, user windows.Filetime
+	err := windows.GetProcessTimes(process, &begun, &ended, &kernel, &user)
+	return begun, err
+}
+
 // Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
 // otherwise a [StopError]. Programs without a console cannot receive a SIGTERM here.
 func (s System) Stop(ctx context.Context, t Target) error {
 	for end := time.Now().Add(killTime); ; {
-		left := s.members(t)
+		left := members(s.All(), t.Leaders)
 		if len(left) == 0 {
 			return nil
 		}
@@ -66,7 +73,7 @@ func terminate(id Identity) error {
 	if id.PID == os.Getpid() || id.PID == os.Getppid() {
 		return &StopError{id.PID, errOurselves}
 	}
-	h, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(id.PID))
+	h, err := windows.OpenProcess(windows.PROCESS_TERMINATE|windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(id.PID))
 	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 		return &StopError{id.PID, os.ErrPermission}
 	}
@@ -74,32 +81,28 @@ func terminate(id Identity) error {
 		return nil // it has ended, which the next look will see
 	}
 	defer windows.CloseHandle(h)
+	if begun, err := begin(h); err != nil || uint64(begun.Nanoseconds()) != id.Start {
+		return nil // its number is another one's by now
+	}
 	_ = windows.TerminateProcess(h, 1)
 	return nil
 }
 
 // members are the leaders, if they are still the same processes, and their descendants.
-func (s System) members(t Target) []Identity {
-	chosen := map[int]bool{}
+func members(all []Entry, leaders []Identity) []Identity {
+	chosen := map[Identity]bool{}
 	var found []Identity
-	choose := func(pid int, want Identity) {
-		if p, err := s.Look(pid); err == nil && !chosen[pid] && (want == Identity{} || p.Identity == want) {
-			chosen[pid] = true
-			found = append(found, p.Identity)
+	for _, l := range leaders {
+		tree := Tree(all, l.PID)
+		if len(tree) == 0 || tree[0].Identity != l {
+			continue
 		}
-	}
-	for _, l := range t.Leaders {
-		choose(l.PID, l)
-	}
-	parents := parents()
-	for grown := true; grown; {
-		before := len(found)
-		for pid, parent := range parents {
-			if chosen[parent] && !chosen[pid] {
-				choose(pid, Identity{})
+		for _, e := range tree {
+			if !chosen[e.Identity] {
+				chosen[e.Identity] = true
+				found = append(found, e.Identity)
 			}
 		}
-		grown = len(found) > before
 	}
 	return found
 }

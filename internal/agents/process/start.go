@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
 // start runs a command that outlives us, with nothing on its streams (PIV-9: detached, stdio ignored).
@@ -20,7 +22,11 @@ func start(l Launch) (int, error) {
 	cmd.Dir = l.Dir
 	cmd.Env = append(slices.Clone(l.Environ), "PWD="+l.Dir, RunVariable+"="+l.Run)
 	cmd.SysProcAttr = detached
-	if err := cmd.Start(); err != nil {
+	err := batchfile.Prepare(cmd)
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)
 	}
 	pid := cmd.Process.Pid

@@ -2,7 +2,24 @@
 
 package atomicfile
 
-import "syscall"
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
 
 // withoutWaiting opens a pipe at once, even if no process writes into it.
 const withoutWaiting = syscall.O_NONBLOCK
+
+// OpenShared is [os.OpenFile] for files that others rename, replace or remove while they are open, which os.OpenFile
+// prevents on Windows. O_TRUNC is not supported.
+func OpenShared(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flag, perm)
+}
+
+// Rename is [os.Rename] within a folder that waits up to a second for others who have one of the files open: on Windows they
+// prevent it.
+func Rename(from, to string) error { return os.Rename(from, to) }
+
+// remove is [os.Remove] that waits as [Rename] does.
+func remove(path string) error { return os.Remove(path) }

@@ -23,7 +23,7 @@ func Open(path string) (*os.File, error) {
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|withoutWaiting, 0)
+	f, err := OpenShared(path, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
 		return nil, err
 	}

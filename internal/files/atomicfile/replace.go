@@ -42,7 +42,7 @@ func Replace(path string, was, text []byte) error {
 func Remove(path string, was []byte) error {
 	err := unchanged(path, was)
 	if err == nil {
-		err = os.Remove(path)
+		err = remove(path)
 	}
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func write(t *testing.T, path, text string) {
@@ -99,7 +100,8 @@ func TestReplaceIsAtomic(t *testing.T) {
 				return
 			default:
 			}
-			if b, err := os.ReadFile(path); err != nil || string(b) != texts[0] && string(b) != texts[1] {
+			time.Sleep(100 * time.Microsecond) // a reader that never lets go is another test
+			if b, err := Read(path, 1<<20); err != nil || string(b) != texts[0] && string(b) != texts[1] {
 				t.Errorf("%d bytes, %v", len(b), err)
 				return
 			}
@@ -113,6 +115,62 @@ func TestReplaceIsAtomic(t *testing.T) {
 	}
 	close(stop)
 	reader.Wait()
+}
+
+// A file that a reader of ours holds all the time is replaced nevertheless; the reader has the old text.
+func TestReplacedWhileItIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	write(t, path, "old")
+	reader, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Replace(path, []byte("old"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 10)
+	if n, err := reader.Read(text); err != nil || string(text[:n]) != "old" || content(t, path) != "new" {
+		t.Errorf("%q, %v; the file holds %q", text[:n], err, content(t, path))
+	}
+}
+
+// A log that somebody reads can be renamed, removed and begun anew.
+func TestRenamedWhileItIsRead(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "log")
+	write(t, path, "one")
+	reader, err := OpenShared(path, os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	appender, err := OpenShared(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer appender.Close()
+	for _, s := range []string{"two", "three"} {
+		if _, err := appender.WriteString(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(path + ".1"); err != nil {
+		t.Error(err)
+	}
+	text := make([]byte, 10)
+	if n, err := reader.Read(text); err != nil || string(text[:n]) != "one" || content(t, path) != "twothree" {
+		t.Errorf("%q, %v, %q", text[:n], err, content(t, path))
+	}
+	if _, err := OpenShared(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); !errors.Is(err, os.ErrExist) {
+		t.Errorf("made although it is there: %v", err)
+	}
+	if _, err := OpenShared(filepath.Join(folder, "none"), os.O_RDONLY, 0); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
 }
 
 // Replacing through a link writes its target, and the back-up is next to the target; the mode is kept.

@@ -64,7 +64,7 @@ func fill(f *os.File, model fs.FileInfo, text []byte, durable bool) error {
 }
 
 func putInPlace(temp, path string) error {
-	err := os.Rename(temp, path)
+	err := Rename(temp, path)
 	if err != nil {
 		_ = os.Remove(temp)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
 // Spec says what to start.
@@ -108,7 +110,10 @@ func Start(spec Spec, onExit func(Status)) (*Process, error) {
 // startDirect spawns the process as our own child.
 func (p *Process) startDirect(path string, spec Spec, env []string, theirs [3]*os.File) (err error) {
 	attr := &os.ProcAttr{Dir: spec.Dir, Env: env, Files: theirs[:], Sys: p.tree.attributes(spec.Inherit)}
-	p.proc, err = os.StartProcess(path, spec.Argv, attr)
+	path, err = batchfile.Program(path, spec.Argv[1:], attr.Sys)
+	if err == nil {
+		p.proc, err = os.StartProcess(path, spec.Argv, attr)
+	}
 	if err != nil {
 		p.tree.close()
 		return err

@@ -16,19 +16,28 @@ import (
 // variable returns the form of a variable's name in which equal names are equal; case does not count here ("Path").
 func variable(name string) string { return strings.ToUpper(name) }
 
-// resolve leaves the search to the standard library, which handles PATHEXT; path is only for errors.
+// resolve looks for a name with and without the extensions of PATHEXT, in the folders of path. The working directory, which the
+// system would search first, is not one of them.
 func resolve(argv0, dir, path string) (string, error) {
-	bare := !strings.ContainsAny(argv0, `/\:`)
+	if !strings.ContainsAny(argv0, `/\:`) {
+		for _, folder := range filepath.SplitList(path) {
+			if !filepath.IsAbs(folder) {
+				continue
+			}
+			if full, err := exec.LookPath(filepath.Join(folder, argv0)); err == nil {
+				return full, nil
+			}
+		}
+		return "", notFoundInPath(argv0, path)
+	}
 	name := argv0
-	if !bare && !filepath.IsAbs(name) && dir != "" {
+	if !filepath.IsAbs(name) && dir != "" {
 		name = filepath.Join(dir, name)
 	}
 	full, err := exec.LookPath(name)
 	switch {
 	case err == nil:
 		return filepath.Abs(full)
-	case bare && errors.Is(err, exec.ErrNotFound):
-		return "", notFoundInPath(argv0, path)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
 		return "", &StartError{Command: argv0, Err: ErrNotFound, Detail: "no such file: " + name}
 	}

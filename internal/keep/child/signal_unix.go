@@ -69,3 +69,6 @@ func statusOf(ws waitStatus, cpu time.Duration, maxrss int64) Status {
 
 // retry is the pause after a failed wait.
 const retry = 10 * time.Millisecond
+
+// Supports says why a kill mode is not possible on this system.
+func Supports(KillMode) error { return nil }

@@ -22,12 +22,21 @@ type tree struct {
 	killed bool // by us: the exit code is ours
 }
 
+// Supports says why a kill mode is not possible on this system.
+func Supports(mode KillMode) error {
+	if mode == KillGroup {
+		return fmt.Errorf("%q is not possible on Windows, where everything a server has started ends with it: leave it out", mode)
+	}
+	return nil
+}
+
 var mechanism = Mechanism{Name: "job object", InUse: true, Detail: "the kernel ends everything with outlive"}
 
 // confine puts outlive into a job that ends with it. Later processes are created in it, so that none survives outlive,
 // even before its own job was attached.
 var confine = sync.OnceFunc(func() {
-	job, err := newJob()
+	// A server cannot leave: its own job does not allow it. What we start ourselves can, such as a browser.
+	job, err := newJob(windows.JOB_OBJECT_LIMIT_BREAKAWAY_OK)
 	if err != nil {
 		return
 	}
@@ -37,13 +46,13 @@ var confine = sync.OnceFunc(func() {
 	}
 })
 
-func newJob() (windows.Handle, error) {
+func newJob(more uint32) (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return 0, fmt.Errorf("create job: %w", err)
 	}
 	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
-	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | more
 	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
 		_ = windows.CloseHandle(job)
@@ -54,7 +63,7 @@ func newJob() (windows.Handle, error) {
 
 func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
 	confine()
-	t.job, _ = newJob()
+	t.job, _ = newJob(0)
 	if inherit {
 		return &syscall.SysProcAttr{}
 	}

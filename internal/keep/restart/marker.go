@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 const (
@@ -57,7 +59,7 @@ func WriteMarker(path string, rec MarkerRecord) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		err = atomicfile.Rename(tmp.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(tmp.Name()) // the first error is the one to tell of

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -140,7 +141,7 @@ func copyNew(out io.Writer, file *os.File, path string) (next *os.File, n int64,
 		return file, n, err
 	}
 	_ = file.Close()
-	if next, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+	if next, err = atomicfile.OpenShared(path, os.O_RDONLY, 0); errors.Is(err, fs.ErrNotExist) {
 		return nil, n, nil
 	}
 	return next, n, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -192,7 +193,7 @@ func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) 
 // yet. newer says that f was rotated and copied completely, and that there is a newer file at path.
 func copyNews(w io.Writer, f *os.File, path string) (open *os.File, newer bool, err error) {
 	if f == nil {
-		switch f, err = os.Open(path); {
+		switch f, err = atomicfile.OpenShared(path, os.O_RDONLY, 0); {
 		case errors.Is(err, os.ErrNotExist):
 			return nil, false, nil
 		case err != nil:
@@ -214,7 +215,7 @@ func copyNews(w io.Writer, f *os.File, path string) (open *os.File, newer bool, 
 
 // copyFile writes a rotated file to w; one that was cleared away meanwhile is passed over.
 func copyFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
+	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

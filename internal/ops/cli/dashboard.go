@@ -193,7 +193,7 @@ const agentTextShown = 128 << 10 // bytes of an agent's output that are made tex
 
 // agentText is the end of an agent's output as text.
 func agentText(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
 		return "", err
 	}

@@ -211,8 +211,12 @@ func pageOpener(page string) []string {
 
 // open runs a command that opens a page. Errors are ignored: the user has been told the alternatives.
 func open(opener []string) {
-	cmd := exec.Command(opener[0], opener[1:]...)
-	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // only to reap it
+	for _, attr := range []*syscall.SysProcAttr{outsideJob, nil} { // a client's job may forbid that it is left
+		cmd := exec.Command(opener[0], opener[1:]...)
+		cmd.SysProcAttr = attr
+		if cmd.Start() == nil {
+			go func() { _ = cmd.Wait() }() // only to reap it
+			return
+		}
 	}
 }

@@ -82,6 +82,9 @@ type grantFile string
 // part of it when it renews it. A file without a version is of version 1.
 const grantVersion = 1
 
+// grantLimit is the longest file of a grant that is read, in bytes.
+const grantLimit = 1 << 20
+
 // grantForm is the file's content.
 type grantForm struct {
 	Version int `json:"version"`
@@ -91,7 +94,7 @@ type grantForm struct {
 // Load implements remote.GrantStore. A grant of a newer outlive is an error, so that it is never replaced.
 func (f grantFile) Load() (remote.Grant, error) {
 	var g grantForm
-	raw, err := os.ReadFile(string(f))
+	raw, err := atomicfile.Read(string(f), grantLimit)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return remote.Grant{}, nil // most servers require no authorization
 	}

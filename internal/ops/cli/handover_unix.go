@@ -38,3 +38,6 @@ func inheritedFile(text string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), "handover"), nil
 }
+
+// handoverPossible says why no other program can take our place.
+func handoverPossible() error { return nil }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
 // beatEvery is the heartbeat interval of a running command.
@@ -25,7 +26,11 @@ func beatWhile(io streams, dir string, o heartbeat.Observation, command []string
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, append(passedOn, os.Interrupt)...)
 	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
+	err := batchfile.Prepare(cmd)
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		code := exitNotExecutable
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			code = exitNotFound
@@ -38,7 +43,7 @@ func beatWhile(io streams, dir string, o heartbeat.Observation, command []string
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	lost := false
-	err := beatUntil(ended, signals, func() { lost = tellBeat(io, dir, o, lost) }, func(sig os.Signal) {
+	err = beatUntil(ended, signals, func() { lost = tellBeat(io, dir, o, lost) }, func(sig os.Signal) {
 		_ = cmd.Process.Signal(sig) // it may have ended by now
 	})
 	code, how := endOf(err)

@@ -72,7 +72,7 @@ func putForAll(path string, text []byte) error {
 	if err := os.Chmod(temp, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(temp, path)
+	return atomicfile.Rename(temp, path)
 }
 
 // ledgerPath is where the counts are that outlast the outlives which have counted.

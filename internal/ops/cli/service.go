@@ -256,7 +256,13 @@ func (f *serviceFlags) place(name string) (service.Place, error) {
 
 func showAll(io streams, commands [][]string) {
 	for _, c := range commands {
-		fmt.Fprintln(io.out, "  "+strings.Join(c, " "))
+		words := slices.Clone(c)
+		for i, w := range words {
+			if strings.ContainsAny(w, " \t") { // such as a path below C:\Users\First Last
+				words[i] = `"` + w + `"`
+			}
+		}
+		fmt.Fprintln(io.out, "  "+strings.Join(words, " "))
 	}
 }
 

@@ -7,6 +7,9 @@ import "syscall"
 // sharingPossible says why runs cannot share a server on this system.
 func sharingPossible() error { return nil }
 
+// outsideJob has nothing to do: there are no jobs.
+var outsideJob *syscall.SysProcAttr
+
 // exeSuffix is what names of programs end with.
 const exeSuffix = ""
 

@@ -130,6 +130,9 @@ func (u *upgrader) Upgrade(ctx context.Context, wait time.Duration) error {
 	if u.stays != nil {
 		return u.stays
 	}
+	if err := handoverPossible(); err != nil {
+		return err
+	}
 	if !u.busy.CompareAndSwap(false, true) {
 		return errUpgrading
 	}

@@ -186,6 +186,9 @@ func (f *runFlags) checkEach(s *settings) error {
 	}
 	s.logFormat = format
 	s.killMode = child.KillMode(f.killMode)
+	if err := child.Supports(s.killMode); err != nil {
+		return wrongSetting("%s: %v", settingName("kill-mode"), err)
+	}
 	s.backend.NoTools = f.noTools
 	s.backend.Surrogates = backend.Surrogates(f.surrogates)
 	s.backend.LostAsError = f.lostCalls == "error"

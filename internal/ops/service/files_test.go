@@ -173,11 +173,21 @@ func TestTask(t *testing.T) {
 		Trigger     string `xml:"Triggers>LogonTrigger>UserId"`
 		User        string `xml:"Principals>Principal>UserId"`
 		Limit       string `xml:"Settings>ExecutionTimeLimit"`
+		Count       int    `xml:"Settings>RestartOnFailure>Count"`
+		Several     string `xml:"Settings>MultipleInstancesPolicy"`
+		AtLogon     string `xml:"Triggers>LogonTrigger>Repetition>Interval"`
+		AtOnce      string `xml:"Triggers>RegistrationTrigger>Repetition>Interval"`
 		Command     string `xml:"Actions>Exec>Command"`
 		Arguments   string `xml:"Actions>Exec>Arguments"`
 	}
 	if err := xml.Unmarshal(text, &task); err != nil {
 		t.Fatal(err)
+	}
+	if task.Count < 1 || task.Count > 255 { // an unsigned byte: the scheduler refuses the file otherwise
+		t.Errorf("RestartOnFailure %d times", task.Count)
+	}
+	if task.AtLogon != "PT1M" || task.AtOnce != "PT1M" || task.Several != "IgnoreNew" {
+		t.Errorf("what has ended is not started again: %+v", task)
 	}
 	if task.Command != s.Command[0] || task.User != `PC\ada & co` || task.Trigger != task.User || task.Description != s.About || task.Limit != "PT0S" {
 		t.Errorf("task %+v", task)

@@ -6,7 +6,9 @@ import (
 	"unicode/utf16"
 )
 
-// Task is a service as a task of Windows' Task Scheduler, begun when user logs on. user is DOMAIN\name; "": whoever creates
+// Task is a service as a task of Windows' Task Scheduler, begun when user logs on or the task is created, and again within a minute
+// when it has ended: the scheduler tries to start it each minute, and ignores that while it runs. (RestartOnFailure is for a start
+// that fails; 255 is the highest Count that its schema allows.) user is DOMAIN\name; "": whoever creates
 // it. The scheduler sets no environment: what a service needs beyond the user's own has to be in that.
 //
 // The text is UTF-8 for people; the scheduler wants [UTF16].
@@ -28,10 +30,7 @@ func Task(s Service, user string) ([]byte, error) {
     <Description>%s</Description>
   </RegistrationInfo>
   <Triggers>
-    <LogonTrigger>
-      <Enabled>true</Enabled>%s
-    </LogonTrigger>
-  </Triggers>
+%s  </Triggers>
   <Principals>
     <Principal id="Author">%s
       <LogonType>InteractiveToken</LogonType>
@@ -47,7 +46,7 @@ func Task(s Service, user string) ([]byte, error) {
     <Priority>5</Priority>
     <RestartOnFailure>
       <Interval>PT1M</Interval>
-      <Count>999</Count>
+      <Count>255</Count>
     </RestartOnFailure>
   </Settings>
   <Actions Context="Author">
@@ -57,8 +56,25 @@ func Task(s Service, user string) ([]byte, error) {
     </Exec>
   </Actions>
 </Task>
-`, escaped(s.About), who, who, escaped(s.Command[0]), escaped(strings.Join(arguments, " "))), nil
+`, escaped(s.About), fmt.Sprintf(triggers, who), who, escaped(s.Command[0]), escaped(strings.Join(arguments, " "))), nil
 }
+
+// triggers have the scheduler start a task each minute from the user's logon on, and from now on.
+const triggers = `    <LogonTrigger>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
+      <Enabled>true</Enabled>%s
+    </LogonTrigger>
+    <RegistrationTrigger>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
+      <Enabled>true</Enabled>
+    </RegistrationTrigger>
+`
 
 // UTF16 is a task's text as the scheduler reads it: little-endian, with a byte order mark.
 func UTF16(text []byte) []byte {

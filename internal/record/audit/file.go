@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/DeRuina/timberjack"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // ErrFull is the error when the file has reached twice its limit and cannot be rotated.
@@ -59,7 +61,7 @@ func (f *file) append(line []byte) error {
 	if err != nil && n > 0 && locked {
 		// A partial line would break every reader of the file. Under the lock no other process has written after it.
 		if st, statErr := f.f.Stat(); statErr == nil {
-			_ = f.f.Truncate(st.Size() - int64(n))
+			_ = cut(f.f, st.Size()-int64(n))
 		}
 	}
 	return err
@@ -93,10 +95,10 @@ func (f *file) acquire() (locked bool, err error) {
 }
 
 func (f *file) open() error {
-	fd, err := os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
+	fd, err := atomicfile.OpenShared(f.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(f.path), 0o700); err == nil {
-			fd, err = os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
+			fd, err = atomicfile.OpenShared(f.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 		}
 	}
 	if err != nil {
@@ -111,11 +113,7 @@ func (f *file) open() error {
 func (f *file) rotate() error {
 	old := f.f
 	f.f = nil
-	if closeBeforeRename {
-		_ = old.Close()
-	} else {
-		defer old.Close()
-	}
+	defer old.Close()
 	r := &timberjack.Logger{
 		Filename:   f.path,
 		MaxSize:    f.opts.MaxSizeMiB,

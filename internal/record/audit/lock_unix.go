@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeBeforeRename says that a file must be closed before it can be renamed.
-const closeBeforeRename = false
-
 func tryLock(f *os.File) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
@@ -18,3 +15,6 @@ func tryLock(f *os.File) bool {
 func unlock(f *os.File) {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 }
+
+// cut shortens the file that f is open for.
+func cut(f *os.File, size int64) error { return f.Truncate(size) }

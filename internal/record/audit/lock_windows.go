@@ -1,14 +1,13 @@
 package audit
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/windows"
-)
 
-// closeBeforeRename says that a file must be closed before it can be renamed. If another process also has it open,
-// the rename fails; the file then grows up to twice its limit until that process has ended.
-const closeBeforeRename = true
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+)
 
 // lockAt is far beyond the data: locks are mandatory on Windows, and readers must not be blocked.
 const lockAt = 0x7fff_ffff
@@ -22,4 +21,22 @@ func tryLock(f *os.File) bool {
 func unlock(f *os.File) {
 	at := windows.Overlapped{OffsetHigh: lockAt}
 	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+}
+
+// cut shortens the file that f is open for. A handle that can only append does not have the right to.
+func cut(f *os.File, size int64) error {
+	other, err := atomicfile.OpenShared(f.Name(), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	ours, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	theirs, err := other.Stat()
+	if err != nil || !os.SameFile(ours, theirs) {
+		return errors.Join(err, os.ErrNotExist)
+	}
+	return other.Truncate(size)
 }

@@ -2,6 +2,7 @@ package logline
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/DeRuina/timberjack"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // KeptOptions are settings of a [Kept]. The zero value keeps 10 MiB a file, 5 old files, 14 days.
@@ -195,10 +198,30 @@ func (r *rotated) Write(p []byte) (int, error) {
 		r.made = true
 	}
 	n, err := r.log.Write(p)
+	if err != nil && n == 0 && r.appendBeyond(p) {
+		n, err = len(p), nil
+	}
 	if err == nil {
 		r.failing = false
 	}
 	return n, err
+}
+
+// appendBeyond writes to a file that cannot be rotated, such as one that a program on Windows has open. The file may become twice
+// as large as it should.
+func (r *rotated) appendBeyond(p []byte) bool {
+	f, err := atomicfile.OpenShared(r.log.Filename, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size()+int64(len(p)) > 2*int64(r.log.MaxSize)<<20 {
+		err = errors.New("too long")
+	}
+	if err == nil {
+		_, err = f.Write(p)
+	}
+	return errors.Join(err, f.Close()) == nil
 }
 
 func (r *rotated) failed(err error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -29,7 +30,7 @@ func readAudit(paths []string, now time.Time) (list []overview.Event) {
 }
 
 func readTail(path string, now time.Time) (list []overview.Event) {
-	f, err := os.Open(path)
+	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,8 @@ package collect
 import (
 	"os"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 const (
@@ -15,7 +17,7 @@ func Tail(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	f, err := os.Open(path)
+	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if os.IsNotExist(err) {
 		return "", nil
 	}

@@ -122,7 +122,7 @@ func discover(t *testing.T, dir string) []Instance {
 // shortDir is a directory whose sockets need no fallback.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(shortTemp, "ctl")
+	dir, err := os.MkdirTemp(shortTemp(), "ctl")
 	if err != nil {
 		t.Fatal(err)
 	}

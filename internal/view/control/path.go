@@ -36,7 +36,7 @@ func PathIn(dir, file string) string {
 }
 
 // fallbackDir is a short directory that stands for dir: named after a hash of dir and the user, under the temporary
-// directory, or /tmp if that is long too.
+// directory, or a shorter one if that is long too: /tmp, on Windows the profile.
 func fallbackDir(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -45,7 +45,7 @@ func fallbackDir(dir string) string {
 	short := "outlive-" + hex.EncodeToString(sum[:6])
 	base := os.TempDir()
 	if len(base)+len(short)+nameLimit+len("/.4294967295.sock/") > pathLimit {
-		base = shortTemp
+		base = shortTemp()
 	}
 	return filepath.Join(base, short)
 }

@@ -3,12 +3,18 @@ package control
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"golang.org/x/sys/windows"
 )
 
-// shortTemp is a temporary directory with a short path.
-const shortTemp = `C:\Windows\Temp`
+// shortTemp is a directory with a short path that is the user's alone: the profile. In C:\Windows\Temp others can make folders, too.
+func shortTemp() string {
+	if dir, err := windows.KnownFolderPath(windows.FOLDERID_Profile, windows.KF_FLAG_DEFAULT); err == nil {
+		return dir
+	}
+	return os.TempDir()
+}
 
 // ours is always true: the user's directories are private by inheritance here.
 func ours(fs.FileInfo) bool { return true }
