@@ -1,0 +1,100 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Kind is what a case is about.
+type Kind string
+
+// The kinds.
+const (
+	Silent Kind = "silent" // a machine
+	Shared Kind = "shared" // a cause that machines share
+)
+
+// Standing is what asking a silent machine has shown.
+type Standing string
+
+// The standings.
+const (
+	Unasked Standing = ""
+	Gone    Standing = "gone"    // nobody is there: the program, or the machine, has ended
+	CutOff  Standing = "cut off" // no answer: a partition, or the machine is stopped
+	Works   Standing = "works"   // it answers: only its digests are lost
+)
+
+// Case is something that people are told of, once.
+type Case struct {
+	Kind    Kind
+	Subject string // the machine, or the cause
+	// Standing is that of a silent machine: Gone or CutOff.
+	Standing Standing
+	// For is how long a machine was silent when this was found.
+	For time.Duration
+	// Agents are those that share a cause, as "host/agent", in order.
+	Agents []string
+	// Told says that a machine has told of the cause by itself already.
+	Told bool
+}
+
+// host is what is known of one machine.
+type host struct {
+	digest  Digest
+	changed time.Time // when it was noticed, by the monotonic clock
+	asked   Standing
+}
+
+// view is what a judge sees. It is pure: time is an argument.
+type view map[string]*host
+
+// see takes a digest.
+func (v view) see(d Digest, now time.Time) {
+	if h := v[d.Host]; h == nil || h.digest.Count != d.Count {
+		v[d.Host] = &host{digest: d, changed: now}
+	}
+}
+
+// suspects are the machines that are to be asked, because they are silent.
+func (v view) suspects(silence time.Duration, now time.Time) []string {
+	var names []string
+	for name, h := range v {
+		if !h.digest.Left && now.Sub(h.changed) >= silence {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cases are what people have to know, in order. A machine that is silent still has the troubles it had.
+func (v view) cases(silence time.Duration, now time.Time) []Case {
+	var list []Case
+	for _, name := range v.suspects(silence, now) {
+		if h := v[name]; h.asked == Gone || h.asked == CutOff {
+			list = append(list, Case{Kind: Silent, Subject: name, Standing: h.asked, For: now.Sub(h.changed)})
+		}
+	}
+	shared := map[string]*Case{}
+	for name, h := range v {
+		for _, t := range h.digest.Troubles {
+			c := shared[t.Cause]
+			if c == nil {
+				c = &Case{Kind: Shared, Subject: t.Cause}
+				shared[t.Cause] = c
+			}
+			c.Agents = append(c.Agents, name+"/"+t.Agent)
+			c.Told = c.Told || t.Told
+		}
+	}
+	for _, c := range shared {
+		slices.Sort(c.Agents)
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b Case) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
+	})
+	return list
+}

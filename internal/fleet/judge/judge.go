@@ -1,0 +1,257 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/gate"
+	"github.com/outlive-mcp/outlive/internal/fleet/lease"
+)
+
+// Options of a fleet, the same for all its machines.
+type Options struct {
+	// Beat is the time between two digests of a machine. 0: 5 s.
+	Beat time.Duration
+	// Silence is how long no digest may come until the machine is asked. 0: 30 s, more than the engine needs to elect a leader.
+	Silence time.Duration
+	// Settle is how long a case must not be seen any more until it is over. 0: 1 minute.
+	Settle time.Duration
+	// Ask is how long an answer of a silent machine is waited for. 0: 5 s.
+	Ask time.Duration
+	// Keep is how long a machine that was cut off relies on the judge for what it had left to it. 0: 10 minutes.
+	Keep   time.Duration
+	Lease  lease.Options
+	Logger *slog.Logger // nil: none
+}
+
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		at      *time.Duration
+		without time.Duration
+	}{{&o.Beat, 5 * time.Second}, {&o.Silence, 30 * time.Second}, {&o.Settle, time.Minute}, {&o.Ask, 5 * time.Second}, {&o.Keep, 10 * time.Minute}} {
+		if *d.at <= 0 {
+			*d.at = d.without
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Teller brings messages to people.
+type Teller interface {
+	// Tell tells of a case and returns the message's id in its channel, if there is one. repeated: the message may have been sent
+	// before. The error wraps ErrNotSent if it is known that nothing was sent.
+	Tell(ctx context.Context, c Case, repeated bool) (id string, err error)
+	// Over says that the case of a message is over. It is called once at most; a failure is its own matter.
+	Over(ctx context.Context, kind Kind, subject, id string)
+}
+
+// ErrNotSent says that a message was certainly not sent.
+var ErrNotSent = errors.New("the message was not sent")
+
+// failed is an error of the channel: another machine may have a better one.
+type failed struct{ error }
+
+func (f *failed) Unwrap() error { return f.error }
+
+// Run judges whenever this machine has the lease, until ctx ends. Every machine of a fleet runs it. It returns ctx's error.
+func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, opts Options) error {
+	opts = opts.withDefaults()
+	for ctx.Err() == nil {
+		err := once(ctx, fleet, machine, to, opts)
+		opts.Logger.Info("this machine does not judge the fleet any more", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * opts.Silence): // another machine's turn, whose channel may work
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// once waits for the lease, judges while it is held, and releases it.
+func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, opts Options) error {
+	holding, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a lease is released when ctx ends
+	defer cancel()
+	waits := context.AfterFunc(ctx, cancel)
+	held, err := lease.Acquire(holding, fleet, "judge", machine, opts.Lease)
+	if err != nil {
+		return err
+	}
+	waits()
+	judging, cancel := context.WithCancel(held.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	j := &judge{
+		fleet: fleet, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]record{},
+		book: book{registry: fleet, term: held.Term, done: map[episode]done{}},
+	}
+	err = j.watch(judging)
+	releasing, cancel := context.WithTimeout(holding, opts.Ask)
+	defer cancel()
+	return errors.Join(err, held.Release(releasing)) // if it is not released, others wait for its TTL
+}
+
+// judge is one time with the lease.
+type judge struct {
+	fleet engine.Engine
+	held  *lease.Held
+	to    Teller
+	opts  Options
+	book  book
+
+	view view
+	open map[string]record    // the cases that are not over, by key, as the registry tells of them
+	gone map[string]time.Time // since when they are not seen any more
+}
+
+// watch looks once a beat until the lease is lost or the channel fails. A judge that has just begun waits for Silence: it does not know yet
+// which machines are silent, and which cases are over.
+func (j *judge) watch(ctx context.Context) error {
+	beats, err := j.fleet.Watch(ctx, "beat")
+	if err != nil {
+		return err
+	}
+	records, err := j.fleet.Watch(ctx, "esc")
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(j.opts.Beat)
+	defer tick.Stop()
+	begin := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case c, ok := <-beats:
+			if !ok {
+				return context.Cause(ctx)
+			}
+			j.beat(c)
+		case c, ok := <-records:
+			if !ok {
+				return context.Cause(ctx)
+			}
+			j.record(c)
+		case <-tick.C:
+			if time.Since(begin) < j.opts.Silence {
+				continue
+			}
+			if err := j.look(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// beat takes what the registry tells of digests. A digest that it has lost is that of a silent machine.
+func (j *judge) beat(c engine.Change) {
+	if c.Synced || c.Gone && c.Revision == 0 {
+		return
+	}
+	if c.Gone { // the machine was taken out of the fleet
+		if names := engine.Names("beat", c.Key); len(names) == 1 {
+			delete(j.view, names[0])
+		}
+		return
+	}
+	d, err := parseDigest(c.Value)
+	if err != nil {
+		j.opts.Logger.Warn("a digest cannot be read", slog.Any("error", err))
+		return
+	}
+	j.view.see(d, time.Now())
+}
+
+func (j *judge) record(c engine.Change) {
+	var r record
+	if c.Synced {
+		return
+	}
+	if c.Gone || json.Unmarshal(c.Value, &r) != nil || r.State == Over {
+		delete(j.open, c.Key)
+		return
+	}
+	j.open[c.Key] = r
+}
+
+// look asks who is silent, tells of what is new, and closes what is over. It returns an error of the channel; what the
+// registry does not take is tried again.
+func (j *judge) look(ctx context.Context) error {
+	j.ask(ctx)
+	now := time.Now()
+	seen := map[string]bool{}
+	for _, c := range j.view.cases(j.opts.Silence, now) {
+		key := escKey(c)
+		seen[key] = true
+		delete(j.gone, key)
+		if j.open[key].State == Sent {
+			continue
+		}
+		err := j.book.tell(ctx, c, j.to)
+		var late *behind
+		var channel *failed
+		switch {
+		case errors.As(err, &channel):
+			return err
+		case errors.As(err, &late):
+			err = j.held.Raise(ctx, late.epoch)
+		}
+		if err != nil {
+			j.opts.Logger.Info("the registry does not answer, or has a later judge's words; it is tried again", slog.Any("error", err))
+		}
+	}
+	j.closeOver(ctx, seen, now)
+	return nil
+}
+
+func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Time) {
+	for key := range j.open {
+		if seen[key] {
+			continue
+		}
+		if j.gone[key].IsZero() {
+			j.gone[key] = now
+		}
+		names := engine.Names("esc", key)
+		if now.Sub(j.gone[key]) < j.opts.Settle || len(names) != 2 {
+			continue
+		}
+		message, err := j.book.close(ctx, key)
+		if err != nil {
+			continue // it is tried again
+		}
+		delete(j.gone, key)
+		if message != "" {
+			j.to.Over(ctx, Kind(names[0]), names[1], message)
+		}
+	}
+}
+
+// ask asks the silent machines how they are, all at the same time.
+func (j *judge) ask(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, name := range j.view.suspects(j.opts.Silence, time.Now()) {
+		h := j.view[name]
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, j.opts.Ask)
+			defer cancel()
+			_, err := j.fleet.Request(ctx, gate.Address(name), jsonOf(gate.Command{ID: gate.NewID(), Verb: gate.Ping}))
+			switch {
+			case err == nil:
+				h.asked = Works
+			case errors.Is(err, engine.ErrNoOwner):
+				h.asked = Gone
+			default:
+				h.asked = CutOff
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,226 @@
+package judge
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/lease"
+)
+
+const limit = "account:claude:limit"
+
+// in runs a test on a world of three machines.
+func in(t *testing.T, f func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3, 1, 0)
+		defer w.end()
+		time.Sleep(time.Minute)
+		f(t, w)
+	})
+}
+
+// A machine that has died is told of once, whichever it is, and so is its return.
+func TestDeath(t *testing.T) {
+	for i := range 3 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.wants(t, "at first")
+				m := w.machines[i]
+				m.die()
+				time.Sleep(2 * time.Minute)
+				dead := "silent " + m.name + " gone"
+				w.wants(t, "after its death", dead)
+				time.Sleep(time.Hour)
+				w.wants(t, "an hour later", dead)
+				m.network.Heal()
+				w.begin(t, m)
+				time.Sleep(3 * time.Minute)
+				w.wants(t, "after its return", dead, "over: silent "+m.name)
+			})
+		})
+	}
+}
+
+// A machine that is cut off is told of as such, and goes on by itself.
+func TestPartition(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		m := w.machines[2]
+		m.network.Cut()
+		time.Sleep(2 * time.Minute)
+		w.wants(t, "cut off", "silent m2 cut off")
+		if m.member.Leaves(limit) {
+			t.Error("it leaves to others what they cannot know")
+		}
+		m.set(Trouble{Cause: limit, Agent: "a", Told: true}) // it has told of it by itself
+		m.network.Heal()
+		time.Sleep(3 * time.Minute)
+		w.wants(t, "back", "silent m2 cut off", "over: silent m2")
+		if !m.member.Leaves(limit) {
+			t.Error("it does not leave it to the judge")
+		}
+	})
+}
+
+// A machine that leaves is not missed, and the lease goes on at once.
+func TestLeaves(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.machines[0].leave()
+		time.Sleep(10 * time.Second)
+		if entry, err := w.registry.Get(t.Context(), lease.Key("judge")); err != nil || !strings.Contains(string(entry.Value), `"holder":"m`) || strings.Contains(string(entry.Value), "m0") {
+			t.Errorf("the lease after that: %s, %v", entry.Value, err)
+		}
+		time.Sleep(10 * time.Minute)
+		w.wants(t, "after one has left")
+	})
+}
+
+// A cause that machines share is one message, until it is over.
+func TestSharedCause(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.machines[1].set(Trouble{Cause: limit, Agent: "a"})
+		w.machines[2].set(Trouble{Cause: limit, Agent: "b"})
+		time.Sleep(20 * time.Second)
+		told := "shared " + limit + " m1/a m2/b"
+		w.wants(t, "on two machines", told)
+		w.machines[0].set(Trouble{Cause: limit, Agent: "c"})
+		w.machines[1].set()
+		time.Sleep(10 * time.Minute)
+		w.wants(t, "it moves", told)
+		w.machines[0].set()
+		w.machines[2].die() // what it had stays, as far as anybody knows
+		time.Sleep(10 * time.Minute)
+		w.wants(t, "its machine dies", told, "silent m2 gone")
+		w.machines[2].set()
+		w.machines[2].network.Heal()
+		w.begin(t, w.machines[2])
+		time.Sleep(10 * time.Minute)
+		heard := w.all()
+		if len(heard) != 4 || !slices.Contains(heard, "over: shared "+limit) || !slices.Contains(heard, "over: silent m2") {
+			t.Errorf("people have heard %q", heard)
+		}
+		w.machines[1].set(Trouble{Cause: limit, Agent: "a"})
+		time.Sleep(20 * time.Second)
+		if heard := w.all(); len(heard) != 5 || heard[4] != "shared "+limit+" m1/a" {
+			t.Errorf("the next time people have heard %q", heard)
+		}
+	})
+}
+
+// A judge that is lost while it sends: another sends it again, and says so.
+func TestLostWhileSending(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.mu.Lock()
+		w.slow["m0"] = 10 * time.Second
+		w.mu.Unlock()
+		w.machines[1].set(Trouble{Cause: limit, Agent: "a"})
+		for len(w.all()) == 0 {
+			time.Sleep(time.Second)
+		}
+		w.machines[0].network.Cut()
+		time.Sleep(3 * time.Minute)
+		told := "shared " + limit + " m1/a"
+		w.wants(t, "after that", told, told+" (repeated)", "silent m0 cut off")
+	})
+}
+
+// A judge whose channel does not work leaves it to another; one whose answer is unknown does not say it twice without saying so.
+func TestBrokenChannel(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.mu.Lock()
+		w.broken["m0"] = true
+		w.mu.Unlock()
+		w.machines[1].set(Trouble{Cause: limit, Agent: "a"})
+		time.Sleep(3 * time.Minute)
+		w.wants(t, "by another", "shared "+limit+" m1/a")
+	})
+}
+
+// What was left to the judge stays so for a while when the machine is cut off.
+func TestLeft(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		m := w.machines[2]
+		m.set(Trouble{Cause: limit, Agent: "a"})
+		time.Sleep(10 * time.Second)
+		m.network.Cut()
+		for _, step := range []struct {
+			after      time.Duration
+			this, that bool
+		}{{20 * time.Second, true, true}, {time.Minute, true, false}, {10 * time.Minute, false, false}} {
+			time.Sleep(step.after)
+			if this, that := m.member.Leaves(limit), m.member.Leaves("another"); this != step.this || that != step.that {
+				t.Errorf("after another %s: leaves it %t, another one %t", step.after, this, that)
+			}
+		}
+	})
+}
+
+// Whatever the network does: each episode of a cause is told of, and a second time only as a repetition.
+func TestOncePerEpisode(t *testing.T) {
+	repeated, told := 0, 0
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 3, seed, 0.03)
+				defer w.end()
+				chance := rand.New(rand.NewPCG(seed, 5))
+				for range 8 {
+					before := len(w.all())
+					first := chance.IntN(3)
+					w.machines[first].set(Trouble{Cause: limit, Agent: "a"})
+					w.machines[(first+1)%3].set(Trouble{Cause: limit, Agent: "b"})
+					for range 240 {
+						time.Sleep(time.Second)
+						w.disturb(t, chance)
+					}
+					for _, m := range w.machines {
+						m.network.Heal()
+					}
+					time.Sleep(4 * time.Minute)
+					clear, again := 0, 0
+					for _, text := range w.all()[before:] {
+						switch {
+						case !strings.HasPrefix(text, "shared"):
+						case strings.HasSuffix(text, "(repeated)"):
+							again++ // also when an earlier judge was lost just before it would have sent it
+						default:
+							clear++
+						}
+					}
+					told, repeated = told+clear, repeated+again
+					if clear > 1 || clear+again == 0 {
+						t.Errorf("told %d times, repeated %d times: %q", clear, again, w.all()[before:])
+					}
+					for _, m := range w.machines {
+						m.set()
+					}
+					time.Sleep(5 * time.Minute) // until it is over
+				}
+			})
+		})
+	}
+	if t.Logf("%d told, %d repeated", told, repeated); told < 50 || repeated > told/5 {
+		t.Error("most of these should be told once")
+	}
+}
+
+// disturb lets something happen, now and then.
+func (w *world) disturb(t *testing.T, chance *rand.Rand) {
+	m := w.machines[chance.IntN(len(w.machines))]
+	switch n := chance.IntN(200); {
+	case n < 3:
+		m.network.Cut()
+		time.AfterFunc(time.Duration(chance.IntN(60))*time.Second, m.network.Heal)
+	case n < 6:
+		m.network.Stop()
+		time.AfterFunc(time.Duration(chance.IntN(60))*time.Second, m.network.Heal)
+	case n < 7: // the registry loses its leases
+		if err := w.registry.Delete(t.Context(), lease.Key("judge")); err != nil {
+			t.Error(err)
+		}
+	}
+}

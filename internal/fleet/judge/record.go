@@ -1,0 +1,185 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/files/stateversion"
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/lease"
+)
+
+// State is how far the telling of a case has come.
+type State string
+
+// The states.
+const (
+	Pending State = "pending" // somebody is about to tell
+	Sending State = "sending" // the message may have been sent
+	Sent    State = "sent"
+	Over    State = "over" // people may be told of it again, as the next episode
+)
+
+// next are the states that may follow each. "" is a case without a record.
+var next = map[State][]State{
+	"":      {Pending, Sent},
+	Pending: {Pending, Sending, Sent, Over},
+	Sending: {Sending, Pending, Sent, Over},
+	Sent:    {Over},
+	Over:    {Pending, Sent},
+}
+
+// record is what the registry has of a case.
+type record struct {
+	Version int    `json:"version"`
+	Episode uint64 `json:"episode"`
+	State   State  `json:"state"`
+	// Holder and Epoch are those of the judge that wrote it. Of two judges the one with the higher epoch goes on.
+	Holder  string `json:"holder"`
+	Epoch   uint64 `json:"epoch"`
+	Message string `json:"message,omitempty"` // its id in the channel; "" of a Sent one: a machine has told by itself
+}
+
+// book is the records of all cases, and what this judge did about them.
+type book struct {
+	registry lease.Registry
+	term     func() (lease.Term, error)
+	done     map[episode]done
+}
+
+// episode is one time that a case is told of.
+type episode struct {
+	key    string
+	number uint64
+}
+
+// done is what this judge did about an episode.
+type done struct {
+	begun   bool   // the channel has got the message, perhaps
+	sent    bool   // and has it
+	message string // its id there
+}
+
+func escKey(c Case) string { return engine.Key("esc", string(c.Kind), c.Subject) }
+
+// read returns a case's record with its revision; the zero value with 0 if there is none.
+func (b *book) read(ctx context.Context, key string) (record, engine.Revision, error) {
+	entry, err := b.registry.Get(ctx, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return record{}, 0, nil
+	}
+	if err != nil {
+		return record{}, 0, err
+	}
+	var r record
+	if err := json.Unmarshal(entry.Value, &r); err != nil {
+		return record{}, 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return r, entry.Revision, stateversion.Check(key, r.Version, format)
+}
+
+// move writes a record's next state, and returns what is there then. Only a judge that has the lease by its own clock writes.
+func (b *book) move(ctx context.Context, key string, r record, revision engine.Revision, to State) (record, engine.Revision, error) {
+	term, err := b.term()
+	if err != nil {
+		return r, revision, err
+	}
+	if !slices.Contains(next[r.State], to) {
+		return r, revision, fmt.Errorf("%s: a record that is %q cannot become %q", key, r.State, to)
+	}
+	if r.State == "" || r.State == Over {
+		r.Episode, r.Message = r.Episode+1, ""
+	}
+	r.Version, r.State, r.Holder, r.Epoch = format, to, term.Holder, term.Epoch
+	revision, err = b.registry.CAS(ctx, key, jsonOf(r), revision)
+	return r, revision, err
+}
+
+// behind is the error of a judge that finds the record of a later one, whose epoch it has to be above: the registry may have lost
+// its leases and kept this.
+type behind struct{ epoch uint64 }
+
+func (e *behind) Error() string {
+	return fmt.Sprintf("a judge of epoch %d has written this", e.epoch)
+}
+
+// tell tells of a case that has not been told of. An error says that it has to be tried again.
+func (b *book) tell(ctx context.Context, c Case, to Teller) error {
+	key := escKey(c)
+	r, revision, err := b.read(ctx, key)
+	if err != nil || r.State == Sent {
+		return err
+	}
+	term, err := b.term()
+	if err != nil {
+		return err
+	}
+	if r.Epoch > term.Epoch || r.Epoch == term.Epoch && r.Holder != "" && r.Holder != term.Holder {
+		return &behind{r.Epoch}
+	}
+	switch mine := b.done[episode{key, r.Episode}]; {
+	case r.State == Sending && r.Holder == term.Holder && mine.sent: // only its record is missing
+		return b.finish(ctx, key, r, revision)
+	case r.State == Sending && (r.Holder != term.Holder || mine.begun):
+		r, revision, err = b.move(ctx, key, r, revision, Sending)
+		return b.send(ctx, key, r, revision, err, c, to, true)
+	case c.Told:
+		_, _, err := b.move(ctx, key, r, revision, Sent)
+		return err
+	case r.State != Sending:
+		if r, revision, err = b.move(ctx, key, r, revision, Pending); err != nil {
+			return err
+		}
+	}
+	r, revision, err = b.move(ctx, key, r, revision, Sending)
+	return b.send(ctx, key, r, revision, err, c, to, false)
+}
+
+// send sends the message of a record that has become Sending, unless that failed.
+func (b *book) send(ctx context.Context, key string, r record, revision engine.Revision, err error, c Case, to Teller, repeated bool) error {
+	if err != nil {
+		return err
+	}
+	if _, err := b.term(); err != nil { // the answer took long
+		return err
+	}
+	at := episode{key, r.Episode}
+	b.done[at] = done{begun: true}
+	id, err := to.Tell(ctx, c, repeated)
+	if errors.Is(err, ErrNotSent) && !repeated {
+		b.done[at] = done{}
+		_, _, again := b.move(ctx, key, r, revision, Pending)
+		return &failed{errors.Join(err, again)}
+	}
+	if err != nil {
+		return &failed{err}
+	}
+	b.done[at] = done{begun: true, sent: true, message: id}
+	return b.finish(ctx, key, r, revision)
+}
+
+func (b *book) finish(ctx context.Context, key string, r record, revision engine.Revision) error {
+	at := episode{key, r.Episode}
+	r.Message = b.done[at].message
+	_, _, err := b.move(ctx, key, r, revision, Sent)
+	if err == nil {
+		delete(b.done, at)
+	}
+	return err
+}
+
+// close notes that a case is over, and returns the id of its message for the one judge that has noted it; "": there is none.
+func (b *book) close(ctx context.Context, key string) (message string, err error) {
+	r, revision, err := b.read(ctx, key)
+	if err != nil || r.State == "" || r.State == Over {
+		return "", err
+	}
+	_, _, err = b.move(ctx, key, r, revision, Over)
+	if err != nil {
+		return "", err
+	}
+	return r.Message, nil
+}

@@ -1,0 +1,159 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/gate"
+	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// people hear all messages, as "machine: kind subject standing agents".
+type people struct {
+	mu     sync.Mutex
+	heard  []string
+	broken map[string]bool          // machines whose channel does not work
+	slow   map[string]time.Duration // how long a channel takes
+}
+
+func (p *people) all() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.heard)
+}
+
+func (p *people) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard = append(p.heard, text)
+}
+
+// channel is a machine's way to people.
+type channel struct {
+	*people
+	machine string
+}
+
+func (c channel) Tell(_ context.Context, about Case, repeated bool) (string, error) {
+	c.mu.Lock()
+	broken, slow := c.broken[c.machine], c.slow[c.machine]
+	c.mu.Unlock()
+	if broken {
+		return "", fmt.Errorf("no way: %w", ErrNotSent)
+	}
+	text := strings.TrimSpace(fmt.Sprint(about.Kind, " ", about.Subject, " ", about.Standing, strings.Join(about.Agents, " ")))
+	if repeated {
+		text += " (repeated)"
+	}
+	c.say(text)
+	time.Sleep(slow)
+	return "message of " + text, nil
+}
+
+func (c channel) Over(_ context.Context, kind Kind, subject, _ string) {
+	c.say(fmt.Sprint("over: ", kind, " ", subject))
+}
+
+// machine is one of a fleet: its judge, its member, its gate.
+type machine struct {
+	name    string
+	network *enginetest.Faults
+	member  *Member
+
+	mu       sync.Mutex
+	troubles []Trouble
+
+	cancel context.CancelFunc
+	stop   func() // of its gate
+	all    sync.WaitGroup
+}
+
+func (m *machine) set(troubles ...Trouble) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.troubles = troubles
+}
+
+// leave ends the machine's program as it should.
+func (m *machine) leave() {
+	m.cancel()
+	m.stop()
+	m.all.Wait()
+}
+
+// die ends it as a loss of power.
+func (m *machine) die() {
+	m.network.Cut()
+	m.stop()
+	m.cancel()
+	m.all.Wait()
+}
+
+type world struct {
+	*people
+	registry *mem.Engine
+	machines []*machine
+}
+
+func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
+	w := &world{people: &people{broken: map[string]bool{}, slow: map[string]time.Duration{}}, registry: mem.New()}
+	for i := range machines {
+		m := &machine{name: fmt.Sprint("m", i), network: enginetest.NewFaults(w.registry, seed*100+uint64(i), rate)}
+		w.machines = append(w.machines, m)
+		w.begin(t, m)
+		time.Sleep(time.Second) // the first one has the lease
+	}
+	return w
+}
+
+// begin starts a machine's program.
+func (w *world) begin(t *testing.T, m *machine) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m.cancel = cancel
+	g, err := gate.Open(filepath.Join(t.TempDir(), "gate.json"), nil)
+	if err == nil {
+		m.stop, err = g.Serve(m.network, m.name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.member = NewMember(m.network, m.name, Options{})
+	m.all.Go(func() { _ = Run(ctx, m.network, m.name, channel{w.people, m.name}, Options{}) })
+	m.all.Go(func() {
+		_ = m.member.Run(ctx, func() []Trouble {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return slices.Clone(m.troubles)
+		})
+	})
+}
+
+func (w *world) end() {
+	for _, m := range w.machines {
+		m.network.Calm()
+		m.leave()
+		m.network.Close()
+	}
+}
+
+// wants compares what people have heard.
+func (w *world) wants(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if got := w.all(); !slices.Equal(got, want) {
+		t.Errorf("%s: people have heard %q, want %q", what, got, want)
+	}
+}
+
+var _ engine.Engine = (*enginetest.Faults)(nil)

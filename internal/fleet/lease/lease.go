@@ -1,0 +1,150 @@
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+)
+
+// Registry is what a lease needs of an engine.
+type Registry interface {
+	Get(ctx context.Context, key string) (engine.Entry, error)
+	CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error)
+}
+
+// Options of a lease, the same for all who may hold it.
+type Options struct {
+	// TTL is how long a lease may go without a renewal until others take it. 0: 30 s, which outlasts the election of a leader
+	// by the engine, and a second one after a partition has healed.
+	TTL time.Duration
+	// Renew is the time between two renewals. 0: a third of TTL.
+	Renew time.Duration
+	// Skew is how much earlier the holder gives up: the clocks of two machines do not run at exactly the same speed. 0: a
+	// tenth of TTL.
+	Skew time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.TTL <= 0 {
+		o.TTL = 30 * time.Second
+	}
+	if o.Renew <= 0 {
+		o.Renew = o.TTL / 3
+	}
+	if o.Skew <= 0 {
+		o.Skew = o.TTL / 10
+	}
+	return o
+}
+
+// Term is one holder's time with a lease. The zero value is none.
+type Term struct {
+	Lease string `json:"lease"`
+	// Holder is the owner's name with something that only this time has: a process that has lost a lease and got it again is another
+	// holder.
+	Holder string `json:"holder"`
+	Epoch  uint64 `json:"epoch"`
+}
+
+// ErrLost says that the lease is not held any more.
+var ErrLost = errors.New("the lease is lost")
+
+// record is what the registry has of a lease. Its words must not change: other versions read them.
+type record struct {
+	Holder string `json:"holder,omitempty"` // "": nobody
+	Epoch  uint64 `json:"epoch"`
+	Beat   uint64 `json:"beat"` // rises with each write of this holder
+}
+
+func (r record) text() []byte {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // a string and two numbers
+	}
+	return text
+}
+
+// read returns a lease's record with its revision; both are zero if there is none.
+func read(ctx context.Context, from Registry, key string) (record, engine.Revision, error) {
+	entry, err := from.Get(ctx, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return record{}, 0, nil
+	}
+	if err != nil {
+		return record{}, 0, err
+	}
+	var r record
+	if json.Unmarshal(entry.Value, &r) != nil {
+		r = record{Holder: "what cannot be read"} // it is taken when it has not changed for a while, as any other's
+	}
+	return r, entry.Revision, nil
+}
+
+// Key is where the registry has a lease.
+func Key(name string) string { return engine.Key("lease", name) }
+
+// Acquire waits until the lease is ours, or ctx ends. owner is for people: a machine's name. ctx also ends what was acquired,
+// without releasing it.
+//
+// An engine that does not answer is asked again; so the error is ctx's.
+func Acquire(ctx context.Context, from Registry, name, owner string, opts Options) (*Held, error) {
+	opts = opts.withDefaults()
+	w := wait{from: from, key: Key(name), holder: owner + "/" + rand.Text()[:8], opts: opts}
+	for {
+		if got, ok := w.try(ctx); ok {
+			return hold(ctx, from, name, got, opts), nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("acquire the lease %s: %w", name, context.Cause(ctx))
+		case <-time.After(opts.Renew / 2):
+		}
+	}
+}
+
+// wait is one who wants a lease that others may have.
+type wait struct {
+	from   Registry
+	key    string
+	holder string
+	opts   Options
+
+	seen   engine.Revision // the last that was read
+	seenAt time.Time       // since when it is the same; zero: nothing was read yet
+}
+
+// got is a lease that is ours: what is written, at which revision, and when that was sent.
+type got struct {
+	record
+	revision engine.Revision
+	sent     time.Time
+}
+
+// try looks once, and takes the lease if it is free.
+func (w *wait) try(ctx context.Context) (got, bool) {
+	ctx, cancel := context.WithTimeout(ctx, w.opts.Renew)
+	defer cancel()
+	r, revision, err := read(ctx, w.from, w.key)
+	if err != nil {
+		return got{}, false
+	}
+	now := time.Now()
+	if revision != w.seen || w.seenAt.IsZero() {
+		w.seen, w.seenAt = revision, now
+	}
+	mine := record{Holder: w.holder, Epoch: r.Epoch + 1, Beat: r.Beat + 1}
+	switch {
+	case r.Holder == w.holder: // an earlier try, whose answer was lost
+		mine.Epoch = r.Epoch
+	case r.Holder != "" && now.Sub(w.seenAt) < w.opts.TTL:
+		return got{}, false
+	}
+	// Who conflicts has read what is old by now; it is read again next time.
+	revision, err = w.from.CAS(ctx, w.key, mine.text(), revision)
+	return got{mine, revision, now}, err == nil
+}
