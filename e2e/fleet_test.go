@@ -241,6 +241,7 @@ func TestFleet(t *testing.T) {
 			}
 		}
 		agent := exec.Command("sleep", "600")
+		agent.Dir = shop // or it counts as somebody else's
 		if err := agent.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +258,7 @@ func TestFleet(t *testing.T) {
 		b.begin(t, "monitor.log", monitor)
 		if !eventually(func() bool {
 			out, _ := a.command("agent", "list", "--fleet").Output()
-			return regexp.MustCompile(`(?m)^b/shop .* alive `).Match(out)
+			return regexp.MustCompile(`(?m)^b/shop +command +runs `).Match(out)
 		}) {
 			t.Fatalf("%s", a.run(t, 0, "agent", "list", "--fleet"))
 		}
