@@ -1,5 +1,5 @@
 # Shortcuts. What counts is .ci/run, which runs all of it.
-.PHONY: all build test race vet lint fuzz e2e bench demo dist check clean
+.PHONY: all build test race vet lint fuzz e2e bench demo dist picture check clean
 
 all: build test
 
@@ -35,6 +35,10 @@ demo:
 # Everything that a release has, in dist/, each installed and run without a network.
 dist:
 	packaging/test.sh
+
+# The moving picture of the README, from a real run; on a machine that does nothing else.
+picture: build
+	cd packaging && go run ./screencast -outlive ../bin/outlive -out ../docs/demo.svg
 
 check:
 	.ci/run

@@ -1,6 +1,10 @@
 package outlive_test
 
 import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,6 +97,40 @@ func hasAnchor(text, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// The moving picture of the README shows a demo that went well, and needs nothing but itself. packaging/screencast makes it.
+func TestScreencast(t *testing.T) {
+	if !strings.Contains(docs(t)["README.md"], "](docs/demo.svg)") {
+		t.Error("README.md does not show docs/demo.svg")
+	}
+	text, err := os.ReadFile(filepath.Join("docs", "demo.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch part := token.(type) {
+		case xml.CharData:
+			shown.Write(part)
+		case xml.StartElement:
+			if name := part.Name.Local; !slices.Contains([]string{"svg", "title", "desc", "style", "rect", "text"}, name) {
+				t.Errorf("the picture has an element %s", name)
+			}
+		}
+	}
+	for _, want := range []string{"$ outlive demo", " 0 errors. 4 restarts", "$ outlive wrap --dry-run", "nothing was written", "prefers-reduced-motion"} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("the picture does not show %q", want)
+		}
+	}
 }
 
 // Whoever searches the audit log finds each event explained.

@@ -385,5 +385,5 @@ func TestFleetTokens(t *testing.T) {
 	}
 	alone.Path, alone.Env = copied, append(b.env(), "PATH=/nonexistent")
 	out, _ := alone.CombinedOutput()
-	want(t, string(out), `the program outlive-fleet is missing: it is in the archives and in the deb`)
+	want(t, string(out), `the program outlive-fleet is missing: .* put it beside outlive or on PATH`)
 }

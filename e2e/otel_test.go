@@ -189,3 +189,78 @@ func await(t *testing.T, c *collector, what string, patterns ...string) {
 	}
 	t.Errorf("%s: no%s in\n%s", what, missing, c.text())
 }
+
+// otelTo are the variables that have everything exported there soon.
+func otelTo(c *collector) []string {
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + c.address, "OTEL_METRIC_EXPORT_INTERVAL=500", "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_BLRP_SCHEDULE_DELAY=100"}
+}
+
+// TestOpenTelemetryOfAGateway: a collector gets the spans of a real SDK's calls through a gateway: towards the client, and below it towards
+// the server that has the tool.
+func TestOpenTelemetryOfAGateway(t *testing.T) {
+	needOutlive(t)
+	c := startCollector(t)
+	w := newWorkspace(t)
+	echoes := server{argv: []string{tools.goserver}}
+	config := w.gatewayConfig(t, nil, backend{name: "first", server: echoes}, backend{name: "second", server: echoes})
+	argv := w.stdioGateway(config)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = w.dir, append(w.env(), otelTo(c)...)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "real", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := ""
+	if !eventually(func() bool { // both have told what they have
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list.Tools {
+			if strings.Contains(one.Name, "second") && strings.HasSuffix(one.Name, "echo") {
+				tool = one.Name
+			}
+		}
+		return tool != ""
+	}) {
+		t.Fatal("the gateway has no tool echo of its second server")
+	}
+	server := awaitSpans(t, c, "tools/call echo", "Server", func() { // the name is the server's own
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"text": "x"}}); err != nil {
+			t.Fatal(err)
+		}
+	}, "outlive.client.name: Str(real)", "outlive.server.name: Str(second)")[0]
+	below := false
+	for _, client := range awaitSpans(t, c, "tools/call echo", "Client", nil, "outlive.server.name: Str(second)") {
+		below = below || field(client, "Trace ID") == field(server, "Trace ID") && field(client, "Parent ID") == field(server, "ID")
+	}
+	if !below {
+		t.Errorf("no span towards the server is below\n%s\nin\n%s", server, c.text())
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenTelemetryOfTheMonitor: a collector gets what the monitor sees and tells of an agent that crashes.
+func TestOpenTelemetryOfTheMonitor(t *testing.T) {
+	needOutlive(t)
+	c := startCollector(t)
+	s := &scene{workspace: newWorkspace(t)}
+	if err := os.Mkdir(s.path("shop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.outlive(t, "agent", "add", "shop", "--kind", "command", "--path", "shop", "--pidfile", "pid")
+	s.agent = s.start(t, "sh", "-c", "cd shop && echo $$ > pid && exec sleep 600")
+	s.monitor = s.start(t, append(append([]string{"env"}, otelTo(c)...), tools.outlive, "monitor")...)
+	log := s.path("state/outlive/log/outlive-otel.log")
+	if !eventually(func() bool { return exists(log) && strings.Contains(s.outlive(t, "agent", "list"), "works") }) {
+		t.Fatal("the monitor has not looked, or has not started the helper")
+	}
+	_ = s.agent.Process.Kill()
+	_ = s.agent.Wait()
+	await(t, c, "events of the monitor", `EventName: outlive\.agent_changed`, `EventName: outlive\.incident_opened`, `SeverityText: ERROR`, `shop`)
+	s.outlive(t, "ack", "shop")
+	await(t, c, "what somebody does", `EventName: outlive\.incident_acknowledged`)
+	await(t, c, "metrics of the monitor", `Name: outlive\.incidents`)
+}

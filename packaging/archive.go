@@ -116,6 +116,7 @@ func (d *dist) archives() error {
 		}
 		if p.os == "linux" {
 			folders["systemd"] = "systemd/"
+			folders["container"] = "container/"
 		}
 		for folder, prefix := range folders {
 			more, err := d.staged(folder, top+prefix)
@@ -132,12 +133,12 @@ func (d *dist) archives() error {
 	return nil
 }
 
-// pack writes an archive whose kind its name tells: .zip, .whl, .tar, .tar.gz or .tgz.
+// pack writes an archive whose kind its name tells: .zip, .whl, .mcpb, .tar, .tar.gz or .tgz.
 func (d *dist) pack(name string, entries []entry) error {
 	var text []byte
 	var err error
 	switch filepath.Ext(name) {
-	case ".zip", ".whl":
+	case ".zip", ".whl", ".mcpb":
 		text, err = zipOf(entries, d.date)
 	default:
 		text, err = tarOf(entries, d.date)

@@ -104,6 +104,11 @@ func (d *dist) build(targets []target) error {
 		d.programs = append(d.programs, p)
 		fmt.Printf("build %-34s %5.1f s\n", t, time.Since(begin).Seconds())
 	}
+	for _, t := range every {
+		if !slices.Contains(targets, t) {
+			fmt.Printf("not made: %s\n", t)
+		}
+	}
 	fmt.Printf("outlive %s, commit %s, %s\n", d.text, d.commit, d.date.Format(time.RFC3339))
 	return nil
 }

@@ -97,6 +97,13 @@ func (d *dist) papers() error {
 			return err
 		}
 	}
+	container, err := os.ReadFile(filepath.Join(d.root, "packaging", "container", "Containerfile"))
+	if err == nil {
+		err = writeFile(filepath.Join(d.stage, "container", "Containerfile"), container)
+	}
+	if err != nil {
+		return err
+	}
 	for _, name := range []string{"outlive.rules.yml", "outlive.rules.test.yml", "grafana.json"} {
 		text, err := os.ReadFile(filepath.Join(d.root, "packaging", "metrics", name))
 		if err != nil {

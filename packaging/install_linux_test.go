@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sassoftware/go-rpmutils"
 )
 
 // python is the interpreter itself: a launcher of several versions needs more than an empty environment has.
@@ -40,7 +43,7 @@ func TestArchive(t *testing.T) {
 	t.Parallel()
 	from := one(t, "outlive_*_linux_ARCH.tar.gz")
 	p := newPlace(t)
-	p.installed(from, func() { p.run("/usr/bin/tar", "-xzf", from, "--strip-components=1") })
+	p.installed("archive", func() { p.run("/usr/bin/tar", "-xzf", from, "--strip-components=1") }, from)
 	p.tryOut(filepath.Join(p.dir, "outlive"))
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", notices, "completions/outlive.bash", "completions/_outlive", "completions/outlive.fish", "man/man1/outlive.1", "man/man1/outlive-run.1", "systemd/outlive-monitor.service"} {
 		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 {
@@ -48,13 +51,15 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	p.run("/bin/bash", "-n", "completions/outlive.bash")
-	if err := os.RemoveAll(p.dir); err != nil {
-		t.Fatal(err)
+	p.removed(p.emptied)
+}
+
+// emptied removes all that was unpacked.
+func (p *place) emptied() {
+	p.Helper()
+	if err := errors.Join(os.RemoveAll(p.dir), os.Mkdir(p.dir, 0o755)); err != nil {
+		p.Fatal(err)
 	}
-	if err := os.Mkdir(p.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	p.nothingLeft()
 }
 
 func TestDeb(t *testing.T) {
@@ -79,7 +84,7 @@ func TestDeb(t *testing.T) {
 	dpkg := func(args ...string) string {
 		return p.run("/usr/bin/dpkg", append([]string{"--root=" + p.dir, "--log=/dev/null", "--force-depends", "--force-architecture"}, args...)...)
 	}
-	p.installed(from, func() { dpkg("-i", from) })
+	p.installed("deb", func() { dpkg("-i", from) }, from)
 	for _, name := range []string{"usr/share/man/man1/outlive.1.gz", "usr/share/bash-completion/completions/outlive", "usr/share/doc/outlive/copyright"} {
 		if _, err := os.Stat(filepath.Join(p.dir, name)); err != nil {
 			t.Error(err)
@@ -96,11 +101,48 @@ func TestDeb(t *testing.T) {
 		}
 	}
 	p.tryOut(filepath.Join(p.dir, "usr/bin/outlive"))
-	dpkg("--purge", "outlive")
-	for _, name := range []string{"status-old", "available", "available-old"} { // dpkg's own
-		_ = os.Remove(filepath.Join(p.dir, "var/lib/dpkg", name))
-	}
-	p.nothingLeft()
+	p.removed(func() {
+		dpkg("--purge", "outlive")
+		for _, name := range []string{"status-old", "available", "available-old"} { // dpkg's own
+			_ = os.Remove(filepath.Join(p.dir, "var/lib/dpkg", name))
+		}
+	})
+}
+
+// There is no rpm here, so its package is unpacked by a reader of the format.
+func TestRpmUnpacked(t *testing.T) {
+	t.Parallel()
+	from := one(t, "*.RPM.rpm")
+	p := newPlace(t)
+	p.installed("rpm, unpacked", func() {
+		f, err := os.Open(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		pkg, err := rpmutils.ReadRpm(f)
+		if err == nil {
+			err = pkg.ExpandPayload(p.dir)
+		}
+		if err == nil { // the reader leaves modes to rpm
+			err = os.Chmod(filepath.Join(p.dir, "usr/bin/outlive"), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}, from)
+	p.tryOut(filepath.Join(p.dir, "usr/bin/outlive"))
+	p.removed(p.emptied)
+}
+
+// Nor is there an apk: its package is a tar in two parts.
+func TestApkUnpacked(t *testing.T) {
+	t.Parallel()
+	from := one(t, "outlive_*_RPM.apk")
+	p := newPlace(t)
+	p.installed("apk, unpacked", func() { p.run("/usr/bin/tar", "--warning=no-unknown-keyword", "-xzf", from) }, from)
+	p.tryOut(filepath.Join(p.dir, "usr/bin/outlive"))
+	p.removed(p.emptied)
 }
 
 func TestNpm(t *testing.T) {
@@ -109,7 +151,7 @@ func TestNpm(t *testing.T) {
 	from := one(t, "npm/outlive-mcp-linux-NPM-*.tgz")
 	main := filepath.Join(filepath.Dir(from), "outlive-mcp-"+isVersion(t)+".tgz")
 	p := newPlace(t, env...)
-	p.installed(from, func() { p.run(npm, "install", "--offline", "--no-audit", "--no-fund", "--prefix", p.dir, main, from) })
+	p.installed("npm, the launcher and the program, run by npx", func() { p.run(npm, "install", "--offline", "--no-audit", "--no-fund", "--prefix", p.dir, main, from) }, main, from)
 	var about map[string]any
 	for _, name := range []string{"outlive-mcp", npmScope + "linux-" + nodes(runtime.GOARCH)} {
 		text, err := os.ReadFile(filepath.Join(p.dir, "node_modules", name, "package.json"))
@@ -128,8 +170,9 @@ func TestNpm(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "no-such-command") {
 		t.Errorf("a wrong command: %v: %s", err, out)
 	}
-	p.run(npm, "uninstall", "--offline", "--no-audit", "--no-fund", "--prefix", p.dir, "outlive-mcp", npmScope+"linux-"+nodes(runtime.GOARCH))
-	p.nothingLeft()
+	p.removed(func() {
+		p.run(npm, "uninstall", "--offline", "--no-audit", "--no-fund", "--prefix", p.dir, "outlive-mcp", npmScope+"linux-"+nodes(runtime.GOARCH))
+	})
 }
 
 func wheelHere(t *testing.T) string { return one(t, "pypi/*manylinux*_RPM.musllinux*.whl") }
@@ -141,7 +184,7 @@ func TestPip(t *testing.T) {
 	p.run(python(t), "-m", "venv", p.dir)
 	before := p.files()
 	pip := filepath.Join(p.dir, "bin/python")
-	p.installed(from, func() { p.run(pip, "-m", "pip", "install", "--quiet", "--no-index", from) })
+	p.installed("pip, into a new venv (with pip itself)", func() { p.run(pip, "-m", "pip", "install", "--quiet", "--no-index", from) }, from)
 	p.tryOut(filepath.Join(p.dir, "bin/outlive"))
 	if out := p.run(filepath.Join(p.dir, "bin/outlive-mcp"), "--version"); !strings.HasPrefix(out, "outlive v") {
 		t.Errorf("outlive-mcp: %s", out)
@@ -149,8 +192,7 @@ func TestPip(t *testing.T) {
 	if out := p.run(pip, "-m", "outlive_mcp", "--version"); !strings.HasPrefix(out, "outlive v") {
 		t.Errorf("python -m outlive_mcp: %s", out)
 	}
-	p.run(pip, "-m", "pip", "uninstall", "--quiet", "--yes", "outlive-mcp")
-	p.nothingLeft()
+	p.removed(func() { p.run(pip, "-m", "pip", "uninstall", "--quiet", "--yes", "outlive-mcp") })
 	for _, name := range p.files() {
 		if !slices.Contains(before, name) && !strings.Contains(name, "__pycache__") {
 			t.Errorf("left after removal: %s", name)
@@ -171,8 +213,7 @@ func TestUvx(t *testing.T) {
 	p := newPlace(t, "PATH=/usr/bin:/bin", "UV_NO_CONFIG=1", "UV_PYTHON="+python(t))
 	p.env = append(p.env, "UV_CACHE_DIR="+filepath.Join(p.dir, "cache"), "UV_TOOL_DIR="+filepath.Join(p.dir, "tools"))
 	command := []string{uvx, "--offline", "--quiet", "--no-index", "--find-links", filepath.Dir(from), "outlive-mcp"}
-	p.installed(from, func() { p.run(command[0], append(command[1:], "--version")...) })
+	p.installed("uvx, with its cache", func() { p.run(command[0], append(command[1:], "--version")...) }, from)
 	p.tryOut(command...)
-	p.run(filepath.Join(filepath.Dir(uvx), "uv"), "cache", "clean", "--quiet")
-	p.nothingLeft()
+	p.removed(func() { p.run(filepath.Join(filepath.Dir(uvx), "uv"), "cache", "clean", "--quiet") })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -14,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // table is what installing took, for people.
@@ -22,11 +26,20 @@ var table struct {
 	rows []string
 }
 
+// TestMain prints the table, and with OUTLIVE_DIST_PAGE writes it into that page of the documentation.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	slices.Sort(table.rows)
 	if len(table.rows) > 0 {
-		fmt.Printf("%-28s %9s %10s %12s\n%s\n", "from", "size", "installed", "in", strings.Join(table.rows, "\n"))
+		text := "| from | size | installed | in | tried | removed in |\n|---|---|---|---|---|---|\n" + strings.Join(table.rows, "\n") + "\n"
+		fmt.Print(text)
+		if page := os.Getenv("OUTLIVE_DIST_PAGE"); page != "" && code == 0 {
+			machine := fmt.Sprintf("Written by `packaging/test.sh` on %d processors that others used as well (%s/%s).\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+			if err := figures.WriteSection(page, "installed", machine+text); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
 	}
 	os.Exit(code)
 }
@@ -69,7 +82,9 @@ func isVersion(t *testing.T) string {
 type place struct {
 	*testing.T
 	home, dir string
+	empty     []string // folders that outlive may use, and leaves empty
 	env       []string
+	row       struct{ what, size, installed, tried, removed string }
 }
 
 const sample = `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files"]}}}` + "\n"
@@ -86,7 +101,8 @@ func newPlace(t *testing.T, env ...string) *place {
 	if err := os.WriteFile(filepath.Join(p.home, ".cursor", "mcp.json"), []byte(sample), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.env = append([]string{"HOME=" + p.home, "TMPDIR=" + filepath.Join(top, "tmp"), "OUTLIVE_STATE_HOME=" + filepath.Join(top, "state")}, env...)
+	p.empty = []string{filepath.Join(top, "tmp"), filepath.Join(top, "state")}
+	p.env = append([]string{"HOME=" + p.home, "TMPDIR=" + p.empty[0], "OUTLIVE_STATE_HOME=" + p.empty[1]}, env...)
 	return p
 }
 
@@ -105,6 +121,7 @@ func (p *place) run(name string, args ...string) string {
 // tryOut does with an installed outlive what a new user does first.
 func (p *place) tryOut(command ...string) {
 	p.Helper()
+	begin := time.Now()
 	outlive := func(args ...string) string {
 		p.Helper()
 		return p.run(command[0], append(slices.Clone(command[1:]), args...)...)
@@ -121,30 +138,53 @@ func (p *place) tryOut(command ...string) {
 	if out := outlive("wrap", "--dry-run"); !strings.Contains(out, "files: wrapped") {
 		p.Errorf("wrap --dry-run:\n%s", out)
 	}
+	p.row.tried = seconds(time.Since(begin))
+	p.unchanged()
+}
+
+// unchanged wants the client's configuration as it was.
+func (p *place) unchanged() {
+	p.Helper()
 	if text, err := os.ReadFile(filepath.Join(p.home, ".cursor", "mcp.json")); err != nil || string(text) != sample {
 		p.Errorf("the client's configuration is now %s, %v", text, err)
 	}
 }
 
-// installed times an installation from a file.
-func (p *place) installed(from string, install func()) {
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// installed times an installation from files; what is what people call it.
+func (p *place) installed(what string, install func(), from ...string) {
 	p.Helper()
 	begin := time.Now()
 	install()
-	took := time.Since(begin)
-	info, err := os.Stat(from)
-	if err != nil {
-		p.Fatal(err)
+	took, packed, size := time.Since(begin), int64(0), int64(0)
+	for _, name := range from {
+		info, err := os.Stat(name)
+		if err != nil {
+			p.Fatal(err)
+		}
+		packed += info.Size()
 	}
-	size := int64(0)
 	for _, name := range p.files() {
 		if i, err := os.Stat(filepath.Join(p.dir, name)); err == nil {
 			size += i.Size()
 		}
 	}
+	p.row.what, p.row.size, p.row.installed = what, megabytes(packed), megabytes(size)+" | "+seconds(took)
+}
+
+// removed times a removal, after which nothing of ours is left: a row of the table.
+func (p *place) removed(remove func()) {
+	p.Helper()
+	begin := time.Now()
+	remove()
+	p.row.removed = seconds(time.Since(begin))
+	p.nothingLeft()
 	table.Lock()
 	defer table.Unlock()
-	table.rows = append(table.rows, fmt.Sprintf("%-28s %6.1f MB %7.1f MB %10.1f s", strings.TrimPrefix(p.Name(), "Test"), float64(info.Size())/1e6, float64(size)/1e6, took.Seconds()))
+	table.rows = append(table.rows, fmt.Sprintf("| %s | %s | %s | %s | %s |", p.row.what, p.row.size, p.row.installed, p.row.tried, p.row.removed))
 }
 
 // files are all files in the folder to install into.
@@ -164,13 +204,21 @@ func (p *place) files() []string {
 	return all
 }
 
-// nothingLeft wants no file of ours where it was installed, and none in the home but the client's.
+// nothingLeft wants no file of ours where it was installed, none in the home but the client's, and none elsewhere.
 func (p *place) nothingLeft() {
 	p.Helper()
 	for _, name := range p.files() {
 		if strings.Contains(name, "outlive") {
 			p.Errorf("left after removal: %s", name)
 		}
+	}
+	for _, dir := range p.empty {
+		if left, err := os.ReadDir(dir); len(left) > 0 || (err != nil && !errors.Is(err, fs.ErrNotExist)) {
+			p.Errorf("left in %s: %v, %v", dir, left, err)
+		}
+	}
+	if _, err := os.Stat(p.home); errors.Is(err, fs.ErrNotExist) {
+		return // it was in what is removed
 	}
 	err := filepath.WalkDir(p.home, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && path != filepath.Join(p.home, ".cursor", "mcp.json") {
@@ -199,13 +247,12 @@ func TestThereIsNoNetwork(t *testing.T) {
 	}
 }
 
-// Another clone, elsewhere, gives the same bytes. With OUTLIVE_DIST_COLD=1 nothing of the first build is used, not even what
-// is compiled.
+// Another clone, elsewhere, gives the same bytes of every file. With OUTLIVE_DIST_COLD=1 nothing of the first build is used, not
+// even what is compiled.
 func TestBuildsAreReproducible(t *testing.T) {
 	p := newPlace(t)
 	p.run("/usr/bin/tar", "-xzf", one(t, "outlive_*_linux_ARCH.tar.gz"), "--strip-components=1")
-	first := filepath.Join(p.dir, "outlive")
-	info, err := buildinfo.ReadFile(first)
+	info, err := buildinfo.ReadFile(filepath.Join(p.dir, "outlive"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,17 +281,34 @@ func TestBuildsAreReproducible(t *testing.T) {
 	if os.Getenv("OUTLIVE_DIST_COLD") == "1" {
 		t.Setenv("GOCACHE", t.TempDir())
 	}
-	second := filepath.Join(t.TempDir(), "outlive")
-	if err := compile(clone, "./cmd/outlive", second, target{"linux", runtime.GOARCH}, 0); err != nil {
-		t.Fatal(err)
+	second := filepath.Join(t.TempDir(), "dist")
+	again := exec.Command("go", "run", ".", "-out", second, "-targets", targetsMade(t))
+	again.Dir = filepath.Join(clone, "packaging")
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	a, err := sumOf(first)
+	want, err := os.ReadFile(filepath.Join(made(t), marker))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := sumOf(second); err != nil || a != b {
-		t.Errorf("%s and %s, %v", a, b, err)
+	got, err := os.ReadFile(filepath.Join(second, marker))
+	if err != nil || string(got) != string(want) {
+		t.Errorf("%v, and the files of two builds differ:\n%s", err, cmp.Diff(string(want), string(got)))
 	}
+}
+
+// targetsMade are the targets of which there is an archive, as -targets takes them.
+func targetsMade(t *testing.T) string {
+	t.Helper()
+	var all []string
+	for _, target := range every {
+		if found, err := filepath.Glob(filepath.Join(made(t), "outlive_*_"+target.os+"_"+target.arch+".*")); err != nil {
+			t.Fatal(err)
+		} else if len(found) > 0 {
+			all = append(all, target.String())
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // What people get names no folder of the machine that built it.

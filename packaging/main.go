@@ -73,6 +73,8 @@ func run(out, targets string, tagged bool, jobs int) (err error) {
 		{"image", d.image},
 		{"bills of materials", d.boms},
 		{"Homebrew, scoop", d.manifests},
+		{"winget", d.winget},
+		{"MCP bundles, server.json", d.bundles},
 	} {
 		begin := time.Now()
 		if err := step.make(); err != nil {

@@ -40,6 +40,7 @@ type npmPackage struct {
 	Bin                  map[string]string `json:"bin,omitempty"`
 	Engines              map[string]string `json:"engines,omitempty"`
 	OptionalDependencies map[string]string `json:"optionalDependencies,omitempty"`
+	MCPName              string            `json:"mcpName,omitempty"` // read by the MCP registry
 }
 
 func (d *dist) npmPackage(name string) npmPackage {
@@ -52,6 +53,7 @@ func (d *dist) npmPackage(name string) npmPackage {
 func (d *dist) npm() error {
 	top := d.npmPackage("outlive-mcp")
 	top.Bin = map[string]string{"outlive": "bin/outlive.js", "outlive-mcp": "bin/outlive.js"}
+	top.MCPName = registryName
 	top.Engines = map[string]string{"node": ">=18"}
 	top.OptionalDependencies = map[string]string{}
 	for _, t := range every { // in a part of a release, too: the package is the same

@@ -24,7 +24,7 @@ if unshare -rn true 2>/dev/null; then
 else
 	echo "unshare is not permitted: the tests run with a network"
 fi
-OUTLIVE_DIST=${out:-$PWD/../dist} "${quiet[@]}" .work/packaging.test -test.timeout 10m -test.v >.work/test.log 2>&1 </dev/null || {
+OUTLIVE_DIST=${out:-$PWD/../dist} "${quiet[@]}" .work/packaging.test -test.timeout 20m -test.v >.work/test.log 2>&1 </dev/null || {
 	cat .work/test.log
 	exit 1
 }

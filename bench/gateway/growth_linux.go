@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
 
-// sessionCurves measures what each gateway takes with more and more sessions, each of which has called once and keeps its connection.
+// sessionCurves measures what each gateway takes with more and more sessions, each of which has called once and keeps its connection,
+// and what the most of them take when their clients have closed the connections.
 func (b *bench) sessionCurves() []growth {
 	rows := make([]growth, len(b.curved))
 	for i, g := range b.curved {
@@ -47,6 +49,16 @@ func (b *bench) growSessions(g gateway, counts []int, row *growth) error {
 		}
 		time.Sleep(silent) // collectors give memory back
 		row.Uses[n] = append(row.Uses[n], look(r.cmd.Process.Pid, b.echo))
+	}
+	if n := len(f.sessions); n == slices.Max(b.plan.Sessions) {
+		for _, s := range f.sessions {
+			s.close()
+		}
+		if _, err := f.sessions[0].ask("tools/list", "{}", patience); err != nil { // memory is given back after traffic
+			return err
+		}
+		time.Sleep(silent)
+		row.Apart = append(row.Apart, look(r.cmd.Process.Pid, b.echo))
 	}
 	return nil
 }

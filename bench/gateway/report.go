@@ -182,20 +182,21 @@ func (r results) growthTable() figures.Table {
 	t := figures.Table{
 		Title: "Gateways: own memory with more and more sessions, MB",
 		Note: fmt.Sprintf("outlive with `"+crowdLimits+"`: by default it admits 256 sessions. One server; each session has listed the tools, has called once and keeps its connection; then all are silent. What the gateway and its helpers have written and "+
-			"share with nobody; medians. KB for each further session: between %d and %d sessions; PSS also counts a share of the pages of the binary.", counts[0], counts[len(counts)-1]),
+			"share with nobody; medians. KB for each further session: between %d and %d sessions; PSS also counts a share of the pages of the binary. "+
+			"Without connection: the clients of the %d have closed theirs, and one has asked again.", counts[0], counts[len(counts)-1], counts[len(counts)-1]),
 		Rows: [][]string{{"gateway"}},
 	}
 	for _, n := range counts {
 		t.Rows[0] = append(t.Rows[0], plural(n, "session"))
 	}
-	t.Rows[0] = append(t.Rows[0], "KB for each further session", "the same as PSS")
+	t.Rows[0] = append(t.Rows[0], "KB for each further session", "the same as PSS", "KB without connection")
 	for _, g := range r.Growth {
 		row := []string{g.Name}
 		for _, n := range counts {
 			row = append(row, megabytes(medianUsage(g.Uses[n]).Own.Private))
 		}
 		per := g.perSession(counts)
-		t.Rows = append(t.Rows, append(row, figures.Number(per.Private/1024), figures.Number(per.PSS/1024)))
+		t.Rows = append(t.Rows, append(row, figures.Number(per.Private/1024), figures.Number(per.PSS/1024), figures.Number(g.perSessionApart(counts).Private/1024)))
 	}
 	return t
 }

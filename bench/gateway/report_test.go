@@ -77,6 +77,13 @@ func TestPerSessionIsTheSlope(t *testing.T) {
 	if got := g.perSession([]int{1, 100}); !math.IsNaN(got.Private) {
 		t.Errorf("the slope of what was not measured is %+v", got)
 	}
+	if got := g.perSessionApart([]int{1, 11}); !math.IsNaN(got.Private) {
+		t.Errorf("without connections nothing was measured, and the slope is %+v", got)
+	}
+	g.Apart = []usage{{Own: memory{Private: 40 * 1024, PSS: 100 * 1024}}}
+	if got, want := g.perSessionApart([]int{1, 11}), (memory{Private: 3 * 1024, PSS: 8 * 1024}); got != want {
+		t.Errorf("without connections: got %+v, want %+v", got, want)
+	}
 }
 
 func TestPlotShowsEveryGateway(t *testing.T) {

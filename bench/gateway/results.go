@@ -92,15 +92,25 @@ type growth struct {
 	Name string
 	Ours bool
 	Uses map[int][]usage // by the number of sessions; one for each round
+	// Apart is what the most sessions take when all but one have no connection.
+	Apart []usage
 }
 
 // perSession is what each further session costs the gateway itself, bytes: between the fewest and the most that were measured.
 func (g growth) perSession(counts []int) memory {
-	if len(counts) < 2 || len(g.Uses[counts[0]]) == 0 || len(g.Uses[counts[len(counts)-1]]) == 0 {
+	return g.slope(counts, g.Uses[counts[len(counts)-1]])
+}
+
+// perSessionApart is the same of sessions without a connection.
+func (g growth) perSessionApart(counts []int) memory { return g.slope(counts, g.Apart) }
+
+// slope is what each session beyond the fewest takes when the most take so much.
+func (g growth) slope(counts []int, most []usage) memory {
+	few, many := counts[0], counts[len(counts)-1]
+	if many == few || len(g.Uses[few]) == 0 || len(most) == 0 {
 		return memory{Private: math.NaN(), PSS: math.NaN()}
 	}
-	few, many := counts[0], counts[len(counts)-1]
-	a, b, n := medianUsage(g.Uses[few]).Own, medianUsage(g.Uses[many]).Own, float64(many-few)
+	a, b, n := medianUsage(g.Uses[few]).Own, medianUsage(most).Own, float64(many-few)
 	return memory{Private: (b.Private - a.Private) / n, PSS: (b.PSS - a.PSS) / n}
 }
 

@@ -8,6 +8,33 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 )
 
+// Stop is offered for what runs: of an agent that is dead nothing is left to stop.
+func TestOnlyWhatRunsCanBeStopped(t *testing.T) {
+	t.Parallel()
+	for name, dies := range map[string]bool{"it waits": false, "it is dead": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.declare("", w.agent("shop", "kind: claude\n"))
+			c := w.claude("shop", 1001)
+			c.prompt()
+			if w.cycle(); dies {
+				delete(w.living, 1001)
+			} else {
+				c.is("waiting", "dialog open")
+			}
+			w.spends(30*time.Minute, 30*time.Second)
+			view, err := Inspect(t.Context(), w.opts)
+			if err != nil || len(view.Incidents) != 1 {
+				t.Fatalf("incidents %+v, error %v", view.Incidents, err)
+			}
+			if i := view.Incidents[0]; i.Facts.Stop == dies {
+				t.Errorf("%s: Stop is offered: %v; %+v", i.Key.Class, i.Facts.Stop, i.Facts)
+			}
+		})
+	}
+}
+
 // An incident that somebody has acknowledged and that a restart by hand has ended is over: nobody is reminded of a process
 // that has long been replaced, whatever became of the new one.
 func TestAcknowledgedAndRestarted(t *testing.T) {

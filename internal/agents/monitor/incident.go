@@ -69,7 +69,8 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 	}
 	f.Joinable = c.subject.joinable
 	can := r.capabilities(c)
-	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.subject.target.Leaders) > 0, r.unheard(r.now.Wall)
+	f.Restart, f.Resume, f.Unheard = can.Restart, can.Resume, r.unheard(r.now.Wall)
+	f.Stop = len(c.subject.target.Leaders) > 0 && c.evidence.Process.Life != diagnose.Dead
 	if r.opts.OpenGroup {
 		f.Restart, f.Resume, f.Stop, f.Request, f.Input = false, false, false, "", ""
 	}

@@ -299,7 +299,9 @@ func TestSlowServer(t *testing.T) {
 			if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, list)); diff != "" {
 				t.Error(diff)
 			}
-			has(t, "unknown", unknown, "Unknown tool")
+			missing := map[string]string{"lists": "shown its lists", "handshake": "answered the handshake"}[name]
+			has(t, "unknown", unknown, "Unknown tool: b_do (server b is still starting: it has not "+missing+
+				" within 3s; nothing was delivered to it, so it is safe to try again in a moment)")
 			if got := c.tools(); len(got) != 1 {
 				t.Errorf("the next list waits again: %v", got)
 			}

@@ -193,7 +193,7 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 // resourceNotFound is the legacy era's code for that.
 const resourceNotFound = -32002
 
-// missing lists the servers that are not usable now, which may have what is looked for. They are tried again.
+// missing lists the servers that are not usable now, or not yet, which may have what is looked for. They are tried again.
 func (s *Session) missing() string {
 	text := ""
 	for _, server := range s.servers() {
@@ -204,7 +204,7 @@ func (s *Session) missing() string {
 				break
 			}
 			if l.unsettled() && server.standing == unusable {
-				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, server.trouble)
+				text += fmt.Sprintf(" (server %s is still starting: %s; nothing was delivered to it, so it is safe to try again in a moment)", server.Catalog.Name, server.trouble)
 				break
 			}
 		}

@@ -30,7 +30,22 @@ func (t *tree) killRest(pid int) {
 	_ = killGroup(pid, unix.SIGKILL)
 }
 
-func (t *tree) signal(pid int, sig syscall.Signal) error { return killGroup(pid, sig) }
+func (t *tree) signal(pid int, sig syscall.Signal) error {
+	return unlessEnded(pid, killGroup(pid, sig))
+}
+
+// unlessEnded is the error of a signal to the group that pid leads. This system answers EPERM for a group of zombies, where
+// others signal nobody and say nothing.
+func unlessEnded(pid int, err error) error {
+	const zombie = 5 // SZOMB of sys/proc.h
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	if k, lookErr := unix.SysctlKinfoProc("kern.proc.pid", pid); lookErr == nil && k.Proc.P_stat != zombie {
+		return err
+	}
+	return os.ErrProcessDone
+}
 
 func (p *Process) kill() error {
 	strays := descendants(p.pid)

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -19,11 +18,7 @@ func Continue(pid int) error {
 	if pid <= 1 { // the kernel would signal every process, or us
 		return fmt.Errorf("continue process group %d: %w", pid, os.ErrInvalid)
 	}
-	err := unix.Kill(-pid, unix.SIGCONT)
-	if errors.Is(err, unix.ESRCH) {
-		err = os.ErrProcessDone
-	}
-	if err != nil {
+	if err := unlessEnded(pid, killGroup(pid, unix.SIGCONT)); err != nil {
 		return fmt.Errorf("continue process group %d: %w", pid, err)
 	}
 	return nil

@@ -30,12 +30,17 @@ func waitKqueue(kq, pid int) {
 	change[0].Fflags = unix.NOTE_EXIT
 	for {
 		n, err := unix.Kevent(kq, change[:], got[:], nil)
+		if n > 0 && got[0].Flags&unix.EV_ERROR != 0 { // why the change was not made
+			err = unix.Errno(got[0].Data)
+		}
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.ESRCH), n > 0:
-			return // ESRCH: it is a zombie already
+		case errors.Is(err, unix.ESRCH): // it is a zombie already
+			return
 		case err != nil:
 			time.Sleep(retry)
+		case n > 0:
+			return
 		}
 	}
 }

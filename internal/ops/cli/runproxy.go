@@ -71,8 +71,9 @@ func (k *sinks) lost(what string) func(error) {
 	}
 }
 
-// Emit implements event.Sink.
+// Emit implements event.Sink. Here events get the levels that people and programs see.
 func (k *sinks) Emit(e event.Event) {
+	e.Level = event.LevelOf(e)
 	if k.server != "" {
 		e.Attrs = append(e.Attrs[:len(e.Attrs):len(e.Attrs)], slog.String(event.KeyServer, k.server))
 		e.Message = k.server + ": " + e.Message

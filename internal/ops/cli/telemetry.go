@@ -175,7 +175,7 @@ func findHelper(program string) (string, error) {
 type helperMissing struct{ program string }
 
 func (e *helperMissing) Error() string {
-	return fmt.Sprintf("the program %s is missing: it is in the archives and in the deb, rpm and apk packages of outlive, and belongs beside it or on PATH", e.program)
+	return fmt.Sprintf("the program %s is missing: npm, pip and the image do not bring it; take it from the archive of outlive %s and put it beside outlive or on PATH", e.program, version())
 }
 
 func (e *helperMissing) Unwrap() error { return exec.ErrNotFound }

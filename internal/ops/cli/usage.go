@@ -7,13 +7,18 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
 // takes checks the number of arguments of a command. most -1: any number. The error says how the command is written.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if most == 0 && cmd.HasSubCommands() {
-			return cobra.NoArgs(cmd, args) // it is a verb that there is not
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), instead(cmd, args[0], verbsOf(cmd), ""))
 		}
 		problem := ""
 		switch over := len(args) - most; {
@@ -39,8 +44,36 @@ var wantedValues = map[string]string{
 	"float64": "a number, such as 1.5", "duration": "a time with its unit, such as 30s or 5m", "bool": "true or false",
 }
 
-// flagError says in words what a flag takes that was given something else.
-func flagError(_ *cobra.Command, err error) error {
+// verbsOf are the commands of a command that its help shows.
+func verbsOf(cmd *cobra.Command) (verbs []string) {
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			verbs = append(verbs, sub.Name())
+		}
+	}
+	return verbs
+}
+
+// instead says what was probably meant by a word that cmd does not have, and where to look.
+func instead(cmd *cobra.Command, word string, known []string, before string) string {
+	if near := fileerror.Suggest(word, known, nil); near != "" {
+		return fmt.Sprintf(": did you mean %s%s? See %s --help", before, near, cmd.CommandPath())
+	}
+	return fmt.Sprintf("; see %s --help", cmd.CommandPath())
+}
+
+// flagError says in words what a flag takes that was given something else, and which one was meant by one that there is not.
+func flagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) {
+		var known []string
+		cmd.Flags().VisitAll(func(fl *pflag.Flag) {
+			if !fl.Hidden {
+				known = append(known, fl.Name)
+			}
+		})
+		return fmt.Errorf("%w%s", err, instead(cmd, missing.GetSpecifiedName(), known, "--"))
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err

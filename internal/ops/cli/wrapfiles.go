@@ -61,6 +61,9 @@ func (f *clientFlags) find(sys clients.System) ([]clients.File, error) {
 		if err != nil {
 			return nil, fail(exitUsage, "--project %s: %w", project, err)
 		}
+		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+			return nil, fail(exitUsage, "--project %s: there is no such directory", project)
+		}
 		project = abs
 	}
 	if len(f.clients) == 0 {

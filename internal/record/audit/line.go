@@ -33,7 +33,7 @@ func AppendLine(dst []byte, e event.Event, proxyPID int) []byte {
 	dst = append(dst, `{"timestamp":"`...)
 	dst = e.Time.UTC().AppendFormat(dst, timeLayout)
 	dst = append(dst, `","level":"`...)
-	dst = append(dst, levelName(e.Level)...)
+	dst = append(dst, event.LevelName(e.Level)...)
 	dst = append(dst, `","logger":"`+logger+`","message":`...)
 	dst = appendString(dst, e.Message)
 	dst = append(dst, `,"event_type":`...)
@@ -58,19 +58,6 @@ func AppendLine(dst []byte, e event.Event, proxyPID int) []byte {
 		dst = appendValue(dst, a.Value.Resolve())
 	}
 	return append(dst, "}\n"...)
-}
-
-// levelName is Python's name for the level (TP-8).
-func levelName(l slog.Level) string {
-	switch {
-	case l < slog.LevelInfo:
-		return "DEBUG"
-	case l < slog.LevelWarn:
-		return "INFO"
-	case l < slog.LevelError:
-		return "WARNING"
-	}
-	return "ERROR"
 }
 
 func appendValue(dst []byte, v slog.Value) []byte {

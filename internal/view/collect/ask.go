@@ -3,10 +3,13 @@ package collect
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -32,7 +35,7 @@ func begin[T any](ctx context.Context, c *Collector, ask func(context.Context) (
 		q.answer, q.err = ask(ctx)
 		close(q.done)
 		if q.late.Load() {
-			c.LookSoon()
+			c.lookAgain()
 		}
 	})
 	return q
@@ -55,38 +58,113 @@ func (q *question[T]) answered(ctx context.Context) bool {
 	}
 }
 
-// ask asks every running outlive for its status, at once. One that still owes an answer to an earlier look is not waited for.
+// known is what a running outlive has said last.
+type known struct {
+	one   overview.Instance
+	asked time.Time
+	still int // how many answers in a row were the same
+}
+
+// stillFor is how many looks pass without a question to an outlive that tells nothing and whose answers are the same.
+const stillFor = 5
+
+// due reports whether it is asked again because of the time: at the next look while its answers differ, and less and less often then.
+func (k *known) due(now time.Time, every time.Duration) bool {
+	return k.one.Silent || now.Sub(k.asked) >= time.Duration(min(k.still, stillFor-1))*every+every/2 // looks are not on time to the instant
+}
+
+// due are those that are asked at this look.
+func (c *Collector) due(found []control.Instance) map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, attended := time.Now(), map[string]bool{}
+	for key, until := range c.attended {
+		if now.After(until) {
+			delete(c.attended, key)
+			continue
+		}
+		run, _, _ := strings.Cut(key, "/")
+		attended[run] = true
+	}
+	due := map[string]bool{}
+	for _, i := range found {
+		k := c.known[i.Path]
+		due[i.Path] = c.all || c.told[i.Path] || k == nil || attended[i.Label()] || k.due(now, c.opts.Every)
+	}
+	c.all = false
+	clear(c.told)
+	return due
+}
+
+// moving is what of a status changes while a server works, and at rest only if something happens.
+func moving(s control.Status) control.Status {
+	rest := func(b *backend.Status) { b.UptimeMS, b.RSS, b.Beside = 0, 0, nil }
+	rest(&s.Status)
+	s.Servers = slices.Clone(s.Servers)
+	for n := range s.Servers {
+		m := &s.Servers[n]
+		m.Links = slices.Clone(m.Links)
+		for l := range m.Links {
+			rest(&m.Links[l].Status)
+		}
+	}
+	return s
+}
+
+// ask asks the running outlives that are due for their status, at once. One that still owes an answer to an earlier look is not waited
+// for. Of the others holds what they have said last.
 func (c *Collector) ask(ctx context.Context, found []control.Instance) (all []overview.Instance) {
+	due := c.due(found)
 	look, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	over, end := context.WithCancel(ctx)
 	end()
 	late := map[string]bool{}
 	for _, i := range found {
-		if late[i.Path] = c.asked[i.Path] != nil; !late[i.Path] {
+		if late[i.Path] = c.asked[i.Path] != nil; !late[i.Path] && due[i.Path] {
 			c.asked[i.Path] = begin(ctx, c, i.Status)
 		}
 	}
 	for _, i := range found {
+		k := c.known[i.Path]
+		if k == nil {
+			k = &known{one: overview.Instance{Instance: i}}
+		}
 		q, wait := c.asked[i.Path], look
 		if late[i.Path] {
 			wait = over
 		}
-		one := overview.Instance{Instance: i, Silent: true, Heard: c.heard[i.Path]}
-		if q.answered(wait) {
-			delete(c.asked, i.Path)
-			if errors.Is(q.err, control.ErrGone) {
-				continue // it has ended since
-			}
-			if q.err == nil {
-				one.Status, one.Silent, one.Heard = q.answer, false, time.Now()
-				c.heard[i.Path] = one.Heard
-			}
+		if q != nil && !k.take(c, q, wait) {
+			continue // it has ended since
 		}
-		all = append(all, one)
+		c.known[i.Path] = k
+		all = append(all, k.one)
 	}
 	c.forget(found)
 	return all
+}
+
+// take takes the answer to a question, if it comes in time. false: the outlive is gone.
+func (k *known) take(c *Collector, q *question[control.Status], wait context.Context) bool {
+	path, was := k.one.Path, k.one
+	k.one.Status, k.one.Silent = control.Status{}, true
+	if !q.answered(wait) {
+		return true
+	}
+	delete(c.asked, path)
+	if errors.Is(q.err, control.ErrGone) {
+		delete(c.known, path)
+		return false
+	}
+	if q.err != nil {
+		return true
+	}
+	k.asked = time.Now()
+	k.one.Status, k.one.Silent, k.one.Heard = q.answer, false, k.asked
+	if k.still++; was.Silent || !reflect.DeepEqual(moving(was.Status), moving(q.answer)) {
+		k.still = 0
+	}
+	return true
 }
 
 // forget drops what is known of those that are not there any more.
@@ -94,9 +172,9 @@ func (c *Collector) forget(found []control.Instance) {
 	there := func(path string) bool {
 		return slices.ContainsFunc(found, func(i control.Instance) bool { return i.Path == path })
 	}
-	for path := range c.heard {
+	for path := range c.known {
 		if !there(path) {
-			delete(c.heard, path)
+			delete(c.known, path)
 		}
 	}
 	for path, q := range c.asked {
@@ -129,7 +207,7 @@ func (c *Collector) lookHome(ctx context.Context) (trouble string) {
 		return "agents: their home was last seen at " + c.homeAt.Local().Format(time.TimeOnly) + ": it takes long to look at it"
 	}
 	h, err := c.asking.answer, c.asking.err
-	c.asking, c.homeRest = nil, min(10*time.Since(c.homeBegun), homeSeldom)
+	c.asking, c.homeRest = nil, min(homeShare*time.Since(c.homeBegun), homeSeldom)
 	c.mu.Lock()
 	was := c.home
 	if c.homeAt, c.homeErr = time.Now(), err; err == nil {

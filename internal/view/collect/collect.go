@@ -18,6 +18,8 @@ const (
 	retry      = 500 * time.Millisecond // before a follower that was dropped comes again
 	eventsKept = 20000
 	newsGap    = 300 * time.Millisecond // least time between two looks at a home because of its news
+	pokeGap    = 100 * time.Millisecond // after an event: mostly more of them follow, such as of a restart
+	homeShare  = 60                     // of the time, one part at most is spent on looks at a home
 	homeSeldom = 10 * time.Second       // most time between two looks at a home while somebody watches
 	wantedFor  = 10 * time.Second       // after somebody has asked
 )
@@ -33,12 +35,14 @@ type Options struct {
 	// History also takes what is kept of the past: by the running outlives, and in Audit logs.
 	History bool
 	Audit   func() []string
-	Every   time.Duration // between two looks while somebody watches; 0: 1 s
-	Seldom  time.Duration // otherwise; 0: 30 s
+	// Every is the time between two looks while somebody watches; 0: 1 s. At each of them those outlives are asked which have told of
+	// something or have worked since, and those that somebody attends to; the others at every fifth.
+	Every  time.Duration
+	Seldom time.Duration // otherwise; 0: 30 s
 	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
 	HomeNews <-chan struct{}
 	// HomeEvery is the least time between two looks at the home; 0: 2 s. A home whose look takes long is looked at less often, though
-	// every 10 s: a tenth of the time at most is spent on it.
+	// every 10 s: a sixtieth of the time at most is spent on it.
 	HomeEvery time.Duration
 	Remotes   []Remote // other machines
 	// Joining calls join with each machine that is to be seen from then on, until ctx ends; nil: there are none but Remotes.
@@ -51,7 +55,8 @@ type Collector struct {
 	opts   Options
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	look   chan struct{}
+	look   chan struct{} // everything
+	poke   chan struct{} // what is due
 	state  atomic.Pointer[overview.State]
 	input  atomic.Pointer[overview.Input] // that state was made of
 	wanted atomic.Int64                   // Unix nanoseconds of the last time that somebody asked
@@ -62,13 +67,18 @@ type Collector struct {
 	instances []overview.Instance
 	homeSlow  string                               // that the home takes long; "": it does not
 	asked     map[string]*question[control.Status] // by socket: what is not answered yet
-	heard     map[string]time.Time                 // by socket: when it answered last
+	known     map[string]*known                    // by socket
+	all       bool                                 // the next look asks all
 	asking    *question[*overview.Home]            // nil: the home is not being looked at
 
 	mu        sync.Mutex
 	events    []overview.Event
-	audited   map[eventKey]bool             // of audit logs, and not heard of otherwise
-	followed  map[string]context.CancelFunc // by socket
+	audited   map[eventKey]bool    // of audit logs, and not heard of otherwise
+	followed  map[string]*followed // by socket
+	told      map[string]bool      // by socket: something has happened since it was asked
+	attended  map[string]time.Time // until when somebody looks at a server, by its key
+	nameless  bool                 // there may be events whose outlive has become known
+	memory    overview.Memory
 	home      *overview.Home
 	homeAt    time.Time
 	homeRest  time.Duration // after the last look at it; of the looking goroutine
@@ -94,8 +104,8 @@ func New(opts Options) *Collector {
 		opts.HomeEvery = 2 * time.Second
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), followed: map[string]context.CancelFunc{}, listeners: map[chan struct{}]bool{},
-		asked: map[string]*question[control.Status]{}, heard: map[string]time.Time{}}
+	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), poke: make(chan struct{}, 1), followed: map[string]*followed{}, listeners: map[chan struct{}]bool{},
+		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, attended: map[string]time.Time{}, all: true}
 	if opts.History && opts.Audit != nil {
 		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[eventKey]bool{}
 		for _, e := range c.events {
@@ -129,9 +139,16 @@ func (c *Collector) State() overview.State {
 	c.wanted.Store(time.Now().UnixNano())
 	s := *c.state.Load()
 	if time.Since(s.At) > 2*c.opts.Every {
-		c.LookSoon()
+		c.lookAgain()
 	}
 	return s
+}
+
+// Attend has the server with that key asked at every look for a while: somebody looks at all that is known of it.
+func (c *Collector) Attend(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attended[key] = time.Now().Add(wantedFor)
 }
 
 // Seen is what the last state was made of.
@@ -143,10 +160,15 @@ func (c *Collector) Seen() overview.Input {
 	return in
 }
 
-// LookSoon makes it look at once.
-func (c *Collector) LookSoon() {
+// LookSoon makes it look at once, at everything.
+func (c *Collector) LookSoon() { knock(c.look) }
+
+// lookAgain makes it look at once, at what is due.
+func (c *Collector) lookAgain() { knock(c.poke) }
+
+func knock(to chan<- struct{}) {
 	select {
-	case c.look <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
@@ -178,6 +200,14 @@ func (c *Collector) run(ctx context.Context) {
 		case <-timer.C:
 		case <-c.look:
 			timer.Stop()
+			c.all, c.homeDue = true, true
+		case <-c.poke:
+			timer.Stop()
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pokeGap):
+			}
 		case <-c.opts.HomeNews:
 			timer.Stop()
 			c.lookAtNews(ctx)
@@ -199,7 +229,7 @@ func (c *Collector) lookAtNews(ctx context.Context) {
 
 // lookAround asks everybody.
 func (c *Collector) lookAround(ctx context.Context) {
-	found, err := control.Discover(c.opts.Dirs...)
+	found, err := control.DiscoverBeside(c.lives, c.opts.Dirs...)
 	c.follow(ctx, found)
 	c.found, c.foundErr, c.instances = found, err, c.ask(ctx, found)
 	c.homeSlow = c.lookHome(ctx)
@@ -220,6 +250,26 @@ func (c *Collector) publish() {
 		}
 	}
 	in.Machines = slices.Clone(c.machines)
+	if c.nameless {
+		c.nameless = false
+		c.nameEvents()
+	}
+	in.Events, in.Memory = c.events, &c.memory // the overview copies what it keeps
+	s := overview.Of(in)
+	c.state.Store(&s)
+	in.Events, in.Memory = nil, nil // see Seen
+	c.input.Store(&in)
+	for l := range c.listeners {
+		select {
+		case l <- struct{}{}:
+		default:
+		}
+	}
+	c.began = true
+}
+
+// nameEvents says of events of audit logs whose they are, as far as those run.
+func (c *Collector) nameEvents() {
 	labels := map[int]string{}
 	for _, i := range c.found {
 		labels[i.PID] = i.Label()
@@ -229,18 +279,29 @@ func (c *Collector) publish() {
 			e.Instance = labels[e.PID]
 		}
 	}
-	in.Events = c.events // the overview copies what it keeps
-	s := overview.Of(in)
-	c.state.Store(&s)
-	in.Events = nil // see Seen
-	c.input.Store(&in)
-	for l := range c.listeners {
-		select {
-		case l <- struct{}{}:
-		default:
-		}
+	c.memory.Forget()
+}
+
+// followed is a running outlive whose events are heard.
+type followed struct {
+	cancel context.CancelFunc
+	lives  bool // the connection is open
+}
+
+// lives reports whether the connection to a socket is open.
+func (c *Collector) lives(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.followed[path]
+	return f != nil && f.lives
+}
+
+func (c *Collector) setLives(path string, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.followed[path]; f != nil {
+		f.lives = is
 	}
-	c.began = true
 }
 
 // follow follows the events of every running outlive that is not followed yet.
@@ -252,7 +313,7 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 			continue
 		}
 		one, cancel := context.WithCancel(ctx)
-		c.followed[i.Path] = cancel
+		c.followed[i.Path], c.nameless = &followed{cancel: cancel, lives: true}, true // it has just been reached
 		after := ""
 		if c.opts.History || c.began {
 			after = "0"
@@ -270,17 +331,22 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 func (c *Collector) followOne(ctx context.Context, i control.Instance, after string) {
 	for ctx.Err() == nil {
 		err := i.Follow(ctx, after, func(n control.News) {
+			c.setLives(i.Path, true)
 			if n.Line == nil {
 				return // what was lost is in the audit log
 			}
 			after = n.ID
 			if e, err := overview.ParseEvent(n.Line); err == nil {
 				e.Instance = i.Label()
+				c.mu.Lock()
+				c.told[i.Path] = true
+				c.mu.Unlock()
 				c.add(e, n.Line)
 			}
 		})
+		c.setLives(i.Path, false) // the next look tries it
 		if errors.Is(err, control.ErrGone) {
-			c.LookSoon()
+			c.lookAgain()
 			return
 		}
 		select {
@@ -310,7 +376,7 @@ func (c *Collector) add(e overview.Event, line []byte) {
 		c.telling.Unlock()
 	}
 	if telling(e.Type) && time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
-		c.LookSoon()
+		c.lookAgain()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -26,10 +27,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type scripted struct {
 	feed  *control.Feed
 	state atomic.Value  // string
+	asked atomic.Int64  // how often
 	stuck chan struct{} // nil: it answers; otherwise when this is closed
 }
 
 func (s *scripted) Status() control.Status {
+	s.asked.Add(1)
 	if s.stuck != nil {
 		<-s.stuck
 	}
@@ -211,6 +214,63 @@ func TestAuditLogIsReadOnce(t *testing.T) {
 	await(t, c, "events", func(o overview.State) bool {
 		return len(o.Events) == 3 && o.Events[0].Message == "live" && o.Events[1].Message == "both" && o.Events[2].Message == "earlier"
 	})
+}
+
+// An outlive that is asked needs the processor: only those are asked that have told of something, or that somebody looks at.
+func TestWhatIsAtRestIsNotAsked(t *testing.T) {
+	dir := socketDir(t)
+	moves, _ := start(t, dir)
+	rests := &scripted{feed: control.NewFeed()}
+	rests.state.Store("ready")
+	server, err := control.Listen(dir, "y", os.Getpid(), rests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Seldom: time.Hour})
+	defer c.Close()
+	c.State()
+	change := func(state string) {
+		moves.state.Store(state)
+		moves.say(event.ServerReady, state)
+		await(t, c, state, func(o overview.State) bool { return len(o.Servers) == 2 && o.Servers[0].State == state })
+	}
+	begun := rests.asked.Load()
+	for n := range 5 {
+		change(fmt.Sprint("state ", n))
+	}
+	if got := rests.asked.Load(); got != begun {
+		t.Errorf("the one at rest was asked %d times because of the other", got-begun)
+	}
+	rests.state.Store("backoff")
+	c.Attend(fmt.Sprintf("y@%d", os.Getpid()))
+	change("asleep")
+	await(t, c, "one that is looked at", func(o overview.State) bool { return o.Servers[1].State == "backoff" })
+	rests.state.Store("failed")
+	c.LookSoon()
+	await(t, c, "everything is looked at", func(o overview.State) bool { return o.Servers[1].State == "failed" })
+}
+
+func TestHowOftenOneAtRestIsAsked(t *testing.T) {
+	at := time.Now()
+	for still, looks := range []int{1, 2, 3, 4, 5, 5} { // until the next question
+		k := known{asked: at, still: still}
+		n := 1
+		for ; !k.due(at.Add(time.Duration(n)*time.Second+time.Millisecond), time.Second); n++ {
+		}
+		if n != looks {
+			t.Errorf("after %d equal answers it is asked at look %d, want %d", still, n, looks)
+		}
+	}
+	busy := control.Status{Status: backend.Status{State: "ready", UptimeMS: 1, RSS: 1, Counters: backend.Counters{}}}
+	later := busy
+	later.UptimeMS, later.RSS = 2, 2
+	if diff := cmp.Diff(moving(busy), moving(later)); diff != "" {
+		t.Errorf("time and memory alone are no work:\n%s", diff)
+	}
+	if later.InFlight = 1; cmp.Equal(moving(busy), moving(later)) {
+		t.Error("a call is work")
+	}
 }
 
 // What does not answer is a row that says so; everything else is seen as fast as ever.

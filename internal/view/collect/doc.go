@@ -3,7 +3,8 @@
 //
 // [New] starts one goroutine, which looks once a second while somebody watches and seldom otherwise, one that hears of new
 // sockets from the system, so that also short runs are followed, one for each running outlive, which follows its events, and one
-// for each other machine, which follows what outlive says there and tries again when that ends. The home is looked at seldom, and
+// for each other machine, which follows what outlive says there and tries again when that ends. A look asks those outlives whose
+// events or last answers say that something moves, and the others seldom: an outlive that is asked needs the processor, too. The home is looked at seldom, and
 // at once when Options.HomeNews says so, before the servers are asked. Each question of a look has a goroutine, too: what does
 // not answer in time is said to be silent, and keeps nothing else from being seen. fsnotify has a goroutine of its own.
 // [Collector.Close] ends them and waits. What they have seen is one value behind a lock; [Collector.State] is computed from it on

@@ -56,7 +56,7 @@ func (c *Collector) notice(ctx context.Context, w *fsnotify.Watcher, dirs []stri
 			}
 		case <-due:
 			due = nil
-			if found, err := control.Discover(c.opts.Dirs...); err == nil { // an error is told by the next look
+			if found, err := control.DiscoverBeside(c.lives, c.opts.Dirs...); err == nil { // an error is told by the next look
 				c.follow(ctx, found)
 			}
 			continue

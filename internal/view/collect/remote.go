@@ -188,6 +188,7 @@ func (f *following) snapshot(s overview.Snapshot) {
 				c.events = append(c.events, f.placed(e))
 			}
 			c.events = c.events[max(0, len(c.events)-eventsKept):]
+			c.memory.Forget()
 		}
 	}
 	s.Events = nil

@@ -44,6 +44,12 @@ type Instance struct {
 // are gone: nobody listens there any more. A live one that does not answer is listed. When others may write to the first
 // directory, the error wraps [ErrForeign]; any other such directory has nothing of ours in it and is passed over.
 func Discover(dirs ...string) ([]Instance, error) {
+	return DiscoverBeside(func(string) bool { return false }, dirs...)
+}
+
+// DiscoverBeside is [Discover], which does not connect to sockets that are known to be of one who lives, by their path: a
+// connection to it is open.
+func DiscoverBeside(known func(path string) bool, dirs ...string) ([]Instance, error) {
 	var found []Instance
 	for i, d := range SocketDirs(dirs...) {
 		err := checkDir(d)
@@ -63,7 +69,7 @@ func Discover(dirs ...string) ([]Instance, error) {
 				continue
 			}
 			i := Instance{Name: name, PID: pid, Path: filepath.Join(d, e.Name())}
-			if i.alive(e) {
+			if known(i.Path) || i.alive(e) {
 				found = append(found, i)
 			}
 		}

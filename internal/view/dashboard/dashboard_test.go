@@ -40,6 +40,7 @@ func (f *fixed) State() overview.State {
 }
 
 func (f *fixed) Listen() (<-chan struct{}, func()) { return f.news, func() {} }
+func (f *fixed) Attend(string)                     {}
 
 func (f *fixed) change(how func(s *overview.State)) {
 	f.mu.Lock()
@@ -71,7 +72,7 @@ func example() overview.State {
 				Calls:    []backend.Calls{{Method: "tools/call", Tool: "sum", OK: 3, Unknown: 1}}},
 			{Key: "g@8/well", Name: "well", Health: overview.Good, State: "ready", Strip: strip[:1]},
 		},
-		Agents: []overview.Agent{{Key: "a/b", Name: "a/b", Health: overview.Bad, State: "waits", Why: "asks", Acts: []overview.Act{{At: noon, Text: "told it to go on"}}, Evidence: []string{"process: PID 7"}, Strip: strip, History: []overview.Standing{
+		Agents: []overview.Agent{{Key: "a/b", Name: "a/b", Health: overview.Bad, State: "waits", Why: "asks", Acts: []overview.Act{{At: noon.Add(-time.Hour), Text: "restarted"}, {At: noon, Text: "told it to go on"}}, Evidence: []string{"process: PID 7"}, Strip: strip, History: []overview.Standing{
 			{From: noon.Add(-9 * time.Hour), To: noon.Add(-time.Hour), Health: overview.Good, State: "works", Watched: true},
 			{From: noon.Add(-time.Hour), To: noon, Health: overview.Bad, State: "waits for an answer", Why: "deploy?", Watched: true}}}},
 		Incidents: []overview.Incident{{ID: "I1", Agent: "a/b", Title: "a/b waits", State: "notified", Opened: noon, Buttons: []overview.Button{{Verb: "allow", Label: "Allow: rm -r x", Target: "R1"}}}},
@@ -145,7 +146,7 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 		"/":                {"(2!) Overview", "✖ sick : given up", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
 		"/server/sick@7":   {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to now: broken, restarted 2 ×"},
 		"/server/g@8/well": {"● ready", "None in the last 24 hours", "None yet"},
-		"/agent/a/b":       {"✖ waits", "told it to go on", "not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
+		"/agent/a/b":       {"✖ waits", "told it to go on not seen 11:00:00 restarted not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
 		"/incidents":       {"a/b waits", "notified"},
 		"/events":          {"Server ready", "sick@7"},
 	} {
@@ -172,6 +173,23 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	}
 	if code, page := get(t, c, at+"/server/none@1"); code != 404 || !strings.Contains(page, "not there any more") {
 		t.Errorf("a server that has gone: %d\n%s", code, page)
+	}
+}
+
+func TestHowLongItGoesOn(t *testing.T) {
+	at := noon.Add(90*time.Second + 300*time.Millisecond)
+	for _, tt := range []struct {
+		from, to time.Time
+		want     string
+	}{
+		{noon, at, "60 s"}, // to the minute: a page is not to change all the time
+		{at.Add(-time.Second), at, "less than 1 min"},
+		{at, at, "less than 1 min"},
+		{noon.Add(-time.Second), noon, "1.0 s"},
+	} {
+		if got := spanOf(tt.from, tt.to, at); got != tt.want {
+			t.Errorf("from %s to %s: %s, want %s", tt.from, tt.to, got, tt.want)
+		}
 	}
 }
 

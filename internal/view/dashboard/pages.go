@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -134,7 +135,7 @@ func agentRows(m *maker, list []overview.Agent) []part {
 	rows := make([]agentRow, len(list))
 	for n, o := range list {
 		rows[n] = agentRow{o.Key, o.Name, o.Kind, o.State, "", o.SignFrom, o.Health, o.Since, o.SignAt, o.CostUSD, o.Strip}
-		if o.Health.Wrong() { // else it says how long ago something was
+		if o.Health.Wrong() || o.Class == "unobserved" { // of others it says how long ago something was
 			rows[n].Why = o.Why
 		}
 	}
@@ -190,6 +191,7 @@ func serverPage(m *maker, key string) (string, bool) {
 		return key, false
 	}
 	one := m.State.Servers[at]
+	m.d.opts.Source.Attend(key)
 	m.add("standing", "server", one)
 	if one.Gateway {
 		var its []overview.Server
@@ -228,7 +230,10 @@ func agentPage(m *maker, key string) (string, bool) {
 		}
 	}
 	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: "None in the last 24 hours: nobody had to be told of anything."}, its)
-	m.add("done", "done", one)
+	done := one
+	done.Acts = slices.Clone(one.Acts)
+	slices.Reverse(done.Acts) // the newest first
+	m.add("done", "done", done)
 	night := slices.Clone(one.History)
 	slices.Reverse(night) // the newest first
 	m.add("night", "night", night[:min(nightShown, len(night))])
@@ -294,7 +299,10 @@ func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) stri
 }
 
 func eventsPage(m *maker, _ string) (string, bool) {
-	m.add("events", "events", m.State.Events[:min(eventsShown, len(m.State.Events))])
+	list := m.State.Events[:min(eventsShown, len(m.State.Events))]
+	m.addRows("events", "events", len(list), rowsOf(m, "event-row", list, func(e overview.Event) string {
+		return strconv.Itoa(e.PID) + string(e.Type) + strconv.FormatInt(e.At.UnixNano(), 36) + e.Host + e.Instance + e.Message
+	}))
 	return "Events", true
 }
 
@@ -338,7 +346,9 @@ func until(t, now time.Time) string {
 // spanOf is how long something lasts that goes on; to the minute, so that a page does not change all the time.
 func spanOf(from, to, now time.Time) string {
 	if !to.Before(now) {
-		to = now.Truncate(time.Minute)
+		if to = now.Truncate(time.Minute); to.Sub(from) < time.Minute {
+			return "less than 1 min"
+		}
 	}
 	return overview.Took(max(0, to.Sub(from)))
 }

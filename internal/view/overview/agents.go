@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // agentsOf are a home's agents with their histories and strips.
-func agentsOf(h *Home, now time.Time) []Agent {
+func agentsOf(h *Home, w *Memory, now time.Time) []Agent {
 	list := slices.Clone(h.Agents)
 	incidents := map[string][]Incident{}
 	for _, i := range h.Incidents {
@@ -19,12 +20,16 @@ func agentsOf(h *Home, now time.Time) []Agent {
 	if last := len(watched) - 1; last >= 0 && h.Monitor != 0 && !watched[last].To.Before(h.At) {
 		watched[last].To = now // it goes on
 	}
+	strips := w.stripsOf(h, now)
 	for n := range list {
 		list[n].History = historyOfAgent(list[n].History, watched, now)
 		if last := len(list[n].History) - 1; last >= 0 && list[n].Since.IsZero() && list[n].History[last].Health == list[n].Health {
 			list[n].Since = list[n].History[last].From // as long as is known
 		}
-		list[n].Strip = agentStrip(list[n], incidents[list[n].Key], watched, now)
+		if strips[n] == nil {
+			strips[n] = agentStrip(list[n], incidents[list[n].Key], watched, now)
+		}
+		list[n].Strip = strips[n]
 	}
 	return list
 }
@@ -105,8 +110,8 @@ func Changes(was, is *Home) (list []Event) {
 	if was == nil || is == nil {
 		return nil
 	}
-	tell := func(t event.Type, level, agent, message string) {
-		list = append(list, Event{At: is.At, Level: level, Type: t, PID: is.Monitor, Agent: agent, Message: message})
+	tell := func(t event.Type, level slog.Level, agent, message string) {
+		list = append(list, Event{At: is.At, Level: event.LevelName(level), Type: t, PID: is.Monitor, Agent: agent, Message: message})
 	}
 	before := map[string]Agent{}
 	for _, a := range was.Agents {
@@ -117,16 +122,12 @@ func Changes(was, is *Home) (list []Event) {
 		if known && old.Class == a.Class {
 			continue
 		}
-		level := "INFO"
-		if a.Health.Wrong() {
-			level = "WARNING"
-		}
-		tell(event.AgentChanged, level, a.Key, a.Key+": "+a.State+colon(a.Why))
+		tell(event.AgentChanged, event.Grade(a.Health == Bad, a.Health.Wrong()), a.Key, a.Key+": "+a.State+colon(a.Why))
 	}
 	for _, a := range is.Agents {
 		for _, act := range a.Acts {
 			if !slices.ContainsFunc(before[a.Key].Acts, func(o Act) bool { return o.At.Equal(act.At) }) {
-				tell(event.AgentActed, "INFO", a.Key, a.Key+": "+act.Text)
+				tell(event.AgentActed, slog.LevelInfo, a.Key, a.Key+": "+act.Text)
 			}
 		}
 	}
@@ -134,11 +135,11 @@ func Changes(was, is *Home) (list []Event) {
 		at := slices.IndexFunc(was.Incidents, func(o Incident) bool { return o.ID == i.ID })
 		switch {
 		case at < 0 && i.Open():
-			tell(event.IncidentOpened, "WARNING", i.Agent, i.Title+colon(i.Details))
+			tell(event.IncidentOpened, event.LevelOf(event.Event{Type: event.IncidentOpened}), i.Agent, i.Title+colon(i.Details))
 		case at >= 0 && was.Incidents[at].Open() && !i.Open():
-			tell(event.IncidentResolved, "INFO", i.Agent, i.Title+": over"+colon(i.Ending))
+			tell(event.IncidentResolved, slog.LevelInfo, i.Agent, i.Title+": over"+colon(i.Ending))
 		case at >= 0 && was.Incidents[at].State != "acknowledged" && i.State == "acknowledged":
-			tell(event.IncidentAcknowledged, "INFO", i.Agent, i.Title+": acknowledged by "+i.By)
+			tell(event.IncidentAcknowledged, slog.LevelInfo, i.Agent, i.Title+": acknowledged by "+i.By)
 		}
 	}
 	return list

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 	"unique"
 
@@ -84,43 +83,4 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		l.PID = e.PID
 	}
 	return json.Marshal(l)
-}
-
-// of says whose an event is: numbers of processes are of one machine.
-type of struct {
-	host string
-	pid  int
-}
-
-// dayOf are the events of the last day, the oldest first, without those for debugging; of one time in the order that they came.
-func dayOf(all []Event, now time.Time) []*Event {
-	list := make([]*Event, 0, len(all))
-	for n := range all {
-		if e := &all[n]; now.Sub(e.At) <= Day && e.Level != "DEBUG" {
-			list = append(list, e)
-		}
-	}
-	older := func(a, b *Event) int { return a.At.Compare(b.At) }
-	if !slices.IsSortedFunc(list, older) {
-		slices.SortStableFunc(list, older)
-	}
-	return list
-}
-
-// newest are the last of them, the newest first.
-func newest(day []*Event) []Event {
-	list := make([]Event, 0, min(len(day), eventsShown))
-	for _, e := range slices.Backward(day[max(0, len(day)-eventsShown):]) {
-		list = append(list, *e)
-	}
-	return list
-}
-
-// sorted are the events of each running outlive, in the same order.
-func sorted(day []*Event) map[of][]*Event {
-	list := map[of][]*Event{}
-	for _, e := range day {
-		list[of{e.Host, e.PID}] = append(list[of{e.Host, e.PID}], e)
-	}
-	return list
 }

@@ -67,7 +67,7 @@ type Host struct {
 const clockTolerance = 5 * time.Second
 
 // addMachine adds what is known of another machine. Of one that does not answer, nothing is known now.
-func (s *State) addMachine(m Machine, events map[of][]*Event) {
+func (s *State) addMachine(m Machine, w *Memory) {
 	h := Host{Name: m.Name, Health: Good, State: "connected", Since: m.Since, Heard: m.Heard, Version: m.Seen.Version, Why: m.Versions}
 	if off := m.Seen.At.Sub(m.Heard); m.Answers && off.Abs() > clockTolerance {
 		h.Health, h.Why = Warn, strings.TrimPrefix(h.Why+"; "+clockText(off), "; ")
@@ -76,10 +76,10 @@ func (s *State) addMachine(m Machine, events map[of][]*Event) {
 	for _, i := range m.Seen.Instances {
 		all = append(all, Instance{Instance: control.Instance{Name: i.Name, PID: i.PID}, Status: i.Status, Silent: i.Silent})
 	}
-	servers := allServers(all, events, m.Name, s.At)
+	servers := allServers(all, w, m.Name, s.At)
 	var agents []Agent
 	if m.Seen.Home != nil {
-		agents = agentsOf(m.Seen.Home, s.At)
+		agents = agentsOf(m.Seen.Home, w, s.At)
 		s.Incidents = append(s.Incidents[:len(s.Incidents):len(s.Incidents)], incidentsThere(m)...)
 		if len(agents) > 0 && m.Seen.Home.Monitor == 0 && m.Answers {
 			s.Trouble = append(s.Trouble[:len(s.Trouble):len(s.Trouble)], m.Name+": no monitor runs: nothing is done for the agents there, and nobody is told")
@@ -136,9 +136,9 @@ func incidentsThere(m Machine) []Incident {
 }
 
 // allServers are the servers of all running outlives of a machine; "": this one.
-func allServers(all []Instance, events map[of][]*Event, host string, now time.Time) (list []Server) {
+func allServers(all []Instance, w *Memory, host string, now time.Time) (list []Server) {
 	for _, i := range all {
-		for _, one := range serversOf(i, events[of{host, i.PID}], now) {
+		for _, one := range serversOf(i, w.of(host, i.PID), now) {
 			if host != "" {
 				one.Host, one.Key, one.Name = host, host+"/"+one.Key, host+"/"+one.Name
 				one.LogPath = "" // a file of that machine

@@ -51,6 +51,7 @@ type Input struct {
 	Home      *Home   // nil: there is none
 	Trouble   []string
 	Machines  []Machine // others that are looked at
+	Memory    *Memory   // what was computed for the overview before; nil: there is none
 }
 
 // Instance is a running outlive and what it said.
@@ -253,18 +254,21 @@ type Button struct {
 
 // Of makes the overview.
 func Of(in Input) State {
-	day := dayOf(in.Events, in.At)
-	s := State{At: in.At, Trouble: in.Trouble, Events: newest(day)}
-	byInstance := sorted(day)
-	s.Servers = allServers(in.Instances, byInstance, "", in.At)
+	w := in.Memory
+	if w == nil {
+		w = &Memory{}
+	}
+	w.begin(in)
+	s := State{At: in.At, Trouble: in.Trouble, Events: w.newest}
+	s.Servers = allServers(in.Instances, w, "", in.At)
 	if h := in.Home; h != nil {
-		s.Home, s.Monitor, s.Agents, s.Incidents = h.Path, h.Monitor, agentsOf(h, in.At), h.Incidents
+		s.Home, s.Monitor, s.Agents, s.Incidents = h.Path, h.Monitor, agentsOf(h, w, in.At), h.Incidents
 		if h.Trouble != "" {
 			s.Trouble = append(s.Trouble[:len(s.Trouble):len(s.Trouble)], h.Trouble)
 		}
 	}
 	for _, m := range in.Machines {
-		s.addMachine(m, byInstance)
+		s.addMachine(m, w)
 	}
 	s.Incidents = ordered(s.Incidents)
 	s.countWrong()

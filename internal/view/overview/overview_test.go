@@ -2,6 +2,7 @@ package overview
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func TestStripOfADay(t *testing.T) {
 		happened(10*time.Hour, event.ServerCrashed), happened(10*time.Hour, event.RestartInitiated), happened(10*time.Hour-time.Second, event.ServerReady),
 		happened(4*time.Hour, event.ServerCrashed), happened(4*time.Hour-time.Minute, event.BreakerOpened), happened(2*time.Hour, event.ServerReady),
 	}
-	list, restarts := historyOf(dayOf(events, ago(6*time.Hour)), ago(40*time.Hour), noon, Good)
+	list, restarts := historyOf(dayOf(nil, events, ago(6*time.Hour)), ago(40*time.Hour), noon, Good)
 	type span struct {
 		Hours    float64
 		Health   Health
@@ -118,6 +119,36 @@ func TestStripOfADay(t *testing.T) {
 	fresh, _ := historyOf(nil, ago(time.Hour), noon, Good)
 	if s := stripOf(fresh, nil, noon, Good); len(s) != 2 || s[0].Health != Unknown || s[1].From != ago(time.Hour) {
 		t.Errorf("of a server that runs for an hour: %+v", s)
+	}
+}
+
+// What is remembered of one overview changes nothing in the next.
+func TestAnOverviewWithMemoryIsTheSame(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	kinds := []event.Type{event.ServerReady, event.ServerCrashed, event.RestartInitiated, event.RestartCompleted, event.BreakerOpened, event.ServerSlept}
+	var w Memory
+	var events []Event
+	homes := []*Home{
+		{At: noon, Monitor: 9, Watched: []Period{{ago(20 * time.Hour), noon}}, Agents: []Agent{{Key: "a", Health: Good, History: []Standing{{From: ago(9 * time.Hour), Health: Bad}, {From: ago(time.Hour), Health: Good}}}, {Key: "b", Health: Warn}}},
+		{At: noon, Agents: []Agent{{Key: "b", Health: Bad, Since: ago(time.Minute)}}},
+		nil,
+	}
+	at, started := noon, ago(30*time.Hour)
+	for range 400 {
+		at = at.Add(time.Duration(rnd.IntN(400)) * time.Second)
+		for range rnd.IntN(3) {
+			events = append(events, Event{At: at.Add(-time.Duration(rnd.IntN(90)) * time.Second), Type: kinds[rnd.IntN(len(kinds))], PID: 1 + rnd.IntN(3), Level: "INFO", Server: []string{"", "in"}[rnd.IntN(2)], Cause: "crash"})
+		}
+		events = events[max(0, len(events)-60):]
+		in := Input{At: at, Home: homes[rnd.IntN(len(homes))], Events: events, Instances: []Instance{
+			run("x", 1, backend.Status{State: []string{"ready", "backoff", "failed"}[rnd.IntN(3)]}),
+			{Instance: control.Instance{Name: "g", PID: 2}, Status: control.Status{StartedAt: started, Config: "c", Servers: []control.Member{{ServerStatus: gateway.ServerStatus{Name: "in"}}}}},
+		}, Machines: []Machine{{Name: "m", Answers: true, Heard: at, Seen: Snapshot{At: at, Home: homes[rnd.IntN(len(homes))]}}}}
+		want := Of(in)
+		in.Memory = &w
+		if d := cmp.Diff(want, Of(in)); d != "" {
+			t.Fatalf("at %s (-without +with):\n%s", at, d)
+		}
 	}
 }
 

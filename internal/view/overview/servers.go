@@ -13,7 +13,7 @@ import (
 )
 
 // serversOf are the servers of one running outlive; of a gateway itself first.
-func serversOf(i Instance, events []*Event, now time.Time) []Server {
+func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 	if i.Silent {
 		return []Server{{
 			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: "no answer", Why: "outlive runs, and does not answer",
@@ -30,7 +30,7 @@ func serversOf(i Instance, events []*Event, now time.Time) []Server {
 	}
 	list := []Server{first}
 	for _, m := range s.Servers {
-		one := memberOf(i, m, eventsOf(events, m.Name), now)
+		one := memberOf(i, m, events.at(m.Name), now)
 		list[0].Memory += one.Memory
 		list = append(list, one)
 		if one.Health.Wrong() {
@@ -41,17 +41,8 @@ func serversOf(i Instance, events []*Event, now time.Time) []Server {
 	return list
 }
 
-func eventsOf(events []*Event, server string) (list []*Event) {
-	for _, e := range events {
-		if e.Server == server {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
 // serverOf is the one server of a run.
-func serverOf(i Instance, events []*Event, now time.Time) Server {
+func serverOf(i Instance, events eventsOf, now time.Time) Server {
 	s := i.Status
 	one := Server{
 		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: s.State, Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
@@ -69,7 +60,7 @@ func serverOf(i Instance, events []*Event, now time.Time) Server {
 }
 
 // memberOf is one server behind a gateway, with all its processes.
-func memberOf(i Instance, m control.Member, events []*Event, now time.Time) Server {
+func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Server {
 	at := i.Instance
 	at.Server = m.Name
 	one := Server{
@@ -156,17 +147,22 @@ func (s *Server) count(c backend.Counters) {
 }
 
 // past fills in what has happened since outlive started.
-func (s *Server) past(started time.Time, events []*Event, now time.Time) {
-	list, restarts := historyOf(events, started, now, s.Health)
-	s.Strip = stripOf(list, restarts, now, s.Health)
-	s.Since = started
+func (s *Server) past(started time.Time, events eventsOf, now time.Time) {
+	p := events.past(started, now, s.Health)
+	s.Strip, s.Since, s.Renewals = p.strip, p.since, p.renewals
+}
+
+// pastOf is what has happened to a server since outlive started.
+func pastOf(events []*Event, started, now time.Time, health Health) (p past) {
+	list, restarts := historyOf(events, started, now, health)
+	p.strip, p.since, p.renewals = stripOf(list, restarts, now, health), started, renewalsOf(events)
 	for _, one := range slices.Backward(list) {
 		if one.health != list[len(list)-1].health {
 			break
 		}
-		s.Since = one.from
+		p.since = one.from
 	}
-	s.Renewals = renewalsOf(events)
+	return p
 }
 
 // renewalsOf are the restarts among events, the newest first.

@@ -62,11 +62,7 @@ func historyOf(events []*Event, started, now time.Time, health Health) (list []s
 // joins those that are alike.
 func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health) (spans []Span) {
 	const width = Day / cells
-	end := now.Truncate(width) // by the clock, so that a strip stays as it is for a while
-	if end.Before(now) {
-		end = end.Add(width)
-	}
-	from := end.Add(-Day)
+	from := stripEnd(now).Add(-Day)
 	seen := make([]part, cells)
 	for _, one := range list {
 		for n := max(0, int(one.from.Sub(from)/width)); n < cells && one.to.After(from.Add(time.Duration(n)*width)); n++ {
@@ -91,6 +87,15 @@ func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health)
 		spans = append(spans, s)
 	}
 	return spans
+}
+
+// stripEnd is the end of the last part of a strip, by the clock: so a strip stays as it is until then, if nothing happens.
+func stripEnd(now time.Time) time.Time {
+	end := now.Truncate(Day / cells)
+	if end.Before(now) {
+		end = end.Add(Day / cells)
+	}
+	return end
 }
 
 // within is how much of a stretch is in the part of a strip that begins then.
