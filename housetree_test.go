@@ -46,11 +46,11 @@ func parseSource(name string, text []byte) (*source, error) {
 	return s, err
 }
 
-// loadTree parses every Go file under internal, cmd, bench, packaging and outlive-otel. A file that does not parse is reported and left out.
+// loadTree parses every Go file under internal, cmd, bench, packaging, outlive-otel and outlive-fleet. A file that does not parse is reported and left out.
 func loadTree(t *testing.T) []*source {
 	t.Helper()
 	var tree []*source
-	for _, top := range []string{"internal", "cmd", "bench", "packaging", "outlive-otel"} {
+	for _, top := range []string{"internal", "cmd", "bench", "packaging", "outlive-otel", "outlive-fleet"} {
 		err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil && os.IsNotExist(err):

@@ -55,7 +55,7 @@ func checkLayer(s *source) []finding {
 func layerFault(s *source, wing, room string) string {
 	top := strings.Split(s.path, "/")[0]
 	switch {
-	case top == "bench", top == "packaging", top == "outlive-otel", wing == s.wing && wing != support && room != "config":
+	case top == "bench", top == "packaging", top == "outlive-otel", top == "outlive-fleet", wing == s.wing && wing != support && room != "config":
 		return ""
 	case wing == support:
 		if s.test || room == s.room || room == demoServer && (s.room == "cli" || top == "cmd") {

@@ -13,6 +13,7 @@ if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
 	echo "== go build outlive"
 	(cd .. && go build -o e2e/.work/bin/outlive ./cmd/outlive)
 	(cd ../outlive-otel && go build -o ../e2e/.work/bin/outlive-otel .)
+	(cd ../outlive-fleet && go build -o ../e2e/.work/bin/outlive-fleet .)
 	export OUTLIVE_BIN="$PWD/.work/bin/outlive"
 fi
 

@@ -78,12 +78,8 @@ func newDashboard(io streams) *cobra.Command {
 func (f *hostFlags) seen(home string) (collect.Options, *hosts.Set, error) {
 	o := collect.Options{History: true, Version: version()}
 	if f.given() {
-		set, err := f.set()
-		if err != nil {
-			return o, nil, err
-		}
-		o.Remotes = remotesOf(set, home, true)
-		return o, set, nil
+		set, err := f.remotes(&o, home)
+		return o, set, err
 	}
 	_, err := lookOptions(home)
 	o.Dirs, o.Audit = socketDirs(), auditLogs

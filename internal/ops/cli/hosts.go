@@ -27,24 +27,29 @@ const hostsHelp = `
 
 With --hosts it is done on other machines, over your own ssh: --hosts a,b names them as ssh takes them, "all" is every host of
 the hosts file, @FILE those of another file, and localhost this machine. What is there is called HOST/NAME. How that works, and
-what is in the hosts file: https://github.com/outlive-mcp/outlive/blob/main/docs/HOSTS.md`
+what is in the hosts file: https://github.com/outlive-mcp/outlive/blob/main/docs/HOSTS.md
+
+With --fleet it is done on all machines of the fleet that this one has joined with "outlive fleet join":
+https://github.com/outlive-mcp/outlive/blob/main/docs/FLEET.md`
 
 // hostFlags are the flags of verbs that can be about other machines.
 type hostFlags struct {
 	list  string
+	fleet bool
 	limit time.Duration
 }
 
 func (f *hostFlags) define(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.list, "hosts", "", "on other machines, over ssh: `HOST,…`, all, or @FILE")
-	fl.DurationVar(&f.limit, "hosts-timeout", 10*time.Second, "with --hosts: how long a host has to answer")
+	fl.BoolVar(&f.fleet, "fleet", false, "on all machines of the fleet of this one")
+	fl.DurationVar(&f.limit, "hosts-timeout", 10*time.Second, "with --hosts and --fleet: how long a host has to answer")
 	cmd.Long += hostsHelp
 	// It fails only for a flag that there is not, or one that is completed already.
 	_ = cmd.RegisterFlagCompletionFunc("hosts", completeHosts)
 }
 
-func (f *hostFlags) given() bool { return f.list != "" }
+func (f *hostFlags) given() bool { return f.list != "" || f.fleet }
 
 // untilInterrupted is a context that ends with SIGINT and SIGTERM: they do not reach ssh, which has a process group of its own.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -56,12 +61,18 @@ func hostsFile() string { return filepath.Join(configDir(), "hosts") }
 
 // set is the hosts that are meant.
 func (f *hostFlags) set() (*hosts.Set, error) {
+	if f.limit <= 0 {
+		return nil, fail(exitUsage, "--hosts-timeout %s: must be above 0", f.limit)
+	}
+	switch {
+	case f.fleet && f.list != "":
+		return nil, fail(exitUsage, "--fleet and --hosts are two ways to other machines: give one of them")
+	case f.fleet:
+		return f.fleetSet()
+	}
 	list, err := hosts.Resolve(f.list, hostsFile())
 	if err != nil {
 		return nil, fail(exitUsage, "--hosts: %w", err)
-	}
-	if f.limit <= 0 {
-		return nil, fail(exitUsage, "--hosts-timeout %s: must be above 0", f.limit)
 	}
 	return f.setOf(list)
 }

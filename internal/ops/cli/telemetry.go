@@ -146,7 +146,16 @@ func runTelemetry(ctx context.Context, more ...string) error {
 
 // findTelemetry is the helper beside our program, or on PATH.
 func findTelemetry() (string, error) {
-	name := otelProgram + exeSuffix
+	path, err := findHelper(otelProgram)
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("OTEL_… is set, and %w", err)
+	}
+	return path, err
+}
+
+// findHelper is another program of the same release: beside this one, or on PATH.
+func findHelper(program string) (string, error) {
+	name := program + exeSuffix
 	if own, err := programPath(); err == nil {
 		if real, err := filepath.EvalSymlinks(own); err == nil {
 			own = real
@@ -157,7 +166,16 @@ func findTelemetry() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("OTEL_… is set, and the program %s is missing: npm, pip and the image do not bring it; take it from the archive of outlive %s and put it beside outlive or on PATH", otelProgram, version())
+		return "", &helperMissing{program}
 	}
 	return path, err
 }
+
+// helperMissing is the error of a helper that is not installed.
+type helperMissing struct{ program string }
+
+func (e *helperMissing) Error() string {
+	return fmt.Sprintf("the program %s is missing: npm, pip and the image do not bring it; take it from the archive of outlive %s and put it beside outlive or on PATH", e.program, version())
+}
+
+func (e *helperMissing) Unwrap() error { return exec.ErrNotFound }

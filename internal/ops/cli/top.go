@@ -98,7 +98,10 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 		AgentText:  agentLines,
 	}
 	if !f.readOnly {
-		o.Control, o.Attach = topControls{controls{c, f.home, "in outlive top", set}}, f.attachCommand
+		o.Control = topControls{controls{c, f.home, "in outlive top", set}}
+		if !f.on.fleet { // a fleet brings no terminals
+			o.Attach = f.attachCommand
+		}
 	}
 	if err := top.Run(ctx, o); err != nil {
 		return fail(exitFailure, "%w", err)
@@ -109,7 +112,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 // serverLines are the last lines of what a server has written; of one on another machine, what shows them.
 func serverLines(s overview.Server) (string, error) {
 	if s.Host != "" {
-		return "on its machine: outlive logs --hosts " + s.Host + " " + overview.There(s.Host, s.Key), nil
+		return "on its machine: outlive logs " + s.Key + " with --hosts " + s.Host + " or --fleet", nil
 	}
 	return collect.Tail(s.LogPath)
 }

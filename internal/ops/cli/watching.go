@@ -74,12 +74,11 @@ func (f *watchFlags) options(ctx context.Context) (collect.Options, error) {
 	case f.history && !f.state:
 		return collect.Options{}, fail(exitUsage, "--history goes with --state")
 	case f.on.given() && f.state:
-		return collect.Options{}, fail(exitUsage, "--state is of this machine: leave out --hosts")
+		return collect.Options{}, fail(exitUsage, "--state is of this machine: leave out --hosts and --fleet")
 	}
 	o := collect.Options{Every: watchEvery, Version: version()}
 	if f.on.given() {
-		remotes, err := f.on.remotes(f.home, false)
-		o.Remotes = remotes
+		_, err := f.on.remotes(&o, f.home)
 		return o, err
 	}
 	if _, err := askAll(ctx); err != nil {
@@ -199,13 +198,18 @@ func (w *watching) state(c *collect.Collector, history bool) {
 	w.write(line)
 }
 
-// remotes are the hosts as a collector takes them.
-func (f *hostFlags) remotes(home string, history bool) ([]collect.Remote, error) {
+// remotes has a collector follow the hosts, from the past on if that is to be shown.
+func (f *hostFlags) remotes(o *collect.Options, home string) (*hosts.Set, error) {
 	set, err := f.set()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case f.fleet:
+		f.followFleet(o, set)
+	default:
+		o.Remotes = remotesOf(set, home, o.History)
 	}
-	return remotesOf(set, home, history), nil
+	return set, nil
 }
 
 func remotesOf(set *hosts.Set, home string, history bool) (list []collect.Remote) {

@@ -45,7 +45,9 @@ type Options struct {
 	// every 10 s: a sixtieth of the time at most is spent on it.
 	HomeEvery time.Duration
 	Remotes   []Remote // other machines
-	Version   string   // of this outlive, with which theirs are compared
+	// Joining calls join with each machine that is to be seen from then on, until ctx ends; nil: there are none but Remotes.
+	Joining func(ctx context.Context, join func(Remote))
+	Version string // of this outlive, with which theirs are compared
 }
 
 // Collector is what is known, kept up to date.
@@ -85,7 +87,7 @@ type Collector struct {
 	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
 	listeners map[chan struct{}]bool
-	machines  []overview.Machine // as [Options.Remotes]
+	machines  []overview.Machine // none is ever removed
 
 	telling sync.Mutex // OnEvent
 }
@@ -111,14 +113,14 @@ func New(opts Options) *Collector {
 		}
 	}
 	for _, r := range opts.Remotes {
-		c.machines = append(c.machines, overview.Machine{Name: r.Name(), Word: "connecting", Since: time.Now()})
+		c.join(ctx, r)
 	}
 	dirs := control.SocketDirs(opts.Dirs...)
 	notices := openNotices(dirs) // before the first look: nothing comes between the two
 	c.lookAround(ctx)
 	c.done.Go(func() { c.run(ctx) })
-	for n, r := range opts.Remotes {
-		c.done.Go(func() { c.followRemote(ctx, n, r) })
+	if opts.Joining != nil {
+		c.done.Go(func() { opts.Joining(ctx, func(r Remote) { c.join(ctx, r) }) })
 	}
 	if notices != nil {
 		c.done.Go(func() { c.notice(ctx, notices, dirs) })

@@ -19,7 +19,8 @@ type Remote interface {
 	// Name is what the machine is called.
 	Name() string
 	// Follow hands on the lines of "outlive watch --json --state" there until ctx ends or the connection does. Each line is valid
-	// until the next one. The error says why it has ended, and word the same for a table.
+	// until the next one. The error says why it has ended, and word the same for a table; it may have a method Since, if that
+	// was earlier.
 	Follow(ctx context.Context, each func(line []byte)) (word string, err error)
 }
 
@@ -39,6 +40,29 @@ func StateLine(s overview.Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("state: %w", err)
 	}
 	return append(append(slices.Clone(stateLine), text...), '}'), nil
+}
+
+// join adds a machine, if there is none of that name, and follows it until ctx ends.
+func (c *Collector) join(ctx context.Context, r Remote) {
+	c.mu.Lock()
+	n := len(c.machines)
+	known := slices.ContainsFunc(c.machines, func(m overview.Machine) bool { return m.Name == r.Name() })
+	if !known {
+		c.machines = append(c.machines, overview.Machine{Name: r.Name(), Word: "connecting", Since: time.Now()})
+	}
+	c.mu.Unlock()
+	if !known {
+		c.done.Go(func() { c.followRemote(ctx, n, r) })
+	}
+}
+
+// LastLine is the line with the last snapshot of a machine that does not answer: it is shown as that.
+func LastLine(s overview.Snapshot) ([]byte, error) {
+	line, err := StateLine(s)
+	if err != nil {
+		return nil, err
+	}
+	return append(line[:len(line)-1], `,"last":true}`...), nil
 }
 
 // followRemote follows a machine until ctx ends.
@@ -72,6 +96,10 @@ func (c *Collector) lost(n int, word string, err error) {
 		m.Since = time.Now()
 	}
 	m.Answers, m.Word, m.Why = false, word, "it has ended"
+	var lasts interface{ Since() time.Time }
+	if news && errors.As(err, &lasts) && !lasts.Since().IsZero() {
+		m.Since = lasts.Since()
+	}
 	if err != nil {
 		m.Why = err.Error()
 	}
@@ -101,6 +129,7 @@ func (f *following) line(line []byte) {
 	if bytes.HasPrefix(line, stateLine) {
 		var l struct {
 			State *overview.Snapshot `json:"state"`
+			Last  bool               `json:"last"`
 		}
 		err := json.Unmarshal(line, &l)
 		var other *json.UnmarshalTypeError // all else is read
@@ -110,6 +139,10 @@ func (f *following) line(line []byte) {
 		if err != nil {
 			l.State.Trouble = append(l.State.Trouble, "outlive there is another version, and not all that it says is understood: "+err.Error())
 		}
+		if l.Last {
+			f.c.remember(f.n, *l.State)
+			return
+		}
 		f.snapshot(*l.State)
 		return
 	}
@@ -117,6 +150,14 @@ func (f *following) line(line []byte) {
 		f.changed = true
 		f.c.add(f.placed(e), line)
 	}
+}
+
+// remember takes how everything stood on a machine that does not answer.
+func (c *Collector) remember(n int, s overview.Snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Events = nil
+	c.machines[n].Seen, c.machines[n].Heard = s, s.At
 }
 
 // placed says where an event was.

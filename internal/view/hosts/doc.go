@@ -5,6 +5,8 @@
 // multiplexing. It never asks anything on the terminal. Arguments are quoted for the remote shell, and host names that ssh could
 // take for something else are refused.
 //
+// A [Carrier] takes the place of ssh where a fleet's member can reach the hosts.
+//
 // [Set.Ask] starts one goroutine for each host, at most [Options.AtOnce] of them at work; it returns when all have answered or
 // their time is over. [Set.Follow] starts one that ends a stream which says nothing any more; it ends with the call. Both end
 // what they have started.

@@ -18,11 +18,12 @@ const (
 	NoOutlive               // there is no outlive
 	Refused                 // outlive there could not do it
 	Unreadable              // what it said is not understood
+	Declined                // it does not do that for others
 )
 
 // Word is a kind in a table.
 func (k Kind) Word() string {
-	return [...]string{"no answer", "no connection", "no outlive", "failed", "not understood"}[k]
+	return [...]string{"no answer", "no connection", "no outlive", "failed", "not understood", "not allowed"}[k]
 }
 
 // Failure is the error of a host that gave no answer.
@@ -70,7 +71,12 @@ func failureOf(h Host, err error, stderr string, spoke bool) *Failure {
 	case code == notFound && !spoke, code == cannotExec && !spoke:
 		return &Failure{Kind: NoOutlive, Text: noOutlive(h, text)}
 	}
-	return &Failure{Kind: Refused, Code: code, Text: orElse(strings.TrimPrefix(text, "outlive: "), exit.String())}
+	return &Failure{Kind: Refused, Code: code, Text: failedText(stderr, exit.String())}
+}
+
+// failedText is what outlive has said when it failed; status is its end, if it has said nothing.
+func failedText(stderr, status string) string {
+	return orElse(strings.TrimPrefix(lastLines(stderr), "outlive: "), status)
 }
 
 func noOutlive(h Host, text string) string {

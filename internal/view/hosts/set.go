@@ -28,6 +28,8 @@ type Options struct {
 	// Limit is how long a host has to answer, and how long a stream may be silent; 0: 10 s, enough for a slow link with a jump
 	// host, and short enough to wait for.
 	Limit time.Duration
+	// Carrier brings commands to all hosts but [Local], in place of ssh; nil: ssh does.
+	Carrier Carrier
 	// AtOnce is how many hosts are connected to at the same time; 0: 64.
 	AtOnce int
 }
@@ -118,6 +120,9 @@ type Command struct {
 
 // Run runs outlive on one host.
 func (s *Set) Run(ctx context.Context, h Host, c Command) Answer {
+	if s.opts.Carrier != nil && !h.Local() {
+		return s.carried(ctx, h, c)
+	}
 	first := &opening{out: c.Out, most: c.Most, spoke: h.Local()}
 	if h.Local() {
 		first.version = s.opts.Version

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
+)
+
+// fleetProgram is the helper that connects machines. It is a program of its own because its libraries would cost every start.
+const fleetProgram = "outlive-fleet"
+
+// memberAgain is the pause before the member is asked again for those that join.
+const memberAgain = 2 * time.Second
+
+const fleetLong = `Join machines that cannot reach each other over ssh, or that are many: each of them connects to one hub, outwards only, and says
+there how its servers and agents stand. Then --fleet shows all of them, from any of them, and restart, logs and ack work there.
+
+  outlive fleet hub                        run the hub, on a machine that all others can reach
+  outlive fleet token make NAME            on the hub: a token for the machine that is to be called NAME
+  outlive fleet join ADDRESS --token T     on that machine: join, and stay as long as this runs
+  outlive fleet status                     the machines of the fleet
+  outlive fleet leave                      take this machine out of it
+  outlive status --fleet                   also: agent list, restart, logs, ack, watch, top, dashboard
+
+The program outlive-fleet does this; it belongs beside outlive. "outlive fleet hub --help" and so on have more, and
+https://github.com/outlive-mcp/outlive/blob/main/docs/FLEET.md the whole.`
+
+func newFleet(io streams) *cobra.Command {
+	return &cobra.Command{
+		Use:                "fleet hub|token|join|status|leave",
+		Short:              "Join machines, to see and restart everything from each of them",
+		Long:               fleetLong,
+		DisableFlagParsing: true, // they are the helper's
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" || args[0] == "help" && len(args) == 1 {
+				return cmd.Help()
+			}
+			return runFleet(io, args)
+		},
+	}
+}
+
+// runFleet has the helper do it, in our place where the system can do that.
+func runFleet(io streams, args []string) error {
+	program, err := findHelper(fleetProgram)
+	if err != nil {
+		return fail(exitNotFound, "%w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	own := []string{"--state", filepath.Join(stateDir(), "fleet"), "--socket", fleetSocket(), "--program", self, "--release", version()}
+	return become(io, program, append(own, args...))
+}
+
+// fleetSocket is where this machine's member of a fleet listens.
+func fleetSocket() string { return control.PathIn(filepath.Join(stateDir(), "fleet"), "member.sock") }
+
+// fleetSet is all machines of the fleet.
+func (f *hostFlags) fleetSet() (*hosts.Set, error) {
+	client := fleetsocket.Client{Path: fleetSocket()}
+	ctx, cancel := context.WithTimeout(context.Background(), f.limit)
+	defer cancel()
+	s, err := client.Status(ctx)
+	if err != nil {
+		return nil, fail(exitFailure, "--fleet: %w", err)
+	}
+	var list []hosts.Host
+	for _, h := range s.Hosts {
+		list = append(list, hosts.Host{Name: h.Name})
+	}
+	if len(list) == 0 {
+		return nil, fail(exitFailure, "--fleet: nothing is known of any machine yet: %s", orConnected(s))
+	}
+	return hosts.NewSet(list, hosts.Options{Version: version(), Limit: f.limit, Carrier: fleetCarrier{client}}), nil
+}
+
+func orConnected(s fleetsocket.Status) string {
+	if s.Connected {
+		return "the hub has just been reached; try again"
+	}
+	return s.Why
+}
+
+// fleetCarrier implements hosts.Carrier.
+type fleetCarrier struct{ client fleetsocket.Client }
+
+// Carry implements hosts.Carrier.
+func (c fleetCarrier) Carry(ctx context.Context, host string, args []string, out, errs io.Writer) error {
+	exit, err := c.client.Run(ctx, fleetsocket.Command{Host: host, Args: args}, out, errs)
+	var e *fleetsocket.Ending
+	switch {
+	case errors.As(err, &e):
+		return &hosts.Failure{Kind: kindOfEnding(e.Word), Text: e.Why}
+	case err != nil:
+		return &hosts.Failure{Kind: hosts.Unreachable, Text: err.Error()}
+	case exit != 0:
+		return &hosts.Failure{Kind: hosts.Refused, Code: exit}
+	}
+	return nil
+}
+
+func kindOfEnding(word string) hosts.Kind {
+	switch word {
+	case fleetsocket.Silent, fleetsocket.NoAnswer:
+		return hosts.Silent
+	case fleetsocket.Declined:
+		return hosts.Declined
+	}
+	return hosts.Unreachable
+}
+
+// followFleet has a collector follow all machines of the fleet, also those that join later.
+func (f *hostFlags) followFleet(o *collect.Options, set *hosts.Set) {
+	client := fleetsocket.Client{Path: fleetSocket()}
+	for _, h := range set.Hosts {
+		o.Remotes = append(o.Remotes, &fleetHost{client: client, name: h.Name})
+	}
+	o.Joining = func(ctx context.Context, join func(collect.Remote)) {
+		for ctx.Err() == nil {
+			// Its end is told by those that follow a machine.
+			_ = client.Hosts(ctx, func(h fleetsocket.Host) { join(&fleetHost{client: client, name: h.Name}) })
+			select {
+			case <-ctx.Done():
+			case <-time.After(memberAgain):
+			}
+		}
+	}
+}
+
+// fleetHost implements collect.Remote: what a machine has published, without asking it.
+type fleetHost struct {
+	client fleetsocket.Client
+	name   string
+	after  string // where it was followed to
+}
+
+// Name implements collect.Remote.
+func (h *fleetHost) Name() string { return h.name }
+
+// Follow implements collect.Remote.
+func (h *fleetHost) Follow(ctx context.Context, each func(line []byte)) (word string, err error) {
+	err = h.client.Follow(ctx, h.name, h.after, each)
+	var e *fleetsocket.Ending
+	if errors.As(err, &e) {
+		if e.Position != "" {
+			h.after = e.Position
+		}
+		return e.Word, err
+	}
+	return fleetsocket.NoAnswer, err
+}

@@ -1,0 +1,169 @@
+package fleetsocket
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// lineLimit is the longest line, in bytes: a machine's state.
+const lineLimit = 64 << 20
+
+// Client asks the member of this machine.
+type Client struct{ Path string } // of the socket
+
+// Status asks how the fleet stands.
+func (c Client) Status(ctx context.Context) (s Status, err error) {
+	body, err := c.do(ctx, http.MethodGet, "/v1/status", nil)
+	if err != nil {
+		return s, err
+	}
+	defer body.Close()
+	return s, json.NewDecoder(body).Decode(&s)
+}
+
+// Leave has the member take this machine out of the fleet, and end.
+func (c Client) Leave(ctx context.Context) error {
+	body, err := c.do(ctx, http.MethodPost, "/v1/leave", nil)
+	if err != nil {
+		return err
+	}
+	return body.Close()
+}
+
+// Hosts calls each with every machine of the fleet, also those that join later, until ctx or the member ends.
+func (c Client) Hosts(ctx context.Context, each func(Host)) error {
+	body, err := c.do(ctx, http.MethodGet, "/v1/hosts", nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return lines(body, func(line []byte) error {
+		var h Host
+		err := json.Unmarshal(line, &h)
+		if err == nil {
+			each(h)
+		}
+		return err
+	})
+}
+
+// endedLine is how the last line of a stream begins.
+var endedLine = []byte(`{"ended":`)
+
+// EndedLine is the last line of a stream.
+func EndedLine(e *Ending) []byte {
+	text, _ := json.Marshal(e) // texts and a time: no error
+	return append(append(bytes.Clone(endedLine), text...), '}')
+}
+
+// Follow hands on the lines of "outlive watch --json --state" of a host until ctx ends or the host falls silent: then the error is an
+// [*Ending]. after is the position that an earlier one had, or "": with it nothing is said as long as the host is silent still, and
+// then also what has happened meanwhile.
+func (c Client) Follow(ctx context.Context, host, after string, each func(line []byte)) error {
+	body, err := c.do(ctx, http.MethodGet, "/v1/follow?host="+url.QueryEscape(host)+"&after="+url.QueryEscape(after), nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	err = lines(body, func(line []byte) error {
+		if bytes.HasPrefix(line, endedLine) {
+			var l struct{ Ended Ending }
+			if err := json.Unmarshal(line, &l); err != nil {
+				return err
+			}
+			return &l.Ended
+		}
+		each(line)
+		return nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var e *Ending
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Ending{Word: NoMember, Why: "the member of this machine has ended"}
+}
+
+// Run has outlive on a host do something. What it writes is handed on as it comes; the first line of out is "outlive VERSION". The
+// error is an [*Ending] if there is no exit status.
+func (c Client) Run(ctx context.Context, o Command, out, errs io.Writer) (exit int, err error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return 0, err
+	}
+	body, err := c.do(ctx, http.MethodPost, "/v1/run", text)
+	if err != nil {
+		return 0, err
+	}
+	defer body.Close()
+	ended := false
+	err = lines(body, func(line []byte) error {
+		var f Frame
+		if err := json.Unmarshal(line, &f); err != nil {
+			return err
+		}
+		_, err1 := out.Write(f.Out)
+		_, err2 := errs.Write(f.Err)
+		if f.Ended != nil {
+			return f.Ended
+		}
+		if f.Exit != nil {
+			exit, ended = *f.Exit, true
+		}
+		return errors.Join(err1, err2)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case err == nil && !ended:
+		err = &Ending{Word: NoMember, Why: "the member of this machine has ended"}
+	}
+	return exit, err
+}
+
+func lines(body io.Reader, each func([]byte) error) error {
+	s := bufio.NewScanner(body)
+	s.Buffer(nil, lineLimit)
+	for s.Scan() {
+		if err := each(s.Bytes()); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// do sends a request over a connection of its own.
+func (c Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return control.Dial(ctx, c.Path)
+	}}
+	resp, err := t.RoundTrip(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &Ending{Word: NoMember, Why: fmt.Sprintf("this machine is in no fleet, or its member does not run (%v): outlive fleet join starts it", err)}
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		return nil, fmt.Errorf("the member of this machine: %s", bytes.TrimSpace(text))
+	}
+	return resp.Body, nil
+}

@@ -1,0 +1,78 @@
+package fleetsocket
+
+import (
+	"fmt"
+	"time"
+)
+
+// Status is how a fleet stands, seen from this machine.
+type Status struct {
+	Version   string    `json:"version"` // of outlive here
+	Host      string    `json:"host"`    // what this machine is called in the fleet
+	Hub       string    `json:"hub"`     // its address
+	Connected bool      `json:"connected"`
+	Since     time.Time `json:"since"`         // of the connection, or of its loss
+	Why       string    `json:"why,omitempty"` // it is not connected
+	Hosts     []Host    `json:"hosts"`
+}
+
+// Host is a machine of the fleet.
+type Host struct {
+	Name    string    `json:"name"`
+	Version string    `json:"version,omitempty"` // of outlive there
+	State   string    `json:"state"`             // one of the words below
+	Why     string    `json:"why,omitempty"`     // it is not connected
+	Heard   time.Time `json:"heard,omitzero"`    // when it was heard last, by its own clock
+	Servers int       `json:"servers"`
+	Agents  int       `json:"agents"`
+	// Incidents are the open ones.
+	Incidents int `json:"incidents"`
+}
+
+// The words for how a machine stands.
+const (
+	Connected = "connected"
+	Silent    = "silent"      // nothing was heard of it for three beats
+	Unknown   = "not known"   // we have no connection to the hub
+	Left      = "has left"    // it is in the fleet no more
+	NoAnswer  = "no answer"   // it was asked, and did not answer
+	NoMember  = "no member"   // there is no member on this machine
+	Declined  = "not allowed" // what was asked for is not done for other machines
+)
+
+// Command is what outlive on a host is to do.
+type Command struct {
+	Host string   `json:"host"`
+	Args []string `json:"args"`
+}
+
+// Frame is a piece of what came of a command. The last one has Exit or Ended.
+type Frame struct {
+	Out   []byte  `json:"out,omitempty"`
+	Err   []byte  `json:"err,omitempty"`
+	Exit  *int    `json:"exit,omitempty"`
+	Ended *Ending `json:"ended,omitempty"` // there is no exit status
+}
+
+// Ending is why nothing more comes, as an error.
+type Ending struct {
+	Word string    `json:"word"`
+	Why  string    `json:"why"`
+	From time.Time `json:"from,omitzero"` // since when it is so; zero: since now
+	// Position is where the next Follow goes on; "": nowhere in particular.
+	Position string `json:"position,omitempty"`
+}
+
+// Error implements error.
+func (e *Ending) Error() string { return e.Why }
+
+// Since is since when it is so; zero: not known.
+func (e *Ending) Since() time.Time { return e.From }
+
+// SilentFor is the ending of a host that says nothing.
+func SilentFor(host string, heard time.Time) *Ending {
+	if heard.IsZero() {
+		return &Ending{Word: Silent, Why: fmt.Sprintf("nothing was heard of %s yet", host)}
+	}
+	return &Ending{Word: Silent, Why: "nothing was heard of it since " + heard.UTC().Format(time.DateTime) + " UTC: it is off, cut off, or its member does not run (outlive fleet join)", From: heard}
+}

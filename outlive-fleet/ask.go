@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+)
+
+const (
+	// partLimit is how long one answer of a machine is waited for, patience how long it may give none until it counts as gone. A
+	// command that runs there goes on that long without us.
+	partLimit = 4 * time.Second
+	patience  = 12 * time.Second
+	// askAgain is the pause before a question that was not delivered is sent again.
+	askAgain = 300 * time.Millisecond
+)
+
+// ask has outlive on a machine do something, and hands on what it writes. The last frame says how it has ended.
+func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleetsocket.Frame) error) {
+	if err := allowed(c.Args); err != nil {
+		_ = each(fleetsocket.Frame{Ended: &fleetsocket.Ending{Word: fleetsocket.Declined, Why: err.Error()}}) // who has asked may be gone
+		return
+	}
+	o := order{Op: "run", ID: randomText(), From: m.Host, Args: c.Args}
+	p, ending := m.request(ctx, c.Host, o, true)
+	if ending == nil {
+		defer func() {
+			ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_, _ = m.send(ended, c.Host, order{Op: "end", ID: o.ID}) // it ends by itself otherwise
+		}()
+	}
+	for number := 1; ending == nil; {
+		if p.Declined != "" || p.Failed != "" {
+			break
+		}
+		if p, ending = m.request(ctx, c.Host, order{Op: "next", ID: o.ID, Part: number}, false); ending != nil || p.None {
+			continue
+		}
+		number++
+		f := fleetsocket.Frame{Out: p.Out, Err: p.Err, Exit: p.Exit}
+		if p.Declined != "" || p.Failed != "" {
+			break
+		}
+		if each(f) != nil || p.Exit != nil {
+			return
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return
+	case p.Declined != "":
+		ending = &fleetsocket.Ending{Word: fleetsocket.Declined, Why: p.Declined}
+	case p.Failed != "":
+		ending = &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: p.Failed}
+	}
+	_ = each(fleetsocket.Frame{Ended: ending}) // who has asked may be gone
+}
+
+// request sends an order until it is answered: all may be sent again. A machine that is not there at the first word is not waited for.
+func (m *member) request(ctx context.Context, host string, o order, first bool) (part, *fleetsocket.Ending) {
+	began := time.Now()
+	for {
+		p, err := m.send(ctx, host, o)
+		connected, since, why := m.linkNow()
+		switch {
+		case err == nil:
+			return p, nil
+		case ctx.Err() != nil:
+			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: ctx.Err().Error()}
+		case errors.Is(err, engine.ErrNoOwner) && (first || time.Since(began) > patience):
+			return part{}, m.silent(ctx, host)
+		case !connected && (first || time.Since(began) > patience):
+			return part{}, &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub: " + why, From: since}
+		case time.Since(began) > patience:
+			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: fmt.Sprintf("%s has not answered within %s; what was asked for may have happened", host, patience)}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+func (m *member) send(ctx context.Context, host string, o order) (p part, err error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return p, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, partLimit)
+	defer cancel()
+	answer, err := m.engine.Request(ctx, engine.Key(runTable, host), text)
+	if err != nil {
+		return p, err
+	}
+	return p, json.Unmarshal(answer, &p)
+}
+
+// silent is the ending of a machine that is not there, with when it was heard last.
+func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
+	var d digest
+	if e, err := m.engine.Get(ctx, engine.Key(digestTable, host)); err == nil {
+		_ = json.Unmarshal(e.Value, &d) // then it is not known
+	}
+	return fleetsocket.SilentFor(host, d.At)
+}

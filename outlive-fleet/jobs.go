@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+const (
+	runTable   = "run"
+	jobsAtOnce = 64
+	chunk      = 256 << 10 // bytes of one answer, before they are encoded
+	pending    = 1 << 20   // bytes that wait for who has asked; then the command waits
+	// holdFor is how long an answer waits for something to tell: shorter than who asks does.
+	holdFor = 2 * time.Second
+	// abandoned is how long nobody asks on until a command is ended: who has asked has gone, or is cut off.
+	abandoned = 15 * time.Second
+)
+
+// order is what a machine asks of another one: to run something, to tell what has come of it, or to end it. All may be sent again.
+type order struct {
+	Op   string   `json:"op"` // run, next, end
+	ID   string   `json:"id"` // of the command; its sender has made it by chance
+	From string   `json:"from,omitempty"`
+	Args []string `json:"args,omitempty"`
+	Part int      `json:"part,omitempty"` // of next: which part is wanted, from 1
+}
+
+// part is an answer: a piece of what a command writes.
+type part struct {
+	Declined string `json:"declined,omitempty"` // why it is not done
+	Failed   string `json:"failed,omitempty"`   // why it could not be
+	Out      []byte `json:"out,omitempty"`
+	Err      []byte `json:"err,omitempty"`
+	None     bool   `json:"none,omitempty"` // there is nothing new yet
+	Exit     *int   `json:"exit,omitempty"` // the last part
+}
+
+// jobs are the commands that run here for other machines.
+type jobs struct {
+	m *member
+
+	mu  sync.Mutex
+	all map[string]*job
+}
+
+func newJobs(m *member) *jobs { return &jobs{m: m, all: map[string]*job{}} }
+
+// answer is an engine.Handler.
+func (j *jobs) answer(ctx context.Context, request []byte) []byte {
+	var o order
+	var p part
+	if err := json.Unmarshal(request, &o); err != nil || o.ID == "" {
+		p.Declined = "the request is not understood: another version of outlive may be there"
+	} else {
+		p = j.do(ctx, o)
+	}
+	text, _ := json.Marshal(p) // texts, bytes and numbers: no error
+	return text
+}
+
+func (j *jobs) do(ctx context.Context, o order) part {
+	j.mu.Lock()
+	one := j.all[o.ID]
+	j.mu.Unlock()
+	switch o.Op {
+	case "run":
+		if one != nil {
+			return part{} // it was asked for twice
+		}
+		return j.start(o)
+	case "next":
+		if one == nil {
+			return part{Failed: "it is not known any more: the member there was started anew"}
+		}
+		return one.next(ctx, o.Part)
+	case "end":
+		if one != nil {
+			j.drop(o.ID, one)
+		}
+		return part{}
+	}
+	return part{Declined: fmt.Sprintf("%q is not known here: outlive is another version", o.Op)}
+}
+
+func (j *jobs) drop(id string, one *job) {
+	one.cancel()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.all, id)
+}
+
+// start starts outlive, if it is something that is done for others.
+func (j *jobs) start(o order) part {
+	if err := allowed(o.Args); err != nil {
+		j.m.log.Warn("not done for another machine", "from", o.From, "what", o.Args, "why", err)
+		return part{Declined: err.Error()}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	one := &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
+	j.mu.Lock()
+	if len(j.all) >= jobsAtOnce {
+		j.mu.Unlock()
+		cancel()
+		return part{Failed: fmt.Sprintf("%d commands for other machines run already", jobsAtOnce)}
+	}
+	j.all[o.ID] = one
+	j.mu.Unlock()
+	if o.Args[0] != "status" && o.Args[0] != "logs" {
+		j.m.log.Info("done for another machine", "from", o.From, "what", o.Args)
+	}
+	cmd := exec.CommandContext(ctx, j.m.program, o.Args...)
+	cmd.WaitDelay = time.Second
+	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
+	cmd.Stdout, cmd.Stderr = jobWriter{ctx, one, &one.out}, jobWriter{ctx, one, &one.err}
+	if err := cmd.Start(); err != nil {
+		j.drop(o.ID, one)
+		return part{Failed: err.Error()}
+	}
+	go func() {
+		err := cmd.Wait()
+		code := cmd.ProcessState.ExitCode()
+		if err != nil && code <= 0 {
+			code = 1
+		}
+		one.end(code)
+	}()
+	return part{}
+}
+
+// sweep ends what nobody asks for any more, and everything with ctx.
+func (j *jobs) sweep(ctx context.Context) {
+	tick := time.NewTicker(abandoned / 3)
+	defer tick.Stop()
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			over = true
+		case <-tick.C:
+		}
+		j.mu.Lock()
+		for id, one := range j.all {
+			if over || one.forgotten() {
+				one.cancel()
+				delete(j.all, id)
+			}
+		}
+		j.mu.Unlock()
+	}
+}
+
+// job is one command.
+type job struct {
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	out, err []byte // not yet told
+	exit     *int
+	last     part // that was told last, for who did not get it
+	number   int  // of that
+	asked    time.Time
+	changed  chan struct{}
+}
+
+func (o *job) forgotten() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return time.Since(o.asked) > abandoned
+}
+
+func (o *job) tell() {
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+func (o *job) add(to *[]byte, text []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*to = append(*to, text...)
+	o.tell()
+}
+
+func (o *job) end(code int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.exit = &code
+	o.tell()
+}
+
+// next is the part with that number: the last one once more, or what has come since.
+func (o *job) next(ctx context.Context, number int) part {
+	late := time.After(holdFor)
+	for {
+		o.mu.Lock()
+		o.asked = time.Now()
+		switch {
+		case number == o.number:
+			p := o.last
+			o.mu.Unlock()
+			return p
+		case number != o.number+1:
+			o.mu.Unlock()
+			return part{Failed: "a part of what it has written was lost"}
+		case len(o.out)+len(o.err) > 0 || o.exit != nil:
+			o.number, o.last = number, part{Out: cut(&o.out), Err: cut(&o.err)}
+			if len(o.out)+len(o.err) == 0 {
+				o.last.Exit = o.exit
+			}
+			p := o.last
+			o.tell() // there is room again
+			o.mu.Unlock()
+			return p
+		}
+		changed := o.changed
+		o.mu.Unlock()
+		select {
+		case <-changed:
+		case <-late:
+			return part{None: true}
+		case <-ctx.Done():
+			return part{None: true}
+		}
+	}
+}
+
+func cut(from *[]byte) []byte {
+	n := min(len(*from), chunk)
+	piece := (*from)[:n:n]
+	*from = (*from)[n:]
+	return piece
+}
+
+// jobWriter takes what a command writes, and has it wait where nobody takes it.
+type jobWriter struct {
+	ctx context.Context
+	job *job
+	to  *[]byte
+}
+
+// Write implements io.Writer.
+func (w jobWriter) Write(p []byte) (int, error) {
+	for {
+		w.job.mu.Lock()
+		room := len(w.job.out)+len(w.job.err) < pending
+		changed := w.job.changed
+		w.job.mu.Unlock()
+		if room {
+			w.job.add(w.to, p)
+			return len(p), nil
+		}
+		select {
+		case <-changed:
+		case <-w.ctx.Done():
+			return 0, io.ErrClosedPipe
+		}
+	}
+}
+
+var errNoVerb = errors.New("want a verb")
+
+// verbs are what is done for other machines, each with its flags; true: the flag takes a value.
+var verbs = map[string]map[string]bool{
+	"status":     {"--json": false},
+	"agent list": {"--json": false, "--home": true},
+	"restart":    {"--json": false, "--reason": true, "--timeout": true, "--all": false, "--failed": false},
+	"logs":       {"--follow": false},
+	"ack":        {"--json": false, "--by": true, "--snooze": false, "--home": true},
+	"press":      {"--home": true},
+}
+
+// allowed refuses what is not done for other machines: what would start a program, or look at further machines from here.
+func allowed(args []string) error {
+	if len(args) == 0 {
+		return errNoVerb
+	}
+	verb, rest := args[0], args[1:]
+	if verb == "agent" && len(rest) > 0 {
+		verb, rest = "agent "+rest[0], rest[1:]
+	}
+	flags, ok := verbs[verb]
+	if !ok {
+		return fmt.Errorf("outlive %s is not done for other machines: want status, agent list, restart, logs or ack", verb)
+	}
+	for len(rest) > 0 {
+		word := rest[0]
+		rest = rest[1:]
+		if len(word) == 0 || word[0] != '-' {
+			continue
+		}
+		valued, ok := flags[word]
+		if !ok {
+			return fmt.Errorf("outlive %s with %s is not done for other machines", verb, word)
+		}
+		if valued && len(rest) > 0 {
+			rest = rest[1:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
+)
+
+// membership is how this machine belongs to a fleet.
+type membership struct {
+	Version int    `json:"version"`
+	Host    string `json:"host"`    // what it is called there
+	Machine string `json:"machine"` // made by chance once
+	Address string `json:"address,omitempty"`
+	Token   string `json:"token,omitempty"`
+	NATS    string `json:"nats,omitempty"` // a server of the user's own, in place of Address and Token
+	Creds   string `json:"creds,omitempty"`
+}
+
+// where is the hub, as people are told.
+func (m membership) where() string {
+	if m.NATS != "" {
+		return m.NATS
+	}
+	return m.Address
+}
+
+func (m membership) options() (natsengine.Options, error) {
+	o := natsengine.Options{Host: m.Host, Machine: m.Machine}
+	if m.NATS != "" {
+		o.URL, o.Creds = m.NATS, m.Creds
+		return o, nil
+	}
+	t, err := parseToken(m.Token)
+	if err != nil {
+		return o, err
+	}
+	o.URL, o.Password, o.Pin = "nats://"+m.Address, t.Secret, t.Pin
+	return o, nil
+}
+
+// joining are the flags of the verb.
+type joining struct{ token, nats, creds, name string }
+
+func newJoin(s *settings) *cobra.Command {
+	var f joining
+	cmd := &cobra.Command{
+		Use:   "join [ADDRESS --token TOKEN]",
+		Short: "Join this machine to a fleet, and stay as long as this runs",
+		Long: `Join this machine to a fleet, and stay as long as this runs. ADDRESS is HOST or HOST:PORT of the hub; TOKEN was made there, for this
+machine, with "outlive fleet token make NAME", and "-" reads it from stdin, where no other user sees it. Both are kept: from then on
+"outlive fleet join" alone goes on. Only connections outwards are made. While the hub cannot be reached, everything here goes on, and
+the hub is told afterwards.
+
+Others of the fleet see servers, agents and incidents of this machine, and may restart servers, read their logs, and acknowledge and
+answer incidents here. They can have nothing else done.
+
+In place of a hub --nats is a NATS server of your own, with JetStream, and --creds the file with credentials for it.
+
+EXIT STATUS
+  0  interrupted, or the machine has left the fleet
+  1  the hub cannot be reached at the first time, or refuses the token
+  2  a mistake in the command line`,
+		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    does(func(cmd *cobra.Command, args []string) error { return s.join(cmd.Context(), f, strings.Join(args, "")) }),
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.StringVar(&f.token, "token", "", "the token of this machine; -: from stdin")
+	fl.StringVar(&f.nats, "nats", "", "a NATS server of your own in place of a hub: `URL`")
+	fl.StringVar(&f.creds, "creds", "", "with --nats: `FILE` with credentials")
+	fl.StringVar(&f.name, "name", "", "with --nats: what this machine is called; default: its host name")
+	return cmd
+}
+
+// membership is what the flags say, or what was kept; fresh says that nothing of it was tried yet.
+func (f joining) membership(s *settings, address string) (m membership, fresh bool, err error) {
+	there, err := readFile(s.memberFile(), &m)
+	if err != nil {
+		return m, false, err
+	}
+	if address == "" && f.nats == "" {
+		switch {
+		case f.token != "" || f.creds != "" || f.name != "":
+			return m, false, wrong("join what? want ADDRESS with --token, or --nats URL")
+		case !there:
+			return m, false, wrong("this machine is in no fleet yet: want ADDRESS --token TOKEN; on the hub, outlive fleet token make NAME makes one")
+		}
+		return m, false, nil
+	}
+	next := membership{Version: fileVersion, Machine: m.Machine}
+	if next.Machine == "" {
+		next.Machine = randomText()
+	}
+	if f.nats != "" {
+		return next, true, f.ownServer(&next, address)
+	}
+	if f.creds != "" || f.name != "" {
+		return m, false, wrong("--creds and --name go with --nats: the token says what this machine is called")
+	}
+	if next.Address, err = hubAddress(address); err != nil {
+		return m, false, err
+	}
+	text := f.token
+	switch {
+	case text == "" && there && m.Token != "":
+		text = m.Token // the hub has moved
+	case text == "":
+		return m, false, wrong("--token is missing: on the hub, outlive fleet token make NAME makes one for this machine")
+	case text == "-":
+		line, err := io.ReadAll(io.LimitReader(os.Stdin, 4<<10))
+		if err != nil {
+			return m, false, err
+		}
+		text = strings.TrimSpace(string(line))
+	}
+	t, err := parseToken(text)
+	if err != nil {
+		return m, false, err
+	}
+	next.Host, next.Token = t.Host, text
+	return next, true, nil
+}
+
+func (f joining) ownServer(m *membership, address string) (err error) {
+	if address != "" || f.token != "" {
+		return wrong("--nats is in place of ADDRESS and --token: leave out one of the two")
+	}
+	if scheme, _, ok := strings.Cut(f.nats, "://"); !ok || scheme != "nats" && scheme != "tls" && scheme != "ws" && scheme != "wss" {
+		return wrong("--nats %s: want nats://HOST:PORT or tls://HOST:PORT", f.nats)
+	}
+	m.NATS, m.Host = f.nats, f.name
+	if f.creds != "" {
+		if m.Creds, err = filepath.Abs(f.creds); err == nil {
+			_, err = os.Stat(m.Creds)
+		}
+		if err != nil {
+			return wrong("--creds: %v", err)
+		}
+	}
+	if m.Host == "" {
+		if m.Host, err = os.Hostname(); err != nil {
+			return wrong("--name is missing: %v", err)
+		}
+	}
+	if err := checkName(m.Host); err != nil {
+		return wrong("--name: %v", err)
+	}
+	return nil
+}
+
+func hubAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.Trim(text, "[]"), defaultPort
+	}
+	if host == "" || strings.ContainsAny(host, "/@ ,?#") || strings.ContainsAny(port, "/") {
+		return "", wrong("%q: want HOST or HOST:PORT of the hub", text)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// member is this machine in a fleet.
+type member struct {
+	*settings
+	membership
+	engine    *natsengine.Engine
+	log       *slog.Logger
+	publisher *publisher
+	view      *view
+	jobs      *jobs
+	link      link
+	end       context.CancelCauseFunc
+}
+
+var errLeft = errors.New("this machine has left the fleet")
+
+func (s *settings) join(ctx context.Context, f joining, address string) error {
+	m, fresh, err := f.membership(s, address)
+	if err != nil {
+		return err
+	}
+	release, err := hold(filepath.Join(s.state, "member.lock"), "a member of a fleet")
+	if err != nil {
+		return err
+	}
+	defer release()
+	o, err := m.options()
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	one := &member{settings: s, membership: m, log: log, end: end}
+	one.link.at = time.Now()
+	one.link.why = "the hub has not answered yet"
+	one.publisher, one.view, one.jobs = newPublisher(one), newView(one), newJobs(one)
+	o.Changed = one.linkChanged
+	o.Refused = func(err error) {
+		end(fmt.Errorf("%s: %w: it was revoked, or another machine uses it; on the hub, outlive fleet token make makes a new one", m.where(), err))
+	}
+	// At the first time a mistake in the address is found at once; later the hub may be away for any time.
+	if one.engine, err = natsengine.Connect(o, !fresh); err != nil {
+		if errors.Is(err, natsengine.ErrRefused) {
+			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it; on the hub, outlive fleet token make makes a new one", err)
+		}
+		return fmt.Errorf("join: %w", err)
+	}
+	defer one.engine.Close()
+	if fresh {
+		if err := writeFile(s.memberFile(), m); err != nil {
+			return err
+		}
+	}
+	return one.run(ctx)
+}
+
+func (m *member) run(ctx context.Context) error {
+	stop, err := m.engine.Serve(engine.Key(runTable, m.Host), m.jobs.answer)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	listener, err := control.ListenAt(m.socket)
+	if err != nil {
+		return err
+	}
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parts.Go(func() { m.publisher.run(ctx) })
+	parts.Go(func() { m.watch(ctx) })
+	parts.Go(func() { m.jobs.sweep(ctx) })
+	parts.Go(func() { m.listen(ctx, listener) })
+	fmt.Fprintf(os.Stderr, "This machine is %s in the fleet of %s.\n", m.Host, m.where())
+	<-ctx.Done()
+	if err := context.Cause(ctx); errors.Is(err, natsengine.ErrRefused) {
+		return err
+	}
+	return nil
+}
+
+// leave deletes what the fleet has of this machine, and what this machine has of the fleet.
+func (m *member) leave(ctx context.Context) error {
+	m.publisher.stop() // nothing is written after it was deleted
+	var failed error
+	for _, table := range tables {
+		if err := m.engine.Delete(ctx, engine.Key(table, m.Host)); err != nil {
+			failed = err
+		}
+	}
+	if err := os.Remove(m.memberFile()); err != nil {
+		return err
+	}
+	m.end(errLeft)
+	if failed != nil {
+		return fmt.Errorf("this machine has left, but the hub could not be told (%w): on the hub, outlive fleet token revoke %s", failed, m.Host)
+	}
+	return nil
+}
+
+// link is how the connection to the hub stands.
+type link struct {
+	mu        sync.Mutex
+	connected bool
+	at        time.Time // since when
+	why       string
+}
+
+func (m *member) linkChanged(err error) {
+	l := &m.link
+	l.mu.Lock()
+	changed := l.connected != (err == nil)
+	if changed {
+		l.connected, l.at = err == nil, time.Now()
+	}
+	if l.why = ""; err != nil {
+		l.why = err.Error()
+	}
+	l.mu.Unlock()
+	switch {
+	case changed && err == nil:
+		m.log.Info("connected to the hub", "hub", m.where())
+		m.publisher.again()
+	case changed:
+		m.log.Warn("no connection to the hub; it is tried again", "why", err)
+	}
+	m.view.wake()
+}
+
+func (m *member) linkNow() (connected bool, since time.Time, why string) {
+	m.link.mu.Lock()
+	defer m.link.mu.Unlock()
+	return m.link.connected, m.link.at, m.link.why
+}
+
+func newLeave(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "leave", Short: "Take this machine out of its fleet", Args: cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			var m membership
+			there, err := readFile(s.memberFile(), &m)
+			if err != nil {
+				return err
+			}
+			if !there {
+				return errors.New("this machine is in no fleet")
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*askLimit)
+			defer cancel()
+			var gone *fleetsocket.Ending
+			err = fleetsocket.Client{Path: s.socket}.Leave(ctx)
+			switch {
+			case errors.As(err, &gone): // no member runs
+				if err := os.Remove(s.memberFile()); err != nil {
+					return err
+				}
+				fmt.Printf("This machine has left. No member was running to tell the hub: there, outlive fleet token revoke %s\n", m.Host)
+			case err != nil:
+				return err
+			default:
+				fmt.Printf("This machine has left. Its token is good until it is revoked: on the hub, outlive fleet token revoke %s\n", m.Host)
+			}
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+// What the views ask for is done for other machines; nothing that starts a program, or looks further from here.
+func TestAllowed(t *testing.T) {
+	for _, line := range []string{
+		"status --json", "agent list --json --home /x", "restart --json --reason why --timeout 3m0s one", "restart --all", "logs one --follow",
+		"ack 01AB --by somebody@there --snooze", "press 01AB ack agent", "restart one --reason --hosts",
+	} {
+		if err := allowed(strings.Fields(line)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, line := range []string{
+		"", "run -- sh", "agent start x", "agent", "status --hosts other", "status --hosts=other", "status --fleet", "logs one -- --hosts", "restart one -- x",
+		"monitor", "upgrade", "hooks install", "status --json=true", "agent list --exec x",
+	} {
+		if err := allowed(strings.Fields(line)); err == nil {
+			t.Errorf("%s is allowed", line)
+		}
+	}
+}
+
+// A token is read as it was made; what is cut or changed where its form shows it is refused.
+func TestTokenText(t *testing.T) {
+	made := token{Host: "build-1", Secret: randomText(), Pin: bytes.Repeat([]byte{7}, 32)}
+	got, err := parseToken(" " + made.String() + "\n")
+	if err != nil || got.Host != made.Host || got.Secret != made.Secret || !bytes.Equal(got.Pin, made.Pin) {
+		t.Fatalf("%v, %v", got, err)
+	}
+	text := made.String()
+	for n := range len(text) {
+		if _, err := parseToken(text[:n]); err == nil {
+			t.Errorf("%q is taken", text[:n])
+		}
+	}
+}
+
+// A command's parts come in order, each as often as it is asked for, and its end after all of them.
+func TestJobParts(t *testing.T) {
+	j := &job{cancel: func() {}, asked: time.Now(), changed: make(chan struct{})}
+	j.add(&j.out, bytes.Repeat([]byte("x"), chunk+1))
+	j.add(&j.err, []byte("no"))
+	j.end(3)
+	for range 2 {
+		if p := j.next(t.Context(), 1); len(p.Out) != chunk || string(p.Err) != "no" || p.Exit != nil {
+			t.Fatalf("part 1: %d bytes, %q, %v", len(p.Out), p.Err, p.Exit)
+		}
+	}
+	if p := j.next(t.Context(), 2); len(p.Out) != 1 || p.Exit != nil && len(j.out) > 0 {
+		t.Fatalf("part 2: %d bytes, %v", len(p.Out), p.Exit)
+	} else if p.Exit == nil {
+		t.Fatal("the last part has no exit status")
+	} else if *p.Exit != 3 {
+		t.Fatalf("exit status %d", *p.Exit)
+	}
+	if p := j.next(t.Context(), 1); p.Failed == "" {
+		t.Error("a part that is gone is told")
+	}
+}
+
+// The state that is read is the one that was written, and what only counts is no change.
+func TestStates(t *testing.T) {
+	s := overview.Snapshot{Version: "v1", At: time.Now().UTC().Truncate(time.Second), Instances: []overview.RunningInstance{{Name: "one", PID: 7}}}
+	text, err := packed(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := unpacked(text)
+	if err != nil || !got.At.Equal(s.At) || len(got.Instances) != 1 || got.Instances[0].PID != 7 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	counted, crashed := s, s
+	counted.Instances = []overview.RunningInstance{{Name: "one", PID: 7, Status: control.Status{}}}
+	counted.Instances[0].Status.InFlight = 3
+	crashed.Instances = []overview.RunningInstance{{Name: "one", PID: 7}}
+	crashed.Instances[0].Status.State = "backoff"
+	if signOf(counted) != signOf(s) {
+		t.Error("a count is told at once")
+	}
+	if signOf(crashed) == signOf(s) {
+		t.Error("a crash is not told at once")
+	}
+}
+
+// A machine is silent from three beats without a word on, and not before; its next word ends that.
+func TestSilent(t *testing.T) {
+	old := []byte(`{"v":1,"inc":"a","beat":1,"at":"2001-01-01T00:00:00Z"}`)
+	h := &seen{written: map[string]bool{}}
+	h.take(digestTable, old, false)
+	if !h.beaten.IsZero() {
+		t.Error("an old beat counts as one that was just heard")
+	}
+	h.take(digestTable, old, false) // the table was read again
+	if !h.beaten.IsZero() {
+		t.Error("the same beat counts as a new one")
+	}
+	h.silent = true
+	h.take(digestTable, []byte(`{"v":1,"inc":"a","beat":2,"at":"2001-01-01T00:00:05Z"}`), true) // its clock is wrong
+	if h.beaten.IsZero() || h.silent {
+		t.Error("a new beat does not count")
+	}
+}

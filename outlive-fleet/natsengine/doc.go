@@ -1,0 +1,13 @@
+// Package natsengine is a fleet's [engine.Engine] on NATS: a [Hub] embeds nats-server with JetStream, and an [Engine] is a client of
+// one, or of a NATS server that somebody runs already.
+//
+// A table of the registry is a key-value bucket of its own (outlive_TABLE), since keys that change often and keys that stay are not to
+// share one stream. Nothing expires in it: a key-value store's clock is no measure of who is alive. The bus is requests of core NATS,
+// which need no leader. A read may be old, so nothing is decided by one; writes with a revision are exact.
+//
+// An Engine has two connections, so that a large answer does not hold the registry up. They connect again for ever, after 250 ms to
+// 5 s, and notice a silent one after 3 s. What could not be sent while they are away is not kept: it is an error at once, or when the
+// caller's time is over. Only a refused password ends them ([Options.Refused]).
+//
+// Goroutines: those of NATS; one for each Watch, which ends with its context; one for each request that is being answered.
+package natsengine

@@ -1,0 +1,191 @@
+package natsengine
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
+)
+
+// Every promise of an engine, of several clients of one embedded server.
+func TestEngine(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, members int) []engine.Engine {
+		h, own, err := StartHub(HubOptions{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(h.Close)
+		t.Cleanup(own.Close)
+		all := []engine.Engine{own}
+		for len(all) < members {
+			e, err := Connect(Options{Host: ownUser, Password: h.ownPassword, Machine: "test", inProcess: h.server}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(e.Close)
+			all = append(all, e)
+		}
+		return all[:members]
+	})
+}
+
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// listening is a hub that others connect to, who have the password "secret".
+func listening(t *testing.T, dir, address string, pair tls.Certificate) (*Hub, *Engine) {
+	t.Helper()
+	h, own, err := StartHub(HubOptions{Dir: dir, Listen: address, Certificate: pair, Admit: func(_, _, password, _ string) error {
+		if password != "secret" {
+			return errors.New("no")
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.MakeTables(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h, own
+}
+
+func options(h *Hub, pair tls.Certificate, host, password string) Options {
+	pin := sha256.Sum256(pair.Certificate[0])
+	return Options{URL: "nats://" + h.Address(), Host: host, Machine: host, Password: password, Pin: pin[:]}
+}
+
+// A machine may write what it says of itself and ask everybody; it may not write for others, be asked as another one, or change the
+// tables. Without the token, or where another certificate is shown, nobody comes in.
+func TestRights(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer h.Close()
+	defer own.Close()
+	if _, err := Connect(options(h, pair, "a", "guess"), false); !errors.Is(err, ErrRefused) {
+		t.Errorf("with a wrong token: %v", err)
+	}
+	if _, err := Connect(options(h, certificate(t), "a", "secret"), false); !errors.Is(err, ErrStranger) {
+		t.Errorf("with another certificate: %v", err)
+	}
+	a, err := Connect(options(h, pair, "a", "secret"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	brief := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	if _, err := a.Put(brief(), "digest.a", []byte("x")); err != nil {
+		t.Errorf("a writes of itself: %v", err)
+	}
+	if e, err := a.Get(brief(), "digest.a"); err != nil || string(e.Value) != "x" {
+		t.Errorf("a reads of itself: %q, %v", e.Value, err)
+	}
+	for _, key := range []string{"digest.b", "lease.judge", "other.a"} {
+		if _, err := a.Put(brief(), key, []byte("x")); err == nil {
+			t.Errorf("a may write %s", key)
+		}
+	}
+	if _, err := a.Serve("run.b", func(context.Context, []byte) []byte { return nil }); err == nil {
+		if _, err := own.Request(brief(), "run.b", nil); !errors.Is(err, engine.ErrNoOwner) {
+			t.Errorf("a is asked as b: %v", err)
+		}
+	}
+	stop, err := own.Serve("run.b", func(_ context.Context, q []byte) []byte { return append([]byte("b: "), q...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if answer, err := a.Request(brief(), "run.b", []byte("hello")); err != nil || string(answer) != "b: hello" {
+		t.Errorf("a asks b: %q, %v", answer, err)
+	}
+	if err := a.js.DeleteStream(brief(), "KV_"+bucketPrefix+"digest"); err == nil {
+		t.Error("a may delete a table")
+	}
+}
+
+// A hub that ends and comes back: what was watched goes on, and what had gone meanwhile is told. A machine that was dropped and is
+// not let in any more is told so.
+func TestHubReturns(t *testing.T) {
+	pair, dir := certificate(t), t.TempDir()
+	h, own := listening(t, dir, "127.0.0.1:0", pair)
+	o := options(h, pair, "a", "secret")
+	a, err := Connect(o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for n := range 3 {
+		if _, err := own.Put(t.Context(), fmt.Sprintf("state.h%d", n), []byte("1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	changes, err := a.Watch(ctx, "state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{}
+	until := func(what string, done func(engine.Change) bool) {
+		t.Helper()
+		limit := time.After(20 * time.Second)
+		for {
+			select {
+			case c := <-changes:
+				if c.Gone {
+					delete(known, c.Key)
+				} else if !c.Synced {
+					known[c.Key] = string(c.Value)
+				}
+				if done(c) {
+					return
+				}
+			case <-limit:
+				t.Fatalf("%s: not told; known is %v", what, known)
+			}
+		}
+	}
+	until("everything at first", func(c engine.Change) bool { return c.Synced })
+	if len(known) != 3 {
+		t.Fatalf("known is %v", known)
+	}
+	address := h.Address()
+	own.Close()
+	h.Close()
+	h, own = listening(t, dir, address, pair)
+	defer h.Close()
+	defer own.Close()
+	if err := own.Delete(t.Context(), "state.h1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Put(t.Context(), "state.h2", []byte("2")); err != nil {
+		t.Fatal(err)
+	}
+	until("what has changed", func(engine.Change) bool { _, there := known["state.h1"]; return !there && known["state.h2"] == "2" })
+}

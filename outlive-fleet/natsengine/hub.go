@@ -1,0 +1,223 @@
+package natsengine
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	maxPayload    = 1<<20 + 64<<10 // engine.MaxMessage, and room for headers
+	maxStore      = 4 << 30
+	writeDeadline = 2 * time.Second
+	startLimit    = 10 * time.Second
+	ownUser       = "" // no machine is called so
+)
+
+// HubOptions are a hub's settings.
+type HubOptions struct {
+	// Dir is where JetStream keeps its files.
+	Dir string
+	// Listen is HOST:PORT, where other machines connect; "": the hub is for this process alone. Port 0 is any free one.
+	Listen string
+	// Certificate is what the hub shows to them.
+	Certificate tls.Certificate
+	// Admit reports whether a machine that calls itself host may come in with that password, and why not. It is called with every
+	// connection, from any goroutine.
+	Admit func(host, machine, password, from string) error
+}
+
+// Hub is an embedded NATS server with JetStream.
+type Hub struct {
+	server *server.Server
+	opts   HubOptions
+	own    [sha256.Size]byte // of our own password
+
+	ownPassword string
+
+	mu    sync.Mutex
+	conns map[string]map[uint64]bool // by host
+}
+
+// StartHub starts a hub, and returns when it can be reached.
+func StartHub(o HubOptions) (*Hub, *Engine, error) {
+	h := &Hub{opts: o, conns: map[string]map[uint64]bool{}}
+	password := randomText()
+	h.own, h.ownPassword = sha256.Sum256([]byte(password)), password
+	so := &server.Options{
+		ServerName: "outlive", DontListen: o.Listen == "", NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: o.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: maxStore, JetStreamDomain: "hub",
+		MaxPayload: maxPayload, PingInterval: pingEvery, MaxPingsOut: pingsMissed, WriteDeadline: writeDeadline,
+		CustomClientAuthentication: h,
+	}
+	if o.Listen != "" {
+		host, port, err := splitAddress(o.Listen)
+		if err != nil {
+			return nil, nil, err
+		}
+		so.Host, so.Port = host, port
+		so.TLSConfig = &tls.Config{Certificates: []tls.Certificate{o.Certificate}, MinVersion: tls.VersionTLS13}
+		so.TLS, so.TLSHandshakeFirst, so.TLSTimeout = true, true, dialLimit.Seconds()
+	}
+	s, err := server.NewServer(so)
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the hub: %w", err)
+	}
+	h.server = s
+	problems := &problems{}
+	s.SetLogger(problems, false, false)
+	go s.Start()
+	if !s.ReadyForConnections(startLimit) {
+		s.Shutdown()
+		return nil, nil, fmt.Errorf("start the hub: %w", problems.error())
+	}
+	e, err := Connect(Options{Host: ownUser, Password: password, Machine: "hub", inProcess: s}, false)
+	if err != nil {
+		s.Shutdown()
+		return nil, nil, err
+	}
+	return h, e, nil
+}
+
+func splitAddress(address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("%q: want ADDRESS:PORT, such as 0.0.0.0:4242", address)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	return host, port, nil
+}
+
+// Address is where it listens.
+func (h *Hub) Address() string {
+	if a := h.server.Addr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+// Close ends the hub; everything is on disk then.
+func (h *Hub) Close() {
+	h.server.Shutdown()
+	h.server.WaitForShutdown()
+}
+
+// Check implements server.Authentication.
+func (h *Hub) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	sum := sha256.Sum256([]byte(o.Password))
+	own := subtle.ConstantTimeCompare(sum[:], h.own[:]) == 1
+	from := ""
+	if a := c.RemoteAddress(); a != nil {
+		from = a.String()
+	}
+	switch {
+	case own && o.Username == ownUser:
+		c.RegisterUser(&server.User{Username: "hub"})
+		return true
+	case c.Kind() != server.CLIENT || h.opts.Admit == nil || h.opts.Admit(o.Username, o.Name, o.Password, from) != nil:
+		return false
+	}
+	c.RegisterUser(&server.User{Username: o.Username, Permissions: rights(o.Username)})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conns[o.Username] == nil {
+		h.conns[o.Username] = map[uint64]bool{}
+	}
+	h.conns[o.Username][c.GetID()] = true
+	return true
+}
+
+// Drop ends the connections of a host: whoever comes again is asked anew.
+func (h *Hub) Drop(host string) {
+	h.mu.Lock()
+	ids := h.conns[host]
+	delete(h.conns, host)
+	h.mu.Unlock()
+	for id := range ids {
+		_ = h.server.DisconnectClientByID(id) // it may have gone
+	}
+}
+
+// Tables that a machine of the fleet writes its own key of.
+var ownTables = []string{"digest", "state", "news", "beat"}
+
+// Tables are all that a hub makes at its start; machines may make none.
+func Tables() []string { return append([]string{"lease", "esc"}, ownTables...) }
+
+// rights are what a machine may do: write what it says of itself, read everything, ask everybody, and be asked as itself.
+func rights(host string) *server.Permissions {
+	self := token(host)
+	publish := []string{"run.*", "$JS.API.INFO", "$JS.FC.>"}
+	for _, table := range Tables() {
+		stream := "KV_" + bucketPrefix + table
+		for _, verb := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE"} {
+			publish = append(publish, "$JS.API."+verb+"."+stream, "$JS.API."+verb+"."+stream+".>")
+		}
+	}
+	for _, table := range ownTables {
+		publish = append(publish, "$KV."+bucketPrefix+table+"."+table+"."+self)
+	}
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(host) + ".>", "run." + self}},
+		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
+	}
+}
+
+// problems keeps what the server says before it ends by itself.
+type problems struct {
+	mu   sync.Mutex
+	last []string
+}
+
+func (p *problems) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = append(p.last, fmt.Sprintf(format, args...))
+	p.last = p.last[max(0, len(p.last)-3):]
+}
+
+func (p *problems) error() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.last) == 0 {
+		return errors.New("it is not ready after 10 s")
+	}
+	return errors.New(strings.Join(p.last, "; "))
+}
+
+// Noticef implements server.Logger.
+func (p *problems) Noticef(string, ...any) {}
+
+// Warnf implements server.Logger.
+func (p *problems) Warnf(string, ...any) {}
+
+// Fatalf implements server.Logger.
+func (p *problems) Fatalf(format string, args ...any) { p.note(format, args...) }
+
+// Errorf implements server.Logger.
+func (p *problems) Errorf(format string, args ...any) { p.note(format, args...) }
+
+// Debugf implements server.Logger.
+func (p *problems) Debugf(string, ...any) {}
+
+// Tracef implements server.Logger.
+func (p *problems) Tracef(string, ...any) {}

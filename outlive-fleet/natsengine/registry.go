@@ -1,0 +1,299 @@
+package natsengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+)
+
+const (
+	bucketPrefix = "outlive_"
+	// bucketBytes is how much a table may hold: 1,000 machines with what is allowed for each.
+	bucketBytes = 512 << 20
+	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
+	answerLimit = 5 * time.Second
+	// rewatchPause is how long a watch that could not begin waits before it tries again.
+	rewatchPause = 500 * time.Millisecond
+)
+
+func tableOf(key string) string {
+	table, _, _ := strings.Cut(key, ".")
+	return table
+}
+
+// bucket is the one of a key's table. It is made if it is missing and we may.
+func (e *Engine) bucket(ctx context.Context, table string) (jetstream.KeyValue, error) {
+	e.mu.Lock()
+	kv := e.buckets[table]
+	e.mu.Unlock()
+	if kv != nil {
+		return kv, nil
+	}
+	kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
+	if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
+		kv, err = e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, MaxBytes: bucketBytes})
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.buckets[table] = kv
+	return kv, nil
+}
+
+// forget drops what is known of a table whose stream is gone.
+func (e *Engine) forget(key string, err error) {
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.buckets, tableOf(key))
+	}
+}
+
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, answerLimit)
+}
+
+// with calls do with the key's bucket.
+func (e *Engine) with(ctx context.Context, key string, do func(context.Context, jetstream.KeyValue) (uint64, error)) (engine.Revision, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	kv, err := e.bucket(ctx, tableOf(key))
+	var revision uint64
+	if err == nil {
+		revision, err = do(ctx, kv)
+	}
+	if err == nil {
+		return engine.Revision(revision), nil
+	}
+	e.forget(key, err)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrKeyDeleted), errors.Is(err, jetstream.ErrBucketNotFound):
+		return 0, engine.ErrNotFound
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return 0, engine.ErrConflict
+	}
+	return 0, late(ctx, err)
+}
+
+// Get implements [engine.Registry].
+func (e *Engine) Get(ctx context.Context, key string) (engine.Entry, error) {
+	entry := engine.Entry{Key: key}
+	_, err := e.with(ctx, key, func(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
+		got, err := kv.Get(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		entry.Value, entry.Revision = got.Value(), engine.Revision(got.Revision())
+		return 0, nil
+	})
+	if err != nil {
+		return engine.Entry{}, err
+	}
+	return entry, nil
+}
+
+// Put implements [engine.Registry].
+func (e *Engine) Put(ctx context.Context, key string, value []byte) (engine.Revision, error) {
+	if len(value) > engine.MaxValue {
+		return 0, engine.ErrTooLarge
+	}
+	return e.with(ctx, key, func(ctx context.Context, kv jetstream.KeyValue) (uint64, error) { return kv.Put(ctx, key, value) })
+}
+
+// CAS implements [engine.Registry].
+func (e *Engine) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
+	if len(value) > engine.MaxValue {
+		return 0, engine.ErrTooLarge
+	}
+	return e.with(ctx, key, func(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
+		if before == 0 {
+			return kv.Create(ctx, key, value)
+		}
+		return kv.Update(ctx, key, value, uint64(before))
+	})
+}
+
+// Delete implements [engine.Registry].
+func (e *Engine) Delete(ctx context.Context, key string) error {
+	_, err := e.with(ctx, key, func(ctx context.Context, kv jetstream.KeyValue) (uint64, error) { return 0, kv.Delete(ctx, key) })
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Watch implements [engine.Registry].
+func (e *Engine) Watch(ctx context.Context, prefix string) (<-chan engine.Change, error) {
+	again := make(chan struct{}, 1)
+	e.mu.Lock()
+	e.again[again] = true
+	e.mu.Unlock()
+	w := &watch{e: e, prefix: prefix, again: again, out: make(chan engine.Change), known: map[string]bool{}}
+	source, err := w.open(ctx)
+	if err != nil {
+		w.close()
+		return nil, late(ctx, err)
+	}
+	go w.run(ctx, source)
+	return w.out, nil
+}
+
+// watch is one Watch. It begins anew with every new connection.
+type watch struct {
+	e      *Engine
+	prefix string
+	again  chan struct{}
+	out    chan engine.Change
+	known  map[string]bool // keys that were told and have not gone
+}
+
+func (w *watch) close() {
+	w.e.mu.Lock()
+	defer w.e.mu.Unlock()
+	delete(w.e.again, w.again)
+}
+
+func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
+	brief, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	kv, err := w.e.bucket(brief, tableOf(w.prefix))
+	if err != nil {
+		return nil, err
+	}
+	source, err := kv.Watch(ctx, w.prefix+".>")
+	if err != nil {
+		w.e.forget(w.prefix, err)
+	}
+	return source, err
+}
+
+func (w *watch) run(ctx context.Context, source jetstream.KeyWatcher) {
+	defer close(w.out)
+	defer w.close()
+	for {
+		if source != nil {
+			w.read(ctx, source)
+			end(source)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var err error
+		if source, err = w.open(ctx); err != nil {
+			source = nil
+			select {
+			case <-ctx.Done():
+			case <-w.again:
+			case <-time.After(rewatchPause):
+			}
+		}
+	}
+}
+
+// end stops a watcher. It may be about to say something, and would wait for ever for somebody to hear it.
+func end(source jetstream.KeyWatcher) {
+	go func() {
+		for range source.Updates() {
+		}
+	}()
+	_ = source.Stop() // the connection may be gone
+}
+
+// read hands on what a watcher says until there is a new connection.
+func (w *watch) read(ctx context.Context, source jetstream.KeyWatcher) {
+	seen := map[string]bool{} // until all was told
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.again:
+			return
+		case entry, more := <-source.Updates():
+			switch {
+			case !more:
+				return
+			case entry == nil:
+				for key := range w.known {
+					if !seen[key] {
+						delete(w.known, key)
+						if !w.tell(ctx, engine.Change{Entry: engine.Entry{Key: key}, Gone: true}) {
+							return
+						}
+					}
+				}
+				if !w.tell(ctx, engine.Change{Synced: true}) {
+					return
+				}
+				seen = nil
+			case !w.entry(ctx, entry, seen):
+				return
+			}
+		}
+	}
+}
+
+func (w *watch) entry(ctx context.Context, entry jetstream.KeyValueEntry, seen map[string]bool) bool {
+	c := engine.Change{Entry: engine.Entry{Key: entry.Key(), Revision: engine.Revision(entry.Revision())}}
+	if entry.Operation() != jetstream.KeyValuePut {
+		if !w.known[c.Key] {
+			return true // it was not there for the receiver either
+		}
+		delete(w.known, c.Key)
+		c.Gone = true
+		return w.tell(ctx, c)
+	}
+	c.Value = entry.Value()
+	w.known[c.Key] = true
+	if seen != nil {
+		seen[c.Key] = true
+	}
+	return w.tell(ctx, c)
+}
+
+func (w *watch) tell(ctx context.Context, c engine.Change) bool {
+	select {
+	case w.out <- c:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// MakeTables makes what machines may not make by themselves.
+func (e *Engine) MakeTables(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for _, table := range Tables() {
+		if _, err := e.bucket(ctx, table); err != nil {
+			return fmt.Errorf("make the table %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// Keys are those that a table has.
+func (e *Engine) Keys(ctx context.Context, table string) ([]string, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	kv, err := e.bucket(ctx, table)
+	if err != nil {
+		return nil, late(ctx, err)
+	}
+	keys, err := kv.Keys(ctx)
+	if errors.Is(err, jetstream.ErrNoKeysFound) {
+		return nil, nil
+	}
+	return keys, late(ctx, err)
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+const (
+	beatEvery   = 5 * time.Second // between two digests
+	stateEvery  = time.Minute     // between two whole states if nothing changes
+	askLimit    = 5 * time.Second // for one answer of the hub
+	newsKept    = 200             // events
+	newsBytes   = 128 << 10       // of all events that are kept
+	watchAgain  = 2 * time.Second // before the child that watches is started again
+	lineLimit   = 64 << 20        // bytes of one of its lines
+	stateLimit  = 256 << 20       // bytes of a state that is read
+	formatKnown = 1               // of what is written to the hub
+)
+
+// digest is what is written of a machine every 5 s.
+type digest struct {
+	Format      int       `json:"v"`
+	Incarnation string    `json:"inc"` // of the member
+	Beat        uint64    `json:"beat"`
+	At          time.Time `json:"at"`
+	Version     string    `json:"version"` // of outlive
+	Servers     int       `json:"servers"`
+	Agents      int       `json:"agents"`
+	Incidents   int       `json:"incidents"`
+}
+
+// news are the last events of a machine. The first of them has the number First.
+type news struct {
+	Format      int               `json:"v"`
+	Incarnation string            `json:"inc"`
+	First       uint64            `json:"first"`
+	Lines       []json.RawMessage `json:"lines"`
+}
+
+// publisher writes to the hub what happens here. What could not be written is written later, in its newest form.
+type publisher struct {
+	m     *member
+	wakes chan struct{}
+
+	mu       sync.Mutex
+	snapshot overview.Snapshot
+	sign     string // of the snapshot: what matters of it
+	have     bool
+	ring     news
+	newsDue  bool
+	stateDue bool
+	stopped  bool
+	busy     sync.Mutex // held while something is written
+
+	// Of the goroutine that writes.
+	beat    uint64
+	told    string // sign of the last state that was written
+	stateAt time.Time
+}
+
+func newPublisher(m *member) *publisher {
+	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: news{Format: formatKnown, Incarnation: randomText()[:16], First: 1}}
+}
+
+// again has everything written anew: the hub may have forgotten it.
+func (p *publisher) again() {
+	p.mu.Lock()
+	p.newsDue, p.stateDue = true, true
+	p.mu.Unlock()
+	p.wake()
+}
+
+func (p *publisher) wake() {
+	select {
+	case p.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// stop returns when nothing is written any more.
+func (p *publisher) stop() {
+	p.mu.Lock()
+	p.stopped = true
+	p.mu.Unlock()
+	p.busy.Lock()
+	defer p.busy.Unlock()
+}
+
+func (p *publisher) run(ctx context.Context) {
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
+	for {
+		beat := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wakes:
+		case <-beats.C:
+			beat = true
+		}
+		if p.m.engine.Connected() {
+			p.write(ctx, beat)
+		}
+	}
+}
+
+// write writes what is due. An error is of the connection, which is told elsewhere: it stays due.
+func (p *publisher) write(ctx context.Context, beat bool) {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	p.mu.Lock()
+	s, sign, ring, have := p.snapshot, p.sign, p.ring, p.have
+	stateDue := have && (p.stateDue || sign != p.told || time.Since(p.stateAt) >= stateEvery)
+	newsDue := p.newsDue && len(ring.Lines) > 0
+	stopped := p.stopped
+	p.stateDue, p.newsDue = false, false
+	p.mu.Unlock()
+	if stopped || !have {
+		return
+	}
+	if newsDue && p.put(ctx, newsTable, ring) != nil {
+		p.mu.Lock()
+		p.newsDue = true
+		p.mu.Unlock()
+	}
+	if stateDue {
+		if err := p.putState(ctx, s); err != nil {
+			p.mu.Lock()
+			p.stateDue = true
+			p.mu.Unlock()
+		} else {
+			p.told, p.stateAt = sign, time.Now()
+		}
+	}
+	if beat || stateDue {
+		p.beat++
+		d := digest{Format: formatKnown, Incarnation: ring.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s)}
+		if s.Home != nil {
+			d.Agents = len(s.Home.Agents)
+			for _, i := range s.Home.Incidents {
+				if i.Resolved.IsZero() {
+					d.Incidents++
+				}
+			}
+		}
+		_ = p.put(ctx, digestTable, d) // the next one comes
+	}
+}
+
+func servers(s overview.Snapshot) (n int) {
+	for _, i := range s.Instances {
+		n += max(1, len(i.Status.Servers))
+	}
+	return n
+}
+
+func (p *publisher) put(ctx context.Context, table string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return p.putText(ctx, table, text)
+}
+
+func (p *publisher) putText(ctx context.Context, table string, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	_, err := p.m.engine.Put(ctx, engine.Key(table, p.m.Host), text)
+	return err
+}
+
+// putState writes the whole state. One that is too large is told as trouble, without its servers.
+func (p *publisher) putState(ctx context.Context, s overview.Snapshot) error {
+	text, err := packed(s)
+	if err == nil {
+		err = p.putText(ctx, stateTable, text)
+	}
+	if errors.Is(err, engine.ErrTooLarge) {
+		short := overview.Snapshot{Version: s.Version, At: s.At, Trouble: append(s.Trouble, fmt.Sprintf("its state is too large for the fleet (%d bytes compressed, %d are allowed): outlive status shows it there", len(text), engine.MaxValue))}
+		if text, err = packed(short); err == nil {
+			err = p.putText(ctx, stateTable, text)
+		}
+	}
+	return err
+}
+
+func packed(s overview.Snapshot) ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := errors.Join(json.NewEncoder(z).Encode(s), z.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// unpacked reads a state. Members that are not known are ignored, those of another kind are passed over.
+func unpacked(text []byte) (s overview.Snapshot, err error) {
+	z, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return s, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, stateLimit))
+	if err != nil {
+		return s, err
+	}
+	err = json.Unmarshal(plain, &s)
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) {
+		s.Trouble = append(s.Trouble, "outlive there is another version, and not all that it says is understood: "+err.Error())
+		err = nil
+	}
+	return s, err
+}
+
+// line takes a line of outlive watch.
+func (p *publisher) line(line []byte) {
+	var l struct {
+		State *overview.Snapshot `json:"state"`
+	}
+	if bytes.HasPrefix(line, []byte(`{"state":`)) {
+		if json.Unmarshal(line, &l) != nil || l.State == nil {
+			return
+		}
+		sign := signOf(*l.State)
+		p.mu.Lock()
+		first := !p.have
+		p.snapshot, p.sign, p.have = *l.State, sign, true
+		p.mu.Unlock()
+		if first || sign != p.lastSign() {
+			p.wake()
+		}
+		return
+	}
+	e, err := overview.ParseEvent(line)
+	if err != nil || e.Type == "" || e.Level == "DEBUG" || len(line) > newsBytes/2 {
+		return // it stays in the audit log here
+	}
+	p.mu.Lock()
+	r := &p.ring
+	r.Lines = append(r.Lines[:len(r.Lines):len(r.Lines)], bytes.Clone(line))
+	size := 0
+	for n := len(r.Lines) - 1; n >= 0; n-- {
+		if size += len(r.Lines[n]); size > newsBytes || len(r.Lines)-n > newsKept {
+			r.First += uint64(n + 1)
+			r.Lines = r.Lines[n+1:]
+			break
+		}
+	}
+	p.newsDue = true
+	p.mu.Unlock()
+	p.wake()
+}
+
+func (p *publisher) lastSign() string {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	return p.told
+}
+
+// signOf is what of a state is told at once when it changes: not what is counted.
+func signOf(s overview.Snapshot) string {
+	h := sha256.New()
+	for _, i := range s.Instances {
+		st := i.Status
+		fmt.Fprintln(h, i.Name, i.PID, i.Silent, st.State, st.ServerPID, st.Generation, st.Trouble, st.Failing, st.Login, st.ReloadFailed != nil)
+		for _, one := range st.Servers {
+			fmt.Fprintln(h, one.Name, one.Standing, one.Trouble)
+		}
+	}
+	if s.Home != nil {
+		fmt.Fprintln(h, s.Home.Monitor, s.Home.Trouble)
+		for _, a := range s.Home.Agents {
+			fmt.Fprintln(h, a.Key, a.Health, a.State, a.Class, a.PID)
+		}
+		for _, i := range s.Home.Incidents {
+			fmt.Fprintln(h, i.ID, i.State, i.By, i.Until, i.Resolved, i.Ending)
+		}
+	}
+	for _, t := range s.Trouble {
+		fmt.Fprintln(h, t)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// watch has outlive tell what happens here, and starts it again when it ends.
+func (m *member) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := m.watchOnce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		m.log.Warn("outlive watch has ended; it is started again", "why", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchAgain):
+		}
+	}
+}
+
+func (m *member) watchOnce(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, m.program, "watch", "--json", "--state")
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, lineLimit)
+	for lines.Scan() {
+		m.publisher.line(lines.Bytes())
+	}
+	return errors.Join(lines.Err(), cmd.Wait())
+}
+
+// stateLine is a state as outlive watch writes it.
+func stateLine(s overview.Snapshot) []byte {
+	line, _ := collect.StateLine(s) // it was read from JSON: no error
+	return line
+}
+
+// lastLine is that of a machine that does not answer.
+func lastLine(s overview.Snapshot) []byte {
+	line, _ := collect.LastLine(s) // it was read from JSON: no error
+	return line
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+)
+
+const (
+	bodyLimit = 1 << 20 // bytes of a request
+	goodbye   = time.Second
+)
+
+// listen serves those who look from this machine until ctx ends.
+func (m *member) listen(ctx context.Context, listener net.Listener) {
+	ending, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s := http.Server{Handler: m.routes(), ReadHeaderTimeout: askLimit, BaseContext: func(net.Listener) context.Context { return ending }}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.Serve(listener) // it ends below
+	}()
+	<-ctx.Done()
+	cancel()
+	last, end := context.WithTimeout(context.Background(), goodbye)
+	defer end()
+	if s.Shutdown(last) != nil {
+		_ = s.Close()
+	}
+	<-ended
+	m.view.close()
+}
+
+func (m *member) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(m.view.status(r.Context())) // who has asked may be gone
+	})
+	mux.HandleFunc("POST /v1/leave", func(w http.ResponseWriter, r *http.Request) {
+		if err := m.leave(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("GET /v1/hosts", func(w http.ResponseWriter, r *http.Request) {
+		out := newLines(w)
+		_ = m.view.eachHost(r.Context(), func(h fleetsocket.Host) error { return out.json(h) }) // it ends when who has asked is gone
+	})
+	mux.HandleFunc("GET /v1/follow", func(w http.ResponseWriter, r *http.Request) {
+		out := newLines(w)
+		if e := m.view.follow(r.Context(), r.URL.Query().Get("host"), r.URL.Query().Get("after"), out.line); e != nil {
+			_ = out.line(fleetsocket.EndedLine(e)) // who has asked may be gone
+		}
+	})
+	mux.HandleFunc("POST /v1/run", func(w http.ResponseWriter, r *http.Request) {
+		var c fleetsocket.Command
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&c); err != nil {
+			http.Error(w, "bad request: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		out := newLines(w)
+		m.ask(r.Context(), c, func(f fleetsocket.Frame) error { return out.json(f) })
+	})
+	return mux
+}
+
+// lines writes lines, each at once.
+type lines struct {
+	w http.ResponseWriter
+	c *http.ResponseController
+}
+
+func newLines(w http.ResponseWriter) lines {
+	l := lines{w, http.NewResponseController(w)}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	_ = l.c.Flush() // who has asked may be gone
+	return l
+}
+
+func (l lines) line(text []byte) error {
+	if _, err := l.w.Write(append(text[:len(text):len(text)], '\n')); err != nil {
+		return err
+	}
+	return l.c.Flush()
+}
+
+func (l lines) json(value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return l.line(text)
+}
+
+func newStatus(s *settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show the machines of the fleet", Args: cobra.NoArgs,
+		Long: `Show the machines of the fleet that this one has joined, and when each was heard last, by its own clock.
+
+EXIT STATUS
+  0  shown
+  1  this machine is in no fleet, its member does not run, or it has no connection to the hub`,
+		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) }),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
+	defer cancel()
+	st, err := fleetsocket.Client{Path: s.socket}.Status(ctx)
+	if err != nil {
+		if _, here := os.Stat(s.tokensPath()); here == nil {
+			return fmt.Errorf("%w; the hub here shows its machines to those that have joined: let this one join, too. Tokens: outlive fleet token list", err)
+		}
+		return err
+	}
+	var lost error
+	if !st.Connected {
+		lost = errors.New("no connection to the hub since " + st.Since.Local().Format(time.DateTime) + ": " + st.Why)
+	}
+	if asJSON {
+		if err := json.NewEncoder(os.Stdout).Encode(st); err != nil {
+			return err
+		}
+		return lost
+	}
+	out := logline.NewScreen(os.Stdout)
+	fmt.Fprintf(out, "This machine is %s in the fleet of %s.\n", st.Host, st.Hub)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "HOST\tSTATE\tHEARD\tSERVERS\tAGENTS\tINCIDENTS\tVERSION")
+	for _, h := range st.Hosts {
+		heard := "never"
+		if !h.Heard.IsZero() {
+			heard = h.Heard.Local().Format(time.DateTime)
+		}
+		row := []string{h.Name, h.State, heard, strconv.Itoa(h.Servers), strconv.Itoa(h.Agents), strconv.Itoa(h.Incidents), h.Version}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return lost
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
+)
+
+// tokenPrefix is how a token begins: its kind, and the version of what follows.
+const tokenPrefix = "outlive1."
+
+// token is what lets one machine into a fleet: which machine that is, its secret, and by which certificate it knows the hub.
+type token struct {
+	Host   string
+	Secret string
+	Pin    []byte // SHA-256 of the hub's certificate
+}
+
+var base64Text = base64.RawURLEncoding
+
+func (t token) String() string {
+	return tokenPrefix + base64Text.EncodeToString([]byte(t.Host)) + "." + t.Secret + "." + base64Text.EncodeToString(t.Pin)
+}
+
+func parseToken(text string) (token, error) {
+	broken := wrong("--token: that is no token, or not the whole of one: outlive fleet token make NAME, on the hub, prints it as one line that begins with %s", tokenPrefix)
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), tokenPrefix)
+	parts := strings.Split(rest, ".")
+	if !ok || len(parts) != 3 || parts[1] == "" {
+		return token{}, broken
+	}
+	name, err1 := base64Text.DecodeString(parts[0])
+	pin, err2 := base64Text.DecodeString(parts[2])
+	if err1 != nil || err2 != nil || len(pin) != sha256.Size || checkName(string(name)) != nil {
+		return token{}, broken
+	}
+	return token{string(name), parts[1], pin}, nil
+}
+
+// checkName refuses what is no good name for a machine.
+func checkName(name string) error {
+	for _, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)) {
+			return wrong("%q: want letters, digits, dots, - and _ for the name of a machine", name)
+		}
+	}
+	switch {
+	case name == "" || len(name) > 63 || strings.ContainsRune(".-_", rune(name[0])):
+		return wrong("%q: want a name of 1 to 63 characters that begins with a letter or a digit", name)
+	case name == hosts.Local, name == hosts.All:
+		return wrong("%q stands for something else in --hosts: give the machine another name", name)
+	}
+	return nil
+}
+
+// known is a token as the hub keeps it.
+type known struct {
+	Host    string    `json:"host"`
+	Hash    string    `json:"hash"` // SHA-256 of the secret
+	Made    time.Time `json:"made"`
+	Machine string    `json:"machine,omitempty"` // that has used it first; no other one may
+	Used    time.Time `json:"used,omitzero"`     // for the first time
+	From    string    `json:"from,omitempty"`    // address of that
+}
+
+// tokenFile is all that the hub knows of the machines.
+type tokenFile struct {
+	Version int     `json:"version"`
+	Tokens  []known `json:"tokens"`
+}
+
+func (f *tokenFile) find(host string) int {
+	return slices.IndexFunc(f.Tokens, func(k known) bool { return k.Host == host })
+}
+
+func (s *settings) tokensPath() string { return filepath.Join(s.hubDir(), "tokens.json") }
+
+// changeTokens reads the tokens and writes what change makes of them, one process at a time.
+func (s *settings) changeTokens(change func(*tokenFile) error) error {
+	if err := os.MkdirAll(s.hubDir(), 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(s.tokensPath()+".lock", flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	f := tokenFile{Version: fileVersion}
+	if _, err := readFile(s.tokensPath(), &f); err != nil {
+		return err
+	}
+	if err := change(&f); err != nil {
+		return err
+	}
+	return writeFile(s.tokensPath(), f)
+}
+
+var (
+	errNoToken     = errors.New("no such token")
+	errOtherUser   = errors.New("another machine has used this token")
+	errNothingToDo = errors.New("nothing to do")
+)
+
+// admit reports whether a machine may come in, and remembers which one has used a token first.
+func (s *settings) admit(host, machine, secret, from string) error {
+	var f tokenFile
+	if _, err := readFile(s.tokensPath(), &f); err != nil {
+		return err
+	}
+	check := func(f *tokenFile) (*known, error) {
+		at := f.find(host)
+		if at < 0 || subtle.ConstantTimeCompare([]byte(f.Tokens[at].Hash), []byte(hashOf(secret))) != 1 {
+			return nil, errNoToken
+		}
+		k := &f.Tokens[at]
+		if k.Machine != "" && k.Machine != machine {
+			return nil, fmt.Errorf("%w: make a new one for this machine, or revoke the old one first if it is the same machine set up anew", errOtherUser)
+		}
+		return k, nil
+	}
+	k, err := check(&f)
+	if err != nil || k.Machine != "" {
+		return err
+	}
+	err = s.changeTokens(func(f *tokenFile) error {
+		k, err := check(f)
+		if err != nil {
+			return err
+		}
+		if k.Machine != "" {
+			return errNothingToDo
+		}
+		k.Machine, k.Used, k.From = machine, time.Now().UTC(), from
+		return nil
+	})
+	if errors.Is(err, errNothingToDo) {
+		return nil
+	}
+	return err
+}
+
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// randomText is a text of 128 bits that nobody guesses.
+func randomText() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
+func newToken(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke the tokens of machines; on the hub",
+		Long: `Each machine of a fleet has a token of its own, which says what the machine is called. It lets in the first machine that uses it, and
+no other. The hub keeps no token, only what it needs to know one again.`,
+	}
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: "Show which machines have a token", Args: cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.listTokens(asJSON) }),
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
+	cmd.AddCommand(&cobra.Command{
+		Use: "make NAME", Short: "Print a new token for the machine that is to be called NAME", Args: cobra.ExactArgs(1),
+		RunE: does(func(cmd *cobra.Command, args []string) error { return s.makeToken(args[0]) }),
+	}, list, &cobra.Command{
+		Use: "revoke NAME", Short: "Let a machine in no more, and forget what it has said", Args: cobra.ExactArgs(1),
+		RunE: does(func(cmd *cobra.Command, args []string) error { return s.revokeToken(cmd.Context(), args[0]) }),
+	})
+	return cmd
+}
+
+func (s *settings) makeToken(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	id, _, err := s.identity()
+	if err != nil {
+		return err
+	}
+	t := token{Host: name, Secret: randomText(), Pin: id.pin()}
+	err = s.changeTokens(func(f *tokenFile) error {
+		if at := f.find(name); at >= 0 {
+			return fmt.Errorf("%s has a token already: revoke it first (outlive fleet token revoke %s), or take another name", name, name)
+		}
+		f.Tokens = append(f.Tokens, known{Host: name, Hash: hashOf(t.Secret), Made: time.Now().UTC()})
+		return nil
+	})
+	if err == nil {
+		_, err = fmt.Println(t)
+	}
+	return err
+}
+
+func (s *settings) revokeToken(_ context.Context, name string) error {
+	err := s.changeTokens(func(f *tokenFile) error {
+		at := f.find(name)
+		if at < 0 {
+			return fmt.Errorf("no machine %q has a token here; outlive fleet token list shows those that have", name)
+		}
+		f.Tokens = slices.Delete(f.Tokens, at, at+1)
+		return nil
+	})
+	if err == nil {
+		_, err = fmt.Printf("%s is let in no more\n", name)
+	}
+	return err
+}
+
+// tokenRecord is a token for programs: without what lets somebody in.
+type tokenRecord struct {
+	Host string    `json:"host"`
+	Made time.Time `json:"made"`
+	Used time.Time `json:"used,omitzero"`
+	From string    `json:"from,omitempty"`
+}
+
+func (s *settings) listTokens(asJSON bool) error {
+	var f tokenFile
+	if _, err := readFile(s.tokensPath(), &f); err != nil {
+		return err
+	}
+	records := []tokenRecord{}
+	for _, k := range f.Tokens {
+		records = append(records, tokenRecord{k.Host, k.Made, k.Used, k.From})
+	}
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(records)
+	}
+	if len(records) == 0 {
+		fmt.Println("No machine has a token: outlive fleet token make NAME")
+		return nil
+	}
+	t := tabwriter.NewWriter(logline.NewScreen(os.Stdout), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tMADE\tFIRST USED\tFROM")
+	for _, r := range records {
+		used := "never"
+		if !r.Used.IsZero() {
+			used = r.Used.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Host, r.Made.Local().Format(time.DateTime), used, r.From)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,413 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+const (
+	// silentAfter is how long nothing is heard of a machine until it counts as silent: three beats, so that one that is lost and one
+	// that is late do not show.
+	silentAfter = 3 * beatEvery
+	// lingers is how long what others have written is read after the last one who looked: pages ask again and again.
+	lingers  = 30 * time.Second
+	lookEach = time.Second // how often the age of the last beats is looked at
+)
+
+// seen is what is known of a machine.
+type seen struct {
+	digest  digest
+	beaten  time.Time // when its last beat came, by our clock; zero: it was old already
+	state   *overview.Snapshot
+	news    news
+	silent  bool
+	written map[string]bool // tables that have something of it
+}
+
+// view is what other machines have written, as long as somebody looks.
+type view struct {
+	m *member
+
+	mu      sync.Mutex
+	users   int
+	idle    *time.Timer
+	cancel  context.CancelFunc // nil: nothing is read
+	synced  map[string]bool    // tables that were read whole
+	hosts   map[string]*seen
+	changed chan struct{} // closed with every change
+}
+
+func newView(m *member) *view {
+	return &view{m: m, hosts: map[string]*seen{}, synced: map[string]bool{}, changed: make(chan struct{})}
+}
+
+// acquire begins to look. The function that is returned ends it.
+func (v *view) acquire() (release func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.users++
+	if v.idle != nil {
+		v.idle.Stop()
+		v.idle = nil
+	}
+	if v.cancel == nil {
+		var ctx context.Context
+		ctx, v.cancel = context.WithCancel(context.Background())
+		for _, table := range tables {
+			go v.read(ctx, table)
+		}
+		go v.look(ctx)
+	}
+	return sync.OnceFunc(func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.users--; v.users == 0 {
+			v.idle = time.AfterFunc(lingers, v.rest)
+		}
+	})
+}
+
+// rest ends reading if still nobody looks.
+func (v *view) rest() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.users > 0 || v.cancel == nil {
+		return
+	}
+	v.cancel()
+	v.cancel, v.hosts, v.synced = nil, map[string]*seen{}, map[string]bool{}
+}
+
+// close ends everything.
+func (v *view) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.idle != nil {
+		v.idle.Stop()
+	}
+	if v.cancel != nil {
+		v.cancel()
+	}
+}
+
+// wake tells everybody who waits that something may be different.
+func (v *view) wake() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tell()
+}
+
+func (v *view) tell() {
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// read keeps a table's part up to date.
+func (v *view) read(ctx context.Context, table string) {
+	for ctx.Err() == nil {
+		changes, err := v.m.engine.Watch(ctx, table)
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(lookEach):
+			}
+			continue
+		}
+		for c := range changes {
+			v.take(ctx, table, c)
+		}
+	}
+}
+
+func (v *view) take(ctx context.Context, table string, c engine.Change) {
+	names := engine.Names(table, c.Key)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if ctx.Err() != nil {
+		return // others read by now
+	}
+	defer v.tell()
+	if c.Synced {
+		v.synced[table] = true
+		return
+	}
+	if len(names) != 1 {
+		return
+	}
+	h := v.hosts[names[0]]
+	if c.Gone {
+		if h != nil {
+			if delete(h.written, table); len(h.written) == 0 || table == digestTable {
+				delete(v.hosts, names[0])
+			}
+		}
+		return
+	}
+	if h == nil {
+		h = &seen{written: map[string]bool{}}
+		v.hosts[names[0]] = h
+	}
+	h.written[table] = true
+	h.take(table, c.Value, v.synced[table])
+}
+
+// take takes what a machine has written. What is not understood is passed over: another version may be there. now says that it was
+// written just now.
+func (h *seen) take(table string, value []byte, now bool) {
+	switch table {
+	case digestTable:
+		var d digest
+		if json.Unmarshal(value, &d) != nil {
+			return
+		}
+		another := h.digest.Incarnation != d.Incarnation || h.digest.Beat != d.Beat
+		first := h.digest.Incarnation == ""
+		h.digest = d
+		if another && (now || !first || time.Since(d.At) < silentAfter) {
+			h.beaten, h.silent = time.Now(), false
+		}
+	case stateTable:
+		if s, err := unpacked(value); err == nil {
+			h.state = &s
+		}
+	case newsTable:
+		var n news
+		if json.Unmarshal(value, &n) == nil {
+			h.news = n
+		}
+	}
+}
+
+// look notices who has fallen silent.
+func (v *view) look(ctx context.Context) {
+	tick := time.NewTicker(lookEach)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		connected, since, _ := v.m.linkNow()
+		v.mu.Lock()
+		news := false
+		for _, h := range v.hosts {
+			last := h.beaten
+			if !last.IsZero() && since.After(last) {
+				last = since // what was said meanwhile did not reach us
+			}
+			if connected && !h.silent && time.Since(last) >= silentAfter {
+				h.silent, news = true, true
+			}
+		}
+		if news {
+			v.tell()
+		}
+		v.mu.Unlock()
+	}
+}
+
+// glance is how a machine stands at this moment.
+type glance struct {
+	fleetsocket.Host
+	ending  *fleetsocket.Ending // nil: it is connected
+	digest  digest
+	state   *overview.Snapshot
+	news    news
+	ready   bool // everything was read once
+	changed <-chan struct{}
+}
+
+// at looks at a machine.
+func (v *view) at(name string) glance {
+	connected, since, why := v.m.linkNow()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	g := glance{Host: fleetsocket.Host{Name: name, State: fleetsocket.Connected}, changed: v.changed, ready: v.ready()}
+	h := v.hosts[name]
+	if h != nil {
+		g.digest, g.state, g.news = h.digest, h.state, h.news
+		g.Version, g.Heard, g.Servers, g.Agents, g.Incidents = h.digest.Version, h.digest.At, h.digest.Servers, h.digest.Agents, h.digest.Incidents
+	}
+	switch {
+	case !connected:
+		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub since " + since.UTC().Format(time.DateTime) + " UTC: " + why, From: since}
+	case h == nil:
+		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
+	case h.silent || h.beaten.IsZero():
+		g.ending = fleetsocket.SilentFor(name, h.digest.At)
+	}
+	if g.ending != nil {
+		g.State, g.Why = g.ending.Word, g.ending.Why
+	}
+	return g
+}
+
+func (v *view) ready() bool {
+	for _, table := range tables {
+		if !v.synced[table] {
+			return false
+		}
+	}
+	return true
+}
+
+// names are all machines, in order.
+func (v *view) names() (all []string, ready bool, changed <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for name, h := range v.hosts {
+		if h.written[digestTable] {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all, v.ready(), v.changed
+}
+
+// await returns when everything was read once, or the hub cannot be asked, or ctx has ended.
+func (v *view) await(ctx context.Context) {
+	for {
+		_, ready, changed := v.names()
+		if connected, _, _ := v.m.linkNow(); ready || !connected {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// follow hands on the lines of a machine until it is silent, or ctx ends.
+func (v *view) follow(ctx context.Context, host, after string, each func(line []byte) error) *fleetsocket.Ending {
+	defer v.acquire()()
+	v.await(ctx)
+	f := following{each: each}
+	f.inc, f.next = positionOf(after)
+	for {
+		g := v.at(host)
+		if g.ready && f.inc == "" {
+			f.inc, f.next = g.news.Incarnation, g.news.First+uint64(len(g.news.Lines)) // the past is not told
+		}
+		if err := f.tell(g, after == ""); err != nil {
+			return nil // who has asked is gone
+		}
+		if g.ending != nil && (f.told || after == "") {
+			e := *g.ending
+			e.Position = f.position()
+			return &e
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.changed:
+		}
+	}
+}
+
+// following is where somebody is in what a machine tells.
+type following struct {
+	each  func(line []byte) error
+	inc   string // incarnation whose news are told
+	next  uint64 // number of the next of them
+	beat  digest
+	state *overview.Snapshot
+	told  bool
+}
+
+const noNews = "none"
+
+func (f *following) position() string {
+	if f.inc == "" {
+		return noNews + ":0"
+	}
+	return f.inc + ":" + strconv.FormatUint(f.next, 10)
+}
+
+func positionOf(text string) (inc string, next uint64) {
+	inc, number, _ := strings.Cut(text, ":")
+	next, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return "", 0
+	}
+	return inc, next
+}
+
+// tell tells what is new. Of a machine that is silent what was known last, if old says so.
+func (f *following) tell(g glance, old bool) error {
+	if g.ending != nil && (f.told || !old) {
+		return nil
+	}
+	for n, line := range g.news.Lines {
+		if number := g.news.First + uint64(n); g.news.Incarnation != f.inc || number >= f.next {
+			if err := f.each(line); err != nil {
+				return err
+			}
+		}
+	}
+	if g.news.Incarnation != "" {
+		f.inc, f.next = g.news.Incarnation, g.news.First+uint64(len(g.news.Lines))
+	}
+	if g.state == nil || f.state == g.state && f.beat == g.digest {
+		return nil
+	}
+	f.state, f.beat, f.told = g.state, g.digest, true
+	s := *g.state
+	if g.digest.At.After(s.At) {
+		s.At = g.digest.At // the rest has stayed as it was, and its clock is told by this
+	}
+	if g.ending != nil {
+		return f.each(lastLine(s))
+	}
+	return f.each(stateLine(s))
+}
+
+// status is how the fleet stands.
+func (v *view) status(ctx context.Context) fleetsocket.Status {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	defer v.acquire()()
+	v.await(ctx)
+	s := fleetsocket.Status{Version: v.m.release, Host: v.m.Host, Hub: v.m.where(), Hosts: []fleetsocket.Host{}}
+	s.Connected, s.Since, s.Why = v.m.linkNow()
+	names, _, _ := v.names()
+	for _, name := range names {
+		s.Hosts = append(s.Hosts, v.at(name).Host)
+	}
+	return s
+}
+
+// eachHost hands on every machine, also those that join later.
+func (v *view) eachHost(ctx context.Context, each func(fleetsocket.Host) error) error {
+	defer v.acquire()()
+	told := map[string]bool{}
+	for {
+		names, _, changed := v.names()
+		for _, name := range names {
+			if told[name] {
+				continue
+			}
+			told[name] = true
+			if err := each(v.at(name).Host); err != nil {
+				return fmt.Errorf("tell of %s: %w", name, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
