@@ -123,16 +123,22 @@ func (s *step) awake() State {
 	return Notified
 }
 
-// reopen continues an incident that had ended. A user who has acknowledged it is not notified again; others are at
-// the next repetition, beginning with the first tier.
+// reopen continues an incident that had ended. Notifications are repeated at the next repetition, beginning with the
+// first tier. An acknowledgement was for the trouble that is over: once the agent has worked again, those who were
+// notified are notified again at once. If the trouble had only gone from sight, it holds on.
 func (s *step) reopen(e Opened) {
 	i := &s.i
 	i.State, i.Resolved, i.Ending = s.awake(), time.Time{}, ""
 	i.Reopened++
 	i.Tier, i.TierAt, i.Repeats = 0, s.now, 0
-	if s.now.Before(i.AckedUntil) {
+	switch acked := s.now.Before(i.AckedUntil); {
+	case acked && i.Recovered:
+		i.AckedBy, i.AckedAt, i.AckedUntil, i.Snoozed = "", time.Time{}, time.Time{}, false
+		i.News = i.told()
+	case acked:
 		i.State = Acknowledged
 	}
+	i.Recovered = false
 	s.changed = true
 	s.learn(e.Facts, e.Nonce)
 }

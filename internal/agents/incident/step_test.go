@@ -261,6 +261,17 @@ func TestStories(t *testing.T) {
 		{"it flaps", single, facts(), map[int]Event{1: Recovered{}, 3: Opened{facts(), "n2"}, 5: Recovered{}, 8: Opened{facts(), "n3"}, 9: Recovered{}}, 60, []string{
 			"12:00 send telegram:me", "12:01 edit", "12:01 send telegram:me", "12:03 edit", "12:05 edit", "12:08 edit", "12:09 edit",
 		}, Resolved},
+		{"acknowledged, and it fails anew after it worked again", single, facts(), map[int]Event{
+			1: Pressed{Verb: Ack, By: "ada"}, 3: Recovered{}, 6: Opened{facts(), "n2"},
+		}, 8, []string{
+			"12:00 send telegram:me", `12:01 answer "acknowledged until 16:01"`, "12:01 edit", "12:03 edit", "12:03 send telegram:me",
+			"12:06 edit", "12:06 send telegram:me",
+		}, Open},
+		{"acknowledged, and out of sight for a while", single, facts(), map[int]Event{
+			1: Pressed{Verb: Ack, By: "ada"}, 3: Gone{}, 6: Opened{facts(), "n2"},
+		}, 8, []string{
+			"12:00 send telegram:me", `12:01 answer "acknowledged until 16:01"`, "12:01 edit", "12:03 edit", "12:06 edit",
+		}, Acknowledged},
 		{"the next permission is asked for although the last was given", single, facts(), map[int]Event{
 			1: Pressed{Verb: Allow, Nonce: "n1", By: "ada", Next: "n2"}, 2: Changed{facts(), ""}, 3: Recovered{}, 4: Opened{second, "n3"},
 		}, 5, []string{

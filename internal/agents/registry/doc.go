@@ -5,7 +5,7 @@
 // they are stored. Package schema reads the file by it, and generates its JSON Schema ([Schema]).
 //
 // People and programs write the file. [Parse] reports every mistake with its position, line and a caret; an unknown
-// key is a warning and is kept. [Edit] changes only the lines that it has to: it allows one writer at a time by a
+// key is one, unless it begins with x-. [Edit] changes only the lines that it has to: it allows one writer at a time by a
 // lock, replaces the whole file at once, keeps a copy of the last good text (registry.yaml.bak), and never overwrites
 // a file that it cannot parse. Reading writes nothing.
 //

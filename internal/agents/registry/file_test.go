@@ -52,7 +52,7 @@ agents:
   shop:
     path: /home/you/shop   # here
     kind: claude
-    odd: [kept]
+    x-odd: [kept]
 
     expect:
       beat: 2m
@@ -94,7 +94,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 		{"list", func(d *Document) error { return d.Set("shop", []string{"heartbeat", "process"}, "signals") }, nil, []string{"    signals: [heartbeat, process]"}},
 		{"add", func(d *Document) error { return d.Add("new", agentcli.Gemini, "/home/you/new") }, nil, []string{"  new:", "    path: /home/you/new", "    kind: gemini"}},
 		{"remove", func(d *Document) error { return d.Remove("docs") }, []string{"  # The docs.", "  docs: {path: /home/you/docs, kind: codex}", ""}, nil},
-		{"remove the first", func(d *Document) error { return d.Remove("shop") }, strings.Split("  # The shop.\n  # It never sleeps.\n  shop:\n    path: /home/you/shop   # here\n    kind: claude\n    odd: [kept]\n    expect:\n      beat: 2m\n\n", "\n"), nil},
+		{"remove the first", func(d *Document) error { return d.Remove("shop") }, strings.Split("  # The shop.\n  # It never sleeps.\n  shop:\n    path: /home/you/shop   # here\n    kind: claude\n    x-odd: [kept]\n    expect:\n      beat: 2m\n\n", "\n"), nil},
 		{"remove the last", func(d *Document) error { return d.Remove("last") },
 			strings.Split("  last:\n    kind: command\n    start:\n      cmd:\n        - run\n        - |\n          two\n          lines", "\n"), nil},
 		{"take a key away", func(d *Document) error { return d.Set("shop", nil, "expect", "beat") }, []string{"      beat: 2m"}, nil},
@@ -276,7 +276,7 @@ func TestEditorInBetween(t *testing.T) {
 	times := 0
 	_, err := Edit(path, Options{}, night, func(d *Document) error {
 		if times++; times == 1 {
-			if err := os.WriteFile(path, []byte(strings.Replace(small, "odd: [kept]", "odd: [by the editor]", 1)), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(strings.Replace(small, "x-odd: [kept]", "x-odd: [by the editor]", 1)), 0o600); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ type Registry struct {
 	Listen string
 	// Zone is the time zone of quiet hours and of the digest. Never nil; [time.Local] if not given.
 	Zone *time.Location
-	// Warnings are oddities that are no mistakes, mostly unknown keys. [Registry.Render] formats them.
+	// Warnings are oddities that are no mistakes. [Registry.Render] formats them.
 	Warnings []fileerror.Problem
 
 	source *fileerror.Source
@@ -84,7 +84,7 @@ type Options struct {
 func Parse(name string, text []byte, o Options) (*Registry, error) {
 	s := fileerror.NewSource(name, text)
 	root, problems := treeOf(s)
-	r := &reader{Walk: schema.Walk{Manner: schema.Lenient, Unquoted: true, Problems: problems}, home: o.Home, result: &Registry{Zone: time.Local, source: s}}
+	r := &reader{Walk: schema.Walk{Unquoted: true, Problems: problems}, home: o.Home, result: &Registry{Zone: time.Local, source: s}}
 	if root != nil {
 		r.registry(root)
 	}

@@ -10,7 +10,7 @@ import (
 const schemaID = "https://raw.githubusercontent.com/outlive-mcp/outlive/main/schema/registry.schema.json"
 
 // Schema is the JSON Schema (draft 2020-12) of registry.yaml version 2, made from the table that the reader uses. It
-// rejects unknown keys, for which the reader only warns: in an editor, slips are best shown at once.
+// rejects unknown keys, as the reader does.
 func Schema() ([]byte, error) {
 	r := &reader{result: &Registry{}, home: "~"}
 	made := object(r.rootKeys()...).JSON(false)

@@ -19,8 +19,8 @@ import (
 
 const notes = "for anchors and notes"
 
-// object is a mapping with known keys, each also in PIV's spelling. Unknown keys are a warning, and [Edit] keeps
-// them.
+// object is a mapping with known keys, each also in PIV's spelling. Unknown keys are mistakes, except
+// those that begin with x-, which [Edit] keeps.
 func object(keys ...schema.Key) *schema.Shape {
 	for i := range keys {
 		if other := camel(keys[i].Name); other != keys[i].Name {
