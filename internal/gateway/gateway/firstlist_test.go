@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 // A server may show other tools to a client that can do more. What one client was shown is not shown to another one.
@@ -254,5 +256,37 @@ func TestListThatChangesForAClientWithoutAProcess(t *testing.T) {
 				t.Errorf("told %d times, want %d", n, test.want)
 			}
 		})
+	}
+}
+
+// Since when a server does not work is not set anew by tries, also not by other processes of it.
+func TestSinceWhenAServerStands(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{refuse: 3})
+	w.serve(named("a"))
+	configured := w.now
+	w.gw.Warm(w.now)
+	w.settle()
+	s := w.gw.servers[0]
+	w.pass(3 * time.Second)
+	if got := s.sinceOf(nil); s.standing != unusable || !got.Equal(configured) {
+		t.Errorf("it is %v since %s, want %s: it never worked", s.standing, got, configured)
+	}
+	w.pass(27 * time.Second)
+	mended := s.sinceOf(nil)
+	if s.standing != usable || !mended.After(configured) {
+		t.Errorf("it is %v since %s", s.standing, mended)
+	}
+	crashed := w.now.Add(time.Second)
+	for n := range 3 {
+		s.heard(event.Event{Type: event.ServerCrashed, Time: crashed.Add(time.Duration(n) * time.Minute)})
+		s.fails(crashed.Add(time.Duration(n)*time.Minute+time.Second), "last exit 3")
+	}
+	if got := s.sinceOf(nil); !got.Equal(crashed) {
+		t.Errorf("it is broken since %s, want %s", got, crashed)
+	}
+	s.works(crashed.Add(time.Hour))
+	if got := s.sinceOf(nil); !got.Equal(crashed.Add(time.Hour)) {
+		t.Errorf("it works since %s, want %s: since then it was mended", got, crashed.Add(time.Hour))
 	}
 }

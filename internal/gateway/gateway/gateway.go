@@ -126,11 +126,14 @@ type server struct {
 
 	standing standing
 	trouble  string    // why it is unusable
+	since    time.Time // when it was found to be usable, or stopped being that; before both: when it was configured
+	fell     time.Time // when a process of it crashed or did not start; zero: one has come up since
+	left     time.Time // when its last process was no longer kept; zero: there was none
 	hopeFor  time.Time // until when it is waited for while untested; zero: not started yet
 }
 
-func newServer(s Server) *server {
-	one := &server{Server: s, askers: map[string]bool{}}
+func newServer(now time.Time, s Server) *server {
+	one := &server{Server: s, since: now, askers: map[string]bool{}}
 	if one.bridged = s.Legacy && s.Bridge; s.Legacy && !s.Bridge {
 		one.modern = refuses
 	}
@@ -175,11 +178,14 @@ func (g *Gateway) SetServers(now time.Time, servers []Server, views ...View) {
 		i := slices.IndexFunc(was, func(old *server) bool { return old.Catalog.Name == s.Catalog.Name })
 		switch {
 		case i < 0:
-			g.servers = append(g.servers, newServer(s))
+			g.servers = append(g.servers, newServer(now, s))
 		case was[i].Digest == s.Digest:
 			g.servers = append(g.servers, was[i])
 		default: // the old one's lists stay until the new one has shown its own
-			next := newServer(s)
+			next := newServer(now, s)
+			if was[i].standing != usable {
+				next.since = was[i].since // it has not worked meanwhile
+			}
 			next.known, next.about = memory{slices.Clone(was[i].known.shown)}, was[i].about
 			g.servers = append(g.servers, next)
 		}

@@ -97,7 +97,7 @@ func (l *Link) refused(err []byte) {
 		l.server.legacy = refuses
 		l.markUnsupported("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
 	default:
-		l.server.fails(messageOf(err))
+		l.server.fails(l.gw.now, messageOf(err))
 		l.failed(bytes.Clone(err))
 	}
 	l.scope.changed()

@@ -98,6 +98,7 @@ func (k *kept) finished() {
 	k.runner.gate.leave(k)
 	k.host.Close()
 	k.link.Finished(k.runner.Now())
+	k.link.server.left = k.runner.Now()
 	k.runner.stopIfDone()
 }
 
@@ -116,8 +117,9 @@ func (k *kept) Send(line []byte) {
 // Behind implements host.Client.
 func (k *kept) Behind() bool { return k.link.Behind() }
 
-// Emit implements event.Sink: once a server is up or has failed, the next one may start.
+// Emit implements event.Sink: the server's account knows of it, and once a server is up or has failed, the next one may start.
 func (k *kept) Emit(e event.Event) {
+	k.link.server.heard(e)
 	switch e.Type {
 	case event.ServerReady, event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
 		k.runner.gate.leave(k)

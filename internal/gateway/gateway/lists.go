@@ -162,7 +162,7 @@ func (ls *listing) completed() {
 	}
 	ls.all = &all
 	ls.remember()
-	ls.link.server.works()
+	ls.link.server.works(ls.link.gw.now)
 	if !ls.link.server.Lazy && !ls.link.server.Sleeps {
 		ls.listen()
 	}

@@ -3,7 +3,9 @@ package gateway
 import (
 	"log/slog"
 	"slices"
+	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
@@ -22,10 +24,63 @@ var standingNames = [...]string{"untested", "usable", "unusable"}
 func (s standing) String() string { return standingNames[s] }
 
 // works notes that a process of the server has shown its lists.
-func (s *server) works() { s.standing, s.trouble = usable, "" }
+func (s *server) works(now time.Time) {
+	if s.standing != usable {
+		s.since = now
+	}
+	s.standing, s.trouble, s.fell = usable, "", time.Time{}
+}
 
-// fails records why the server is unusable.
-func (s *server) fails(why string) { s.standing, s.trouble = unusable, why }
+// fails records why the server is unusable. One that has worked stopped when its process did; a failure that follows on
+// another one, or on no success, begins nothing new.
+func (s *server) fails(now time.Time, why string) {
+	if s.standing == usable {
+		s.since = now
+		if !s.fell.IsZero() {
+			s.since = s.fell
+		}
+	}
+	s.standing, s.trouble = unusable, why
+}
+
+// heard notes when processes of the server fall and come up again.
+func (s *server) heard(e event.Event) {
+	switch e.Type {
+	case event.ServerReady:
+		s.fell = time.Time{}
+	case event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerUnhealthy:
+		if s.fell.IsZero() {
+			s.fell = e.Time
+		}
+	}
+}
+
+// sinceOf is since when the server stands as it does: unusable, or as its processes do, or not needed.
+func (s *server) sinceOf(links []LinkStatus) time.Time {
+	var down, up time.Time
+	for _, l := range links {
+		first := &up
+		if l.Phase == phaseNames[retired] || l.Since.IsZero() {
+			continue
+		} else if l.State == supervise.Backoff.String() || l.State == supervise.Failed.String() || l.LastExit != nil && l.ReadySince == nil {
+			first = &down
+		}
+		if first.IsZero() || l.Since.Before(*first) {
+			*first = l.Since
+		}
+	}
+	switch {
+	case s.standing != usable:
+		return s.since
+	case !down.IsZero():
+		return down
+	case !up.IsZero():
+		return up
+	case s.left.After(s.since):
+		return s.left
+	}
+	return s.since
+}
 
 // waitedEnough records that a link has shown nothing in time.
 func (l *Link) waitedEnough() {
@@ -36,7 +91,7 @@ func (l *Link) waitedEnough() {
 	if l.phase == ready {
 		why = "it has not shown its lists within " + l.gw.opts.ListWait.String()
 	}
-	l.server.fails(why)
+	l.server.fails(l.gw.now, why)
 	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+why+"; clients are not kept waiting for it",
 		slog.String(event.KeyError, why))
 	l.gw.tellPresuming()

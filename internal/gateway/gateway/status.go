@@ -20,9 +20,12 @@ type ServerStatus struct {
 	Tools  int    `json:"tools"`            // that clients see; 0 also if nothing is known
 	Modern bool   `json:"modern,omitempty"` // it speaks the modern era
 	// Standing is what experience says of it: untested, usable or unusable. Why it is unusable is its Trouble.
-	Standing string       `json:"standing"`
-	Trouble  string       `json:"trouble,omitempty"`
-	Links    []LinkStatus `json:"links"` // one for each process that is kept alive
+	Standing string `json:"standing"`
+	Trouble  string `json:"trouble,omitempty"`
+	// Since is when it began to stand as it does: to work, not to be needed, or not to work; of one that never worked, when
+	// it was configured. Starts that fail in between do not set it anew.
+	Since time.Time    `json:"since,omitzero"`
+	Links []LinkStatus `json:"links"` // one for each process that is kept alive
 	// Past is what was counted of processes that are not kept any more.
 	Past backend.Counters `json:"past,omitzero"`
 }
@@ -91,7 +94,8 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		}
 		all[i].Links = append(all[i].Links, one)
 	}
-	for _, s := range all {
+	for i, s := range all {
+		all[i].Since = r.gw.servers[i].sinceOf(s.Links)
 		slices.SortFunc(s.Links, func(a, b LinkStatus) int { return cmp.Compare(a.ServerPID, b.ServerPID) })
 	}
 	return all

@@ -11,8 +11,9 @@ type Machine struct {
 	opts    Options
 	tracker *backoff.Tracker
 
-	state State
-	since time.Time
+	state  State
+	since  time.Time
+	stands time.Time // see Snapshot
 	// stopSequence's gen is that of the process that serves, is to serve or was the last to do so; -1: none. Its at is
 	// the state's deadline; zero: none. Its meaning depends on the state: Starting has its timeout, Serving becomes
 	// healthy, Stopping takes the next stop step, Backoff and Failed start the next process.
@@ -146,11 +147,13 @@ func (m *Machine) Restarts() int { return m.tracker.Restarts() }
 
 // Snapshot is the visible state of a machine.
 type Snapshot struct {
-	State      State
-	Since      time.Time // of the last transition; zero: there was none
-	Generation int       // of the process that serves, is to serve or was the last to do so; -1: there was none
-	Restarts   int       // lifetime, of any cause
-	Spares     []Spare   // the processes beside that one, the oldest first; those that are retired are not among them
+	State State
+	Since time.Time // of the last transition; zero: there was none
+	// Stands is since when it works, is down or rests: starts that fail in between do not set it anew. Zero: it was never started.
+	Stands     time.Time
+	Generation int     // of the process that serves, is to serve or was the last to do so; -1: there was none
+	Restarts   int     // lifetime, of any cause
+	Spares     []Spare // the processes beside that one, the oldest first; those that are retired are not among them
 
 	// Cause, Source and Reason say why the process is ending or has ended; empty while it is Starting or Serving. Why it
 	// was started is in its Spawn.
@@ -168,7 +171,7 @@ type Snapshot struct {
 // Snapshot returns the present state.
 func (m *Machine) Snapshot() Snapshot {
 	s := Snapshot{
-		State: m.state, Since: m.since, Generation: m.gen, Restarts: m.Restarts(),
+		State: m.state, Since: m.since, Stands: m.stands, Generation: m.gen, Restarts: m.Restarts(),
 		Cause: m.why.cause, Source: m.why.source, Reason: m.why.reason, Planned: m.why.cause.planned(), Over: m.over,
 		Spares: m.beside.show(), Asleep: m.asleep(),
 	}
@@ -189,6 +192,9 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 	r.Cause, r.Source, r.Reason = m.why.cause, m.why.source, m.why.reason
 	if to == Sweeping || m.state == Sweeping {
 		r.Code, r.Signalled = m.exit.Code, m.exit.Signalled
+	}
+	if to.standing() != m.state.standing() {
+		m.stands = now
 	}
 	m.state, m.since, m.at = to, now, time.Time{}
 	m.throttled, m.pause = false, 0

@@ -450,3 +450,29 @@ func TestNoStartAtOnceAfterAFailedSpawn(t *testing.T) {
 		s.tell(SpawnFailed{Gen: s.Generation(), Err: errors.New("no such file")}).expect(Backoff, n+1).pass(respawnAfter).expect(Starting, n+1)
 	}
 }
+
+// A person reads since when it does not work: the tries in between are none of that.
+func TestAFailedTryDoesNotSetAnewSinceWhenItIsDown(t *testing.T) {
+	s := begin(t, preset(t, "tiered"))
+	never := s.Snapshot().Stands
+	for range 5 {
+		s.exit(3)
+		s.pass(6 * time.Second)
+	}
+	if got := s.Snapshot().Stands; !got.Equal(never) || got.IsZero() {
+		t.Errorf("it is down since %s, and never worked since %s", got, never)
+	}
+	s.up()
+	mended := s.now
+	s.pass(time.Hour)
+	if got := s.Snapshot().Stands; !got.Equal(mended) {
+		t.Errorf("it works since %s, want %s", got, mended)
+	}
+	fell := s.now
+	s.exit(3)
+	s.pass(6 * time.Second)
+	s.exit(3)
+	if got := s.Snapshot().Stands; !got.Equal(fell) {
+		t.Errorf("it is down since %s, want %s", got, fell)
+	}
+}

@@ -33,6 +33,25 @@ func (s State) String() string {
 	return "stopped"
 }
 
+// standing is what a state means for those who need the thing.
+type standing uint8
+
+const (
+	rests standing = iota // nothing of it is needed
+	works
+	down // it ends, or comes up, or cannot
+)
+
+func (s State) standing() standing {
+	switch s {
+	case Stopped:
+		return rests
+	case Serving:
+		return works
+	}
+	return down
+}
+
 // Cause is why a process ended, is being ended, or was restarted. The first reason counts: a process that is restarted
 // on request and then exits 1 was restarted on request.
 type Cause uint8

@@ -33,6 +33,7 @@ type Status struct {
 	UptimeMS        int64      `json:"uptime_ms,omitempty"`  // of the running process
 	RSS             int64      `json:"rss_bytes,omitempty"`  // of its whole tree
 	ReadySince      *time.Time `json:"ready_since,omitempty"`
+	Since           time.Time  `json:"since,omitzero"` // when it began to work, to be down, or to rest; starts that fail in between do not set it anew
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
 	StdoutNoise     int        `json:"stdout_noise_lines"`
 	LastExit        *LastExit  `json:"last_exit,omitempty"`
@@ -101,7 +102,7 @@ type LastExit struct {
 func (b *Backend) Status(now time.Time) Status {
 	snap := b.machine.Snapshot()
 	s := Status{
-		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(),
+		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(), Since: snap.Stands,
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
 		HealthOff: b.opts.Health.Off, Remote: b.opts.Remote, Listen: b.memory.known.Listen, StdoutNoise: b.noiseLog.total,

@@ -148,7 +148,7 @@ func (h *Inherited) Status(ctx context.Context) (s backend.Status, err error) {
 
 func (h *Inherited) status(now time.Time) backend.Status {
 	snap := h.machine.Snapshot()
-	s := backend.Status{Name: h.opts.Name, Command: h.opts.Command, State: snap.State.String(), Generation: h.gen,
+	s := backend.Status{Name: h.opts.Name, Command: h.opts.Command, State: snap.State.String(), Since: snap.Stands, Generation: h.gen,
 		RestartCount: h.machine.Restarts(), Reload: string(backend.ReplaceReload)}
 	if h.running {
 		s.ServerPID, s.UptimeMS = h.process.PID(), now.Sub(h.since).Milliseconds()

@@ -276,3 +276,21 @@ func TestChangesOfAHome(t *testing.T) {
 		t.Error("something has changed without a change")
 	}
 }
+
+// outlive itself knows since when a server stands so; events tell of each try.
+func TestSinceWhenAServerStands(t *testing.T) {
+	i := run("x", 1, backend.Status{State: "failed", Since: ago(3 * time.Hour)})
+	events := []Event{
+		happened(3*time.Hour, event.ServerStarting), happened(2*time.Hour, event.BreakerOpened),
+		happened(time.Minute, event.ServerStarting), happened(time.Second, event.BreakerOpened),
+	}
+	if got := Of(Input{At: noon, Instances: []Instance{i}, Events: events}).Servers[0].Since; !got.Equal(ago(3 * time.Hour)) {
+		t.Errorf("since %s, want %s: it never worked", got, ago(3*time.Hour))
+	}
+	i = Instance{Instance: control.Instance{Name: "g", PID: 1}, Status: control.Status{Config: "x.yaml", PID: 1, StartedAt: ago(Day), Servers: []control.Member{
+		{ServerStatus: gateway.ServerStatus{Name: "sick", Standing: "unusable", Trouble: "no such file", Since: ago(3 * time.Hour)}},
+	}}}
+	if got := Of(Input{At: noon, Instances: []Instance{i}}).Servers[1].Since; !got.Equal(ago(3 * time.Hour)) {
+		t.Errorf("behind a gateway: since %s, want %s", got, ago(3*time.Hour))
+	}
+}

@@ -55,7 +55,7 @@ func serverOf(i Instance, events eventsOf, now time.Time) Server {
 	one.await(s.Status)
 	one.addProcesses(s.Status, "")
 	one.count(s.Counters)
-	one.past(s.StartedAt, events, now)
+	one.past(s.StartedAt, s.Since, events, now)
 	return one
 }
 
@@ -93,7 +93,7 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 		one.Health, one.Why = max(one.Health, Warn), why
 	}
 	one.count(m.Counted())
-	one.past(i.Status.StartedAt, events, now)
+	one.past(i.Status.StartedAt, m.Since, events, now)
 	return one
 }
 
@@ -146,10 +146,13 @@ func (s *Server) count(c backend.Counters) {
 	}
 }
 
-// past fills in what has happened since outlive started.
-func (s *Server) past(started time.Time, events eventsOf, now time.Time) {
+// past fills in what has happened since outlive started. since is what it says itself of how long it stands so; an older one says nothing.
+func (s *Server) past(started, since time.Time, events eventsOf, now time.Time) {
 	p := events.past(started, now, s.Health)
 	s.Strip, s.Since, s.Renewals = p.strip, p.since, p.renewals
+	if !since.IsZero() {
+		s.Since = since
+	}
 }
 
 // pastOf is what has happened to a server since outlive started.
