@@ -300,8 +300,8 @@ func TestSlowServer(t *testing.T) {
 				t.Error(diff)
 			}
 			missing := map[string]string{"lists": "shown its lists", "handshake": "answered the handshake"}[name]
-			has(t, "unknown", unknown, "Unknown tool: b_do (server b is still starting: it has not "+missing+
-				" within 3s; nothing was delivered to it, so it is safe to try again in a moment)")
+			has(t, "unknown", unknown, "Unknown tool: b_do (server b cannot be used: it has not "+missing+
+				" within 3s; a start of it is under way, and nothing was delivered to it: it is safe to try again in a moment)")
 			if got := c.tools(); len(got) != 1 {
 				t.Errorf("the next list waits again: %v", got)
 			}

@@ -204,7 +204,7 @@ func (s *Session) missing() string {
 				break
 			}
 			if l.unsettled() && server.standing == unusable {
-				text += fmt.Sprintf(" (server %s is still starting: %s; nothing was delivered to it, so it is safe to try again in a moment)", server.Catalog.Name, server.trouble)
+				text += fmt.Sprintf(" (server %s cannot be used: %s; a start of it is under way, and nothing was delivered to it: it is safe to try again in a moment)", server.Catalog.Name, server.trouble)
 				break
 			}
 		}

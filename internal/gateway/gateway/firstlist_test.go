@@ -76,7 +76,7 @@ func TestBadServersDelayNobody(t *testing.T) {
 		}
 		all = append(all, c)
 	}
-	has(t, "call", all[0].call("5", "mute_do"), "server mute is still starting: ")
+	has(t, "call", all[0].call("5", "mute_do"), "server mute cannot be used: ")
 	w.plans["unlisted"].slow = false
 	for _, p := range w.of("unlisted") {
 		for _, m := range p.open {
