@@ -3,6 +3,7 @@ package incident
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,19 @@ var serverClasses = []string{"server_paused", "server_failed", "server_login"}
 
 // AboutServer reports whether incidents of a class are about an MCP server, not about an agent.
 func AboutServer(class string) bool { return slices.Contains(serverClasses, class) }
+
+// ServerPrefix begins the Agent of an incident about a server: "server:NAME:AGENT", or "server:NAME:" of a server that no
+// agent uses.
+const ServerPrefix = "server:"
+
+// Server is the server that an incident is about, by the name that people see; "": it is about none.
+func (k Key) Server() string {
+	rest, is := strings.CutPrefix(k.Agent, ServerPrefix)
+	if !is || !AboutServer(k.Class) {
+		return ""
+	}
+	return rest[:max(strings.LastIndex(rest, ":"), 0)]
+}
 
 // Key identifies an incident.
 type Key struct {

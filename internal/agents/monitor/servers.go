@@ -13,7 +13,7 @@ import (
 
 // Servers are the MCP servers that outlive keeps alive for this user on this machine.
 type Servers interface {
-	// All returns them. One that does not tell how it stands is left out.
+	// All returns them. One whose outlive runs, but does not tell how it stands, is as it was last, and Silent.
 	All(ctx context.Context) ([]Server, error)
 	// Restart replaces the processes of the server with that key because of a call that does not go on, and returns when
 	// new ones work.
@@ -37,6 +37,9 @@ type Server struct {
 	// Processes are those of the server, as far as they run on this machine.
 	Processes []int
 	Remote    bool // it has no process on this machine
+	// Silent says that its outlive runs and has not told how the server stands. If it never did, its Name is the outlive's,
+	// and nothing but its Key is known.
+	Silent bool
 	// Restartable says that its owner lets it be restarted when it hangs.
 	Restartable bool
 }

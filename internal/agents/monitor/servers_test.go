@@ -236,6 +236,36 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 			t.Errorf("told: %q", w.said)
 		}
 	})
+	t.Run("broken, seen between two starts", func(t *testing.T) {
+		t.Parallel()
+		w, _, k := payWorld(t)
+		broken := Server{Key: "gate@9/till", Name: "gate/till", Trouble: diagnose.ServerFailed, Why: "exited with status 3", ToDo: "see why (outlive logs gate@9/till)"}
+		k.server = broken
+		w.spends(2*time.Minute, 10*time.Second)
+		for name, seen := range map[string]Server{
+			"a start runs":                 {Key: broken.Key, Name: broken.Name},
+			"ready until the next crash":   {Key: broken.Key, Name: broken.Name, Ready: true},
+			"asked for a sign of life":     {Key: broken.Key, Name: broken.Name, Trouble: "hung"},
+			"its outlive does not answer":  {Key: broken.Key, Name: broken.Name, Trouble: diagnose.ServerFailed, Silent: true},
+			"its outlive never answered":   {Key: "gate@9", Name: "gate", Ready: true, Silent: true},
+			"its outlive does not, for it": {Key: "gate@9", Name: "gate", Silent: true},
+		} {
+			k.server = seen
+			w.spends(20*time.Second, 10*time.Second)
+			view, err := Inspect(t.Context(), w.opts)
+			about := func(i incident.Incident) bool { return i.Key.Agent == "server:gate/till:" && i.Reopened == 0 }
+			if err != nil || len(w.said) != 1 || !slices.ContainsFunc(view.Incidents, about) {
+				t.Fatalf("%s: told %q; incidents %+v, %v", name, w.said, view.Incidents, err)
+			}
+			k.server = broken
+			w.spends(20*time.Second, 10*time.Second)
+		}
+		k.server = Server{Key: broken.Key, Name: broken.Name, Ready: true}
+		w.spends(2*time.Minute, 10*time.Second)
+		if len(w.said) != 2 || !strings.Contains(w.said[1], "The MCP server gate/till works again") {
+			t.Errorf("told %q", w.said)
+		}
+	})
 	t.Run("it never comes up", func(t *testing.T) {
 		t.Parallel()
 		w, _, k := payWorld(t)

@@ -24,6 +24,9 @@ const (
 	loginFor = 5 * time.Second
 	// startingFor is how long one may be started again and again, or not come up, without being called paused or failed.
 	startingFor = 5 * time.Minute
+	// steadyFor is how long one in trouble must be ready until it works again: one that crashes at each start is ready
+	// between two crashes, too.
+	steadyFor = 30 * time.Second
 )
 
 // troubled is since when a server is not ready, and why.
@@ -31,6 +34,9 @@ type troubled struct {
 	At    time.Time `json:"at"`    // when it was first seen not to be ready
 	Class string    `json:"class"` // of the incident; "": none yet
 	Since time.Time `json:"since"` // of the class
+	Why   string    `json:"why"`   // as the server last said while it was in the class
+	ToDo  string    `json:"todo"`
+	Ready time.Time `json:"ready,omitzero"` // since when it is ready again; zero: it is not
 }
 
 // classOf is the class of the incidents about a server in trouble.
@@ -47,28 +53,48 @@ func classOf(t diagnose.ServerTrouble) string {
 }
 
 // lookAtTrouble notes since when servers are not ready. One that is tried again after a pause keeps its trouble until it
-// is ready.
+// has been ready for [steadyFor]: whatever is seen between two starts, such as a start that runs, ends no trouble.
 func (k *kept) lookAtTrouble(now time.Time) {
 	was := k.state.Trouble
 	k.state.Trouble = map[string]troubled{}
 	for i := range k.all {
 		s := &k.all[i]
-		class := classOf(s.Trouble)
-		if class == "" && (s.Ready || s.Trouble != "") {
-			continue
-		}
 		t, known := was[s.Key]
 		if !known || t.At.After(now) {
 			t = troubled{At: now}
 		}
-		if class == "" && t.Class == "" && now.Sub(t.At) >= startingFor {
-			class = classOf(diagnose.ServerFailed)
+		if in := t.next(s, now); in {
+			k.state.Trouble[s.Key] = t
 		}
-		if class != "" && class != t.Class {
+	}
+}
+
+// next notes how the server stands now, and reports whether it is still in trouble.
+func (t *troubled) next(s *Server, now time.Time) bool {
+	class := classOf(s.Trouble)
+	if class == "" && t.Class == "" && (s.Ready || s.Trouble != "") {
+		return false
+	}
+	if s.Ready {
+		if t.Ready.IsZero() || t.Ready.After(now) {
+			t.Ready = now
+		}
+		return now.Sub(t.Ready) < steadyFor
+	}
+	t.Ready = time.Time{}
+	if class == "" && t.Class == "" && now.Sub(t.At) >= startingFor {
+		class = classOf(diagnose.ServerFailed)
+	}
+	switch {
+	case class != "":
+		if class != t.Class {
 			t.Class, t.Since = class, now
 		}
-		k.state.Trouble[s.Key] = t
+		t.Why, t.ToDo = s.Why, s.ToDo
+	case t.Class == "":
+		t.Why = s.Why
 	}
+	return true
 }
 
 // serverPrefix begins the agent key of incidents about a server: "server:NAME:AGENT", or "server:NAME:" of a server that no
@@ -101,12 +127,12 @@ func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 		key := serverIncident(s, c, t.Class)
 		open := slices.ContainsFunc(r.incidents.list, func(i incident.Incident) bool { return i.Key == key && i.State != incident.Resolved })
 		waits := c != nil && c.diagnosis.Class == diagnose.WaitingServer
-		if wanted[key] = true; open || waits || r.now.Wall.Sub(t.Since) >= patienceWith(t.Class) {
+		if wanted[key] = true; open || t.Ready.IsZero() && (waits || r.now.Wall.Sub(t.Since) >= patienceWith(t.Class)) {
 			errs = append(errs, r.raiseServer(ctx, s, c, key, t))
 		}
 	}
 	for _, i := range r.incidents.list {
-		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] && !r.stillMissed(i, cases) {
+		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] && !r.silent(i) && !r.stillMissed(i, cases) {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, r.endOfServer(i, cases), nil))
 		}
 	}
@@ -154,7 +180,7 @@ func serverIncident(s *Server, user *examined, class string) incident.Key {
 func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key incident.Key, t troubled) error {
 	f := incident.Facts{
 		Name: "The MCP server " + s.Name, Stall: string(diagnose.Waiting), Severity: incident.SeverityOf(key.Class), Since: t.Since.Round(0),
-		Details: r.opts.redact(cmp.Or(s.Why, "it does not come up")), ToDo: s.ToDo, Unheard: r.unheard(r.now.Wall),
+		Details: r.opts.redact(cmp.Or(t.Why, s.Why, "it does not come up")), ToDo: t.ToDo, Unheard: r.unheard(r.now.Wall),
 	}
 	a := r.incidents.agentOf(incident.Incident{Key: key, Facts: f})
 	project := s.Name
@@ -191,6 +217,14 @@ func (r *round) stillMissed(i incident.Incident, cases []*examined) bool {
 	return !slices.ContainsFunc(r.kept.all, there) && slices.ContainsFunc(cases, lives)
 }
 
+// silent reports whether the outlive that keeps the incident's server runs, but does not tell how the server stands.
+func (r *round) silent(i incident.Incident) bool {
+	return slices.ContainsFunc(r.kept.all, func(s Server) bool {
+		rest, is := strings.CutPrefix(i.Key.Agent, serverPrefix+s.Name)
+		return s.Silent && is && (rest[0] == ':' || rest[0] == '/')
+	})
+}
+
 // endOfServer is why an incident about a server is over: it works again, or nobody needs it any more.
 func (r *round) endOfServer(i incident.Incident, cases []*examined) incident.Event {
 	for k := range r.kept.all {
@@ -199,13 +233,15 @@ func (r *round) endOfServer(i incident.Incident, cases []*examined) incident.Eve
 			continue
 		}
 		switch t := r.kept.state.Trouble[s.Key]; {
+		case r.clientGone(s):
+			return incident.Gone{Why: "its client has gone"}
 		case s.Ready:
 			return incident.Recovered{How: "it is ready"}
 		case t.Class != "" && t.Class != i.Key.Class:
 			return incident.Gone{Why: "it " + incident.Words(t.Class) + " now"}
 		}
 	}
-	return incident.Gone{Why: "its client has gone"}
+	return incident.Gone{Why: "the outlive that kept it has ended"}
 }
 
 // serverTold reports whether people were told of the servers that the agent waits for.

@@ -119,10 +119,13 @@ func (f *requestFlags) acknowledge(ctx context.Context, w io.Writer, name string
 
 // incidentsMeant are the incidents that a person names.
 func incidentsMeant(o monitor.Options, view monitor.View, name string) ([]incident.Incident, error) {
-	var list []incident.Incident
+	var list, servers []incident.Incident
 	for _, i := range view.Incidents {
 		if i.ID == name {
 			return []incident.Incident{i}, nil
+		}
+		if server := i.Key.Server(); server != "" && (name == server || name == i.Key.Agent) {
+			servers = append(servers, i)
 		}
 		if strings.HasPrefix(i.ID, name) {
 			list = append(list, i)
@@ -134,6 +137,9 @@ func incidentsMeant(o monitor.Options, view monitor.View, name string) ([]incide
 		}
 		return f.Incidents, nil
 	}
+	if len(servers) > 0 {
+		return servers, nil
+	}
 	switch len(list) {
 	case 1:
 		return list, nil
@@ -141,7 +147,7 @@ func incidentsMeant(o monitor.Options, view monitor.View, name string) ([]incide
 		if len(view.Incidents) == 0 {
 			return nil, fail(exitFailure, "no incident %q and no such agent: no incident is open", name)
 		}
-		return nil, fail(exitFailure, "no incident %q and no such agent; outlive ack%s shows what is open", name, homeFlag(o.Home))
+		return nil, fail(exitFailure, "no incident %q, and no agent or server of that name with one; outlive ack%s shows what is open: give an id, or a name", name, homeFlag(o.Home))
 	}
 	return nil, fail(exitUsage, "%q begins %d incidents: write more of it", name, len(list))
 }

@@ -20,6 +20,7 @@ import (
 type keptServers struct {
 	mu   sync.Mutex
 	seen map[string]control.Instance // by key
+	last map[string][]monitor.Server // by the label of the outlive that keeps them: what it last told
 }
 
 // All implements monitor.Servers.
@@ -28,16 +29,33 @@ func (k *keptServers) All(ctx context.Context) ([]monitor.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return k.told(all), nil
+}
+
+// told returns the servers of those that were asked. One that has not answered, because the machine is busy, has not ended: its
+// servers are as it last told.
+func (k *keptServers) told(all []running) []monitor.Server {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	var found []monitor.Server
-	seen := map[string]control.Instance{}
-	add := func(i control.Instance, s monitor.Server) {
-		s.Key = i.Label()
-		seen[s.Key], found = i, append(found, s)
-	}
+	seen, last := map[string]control.Instance{}, map[string][]monitor.Server{}
 	shared := sharedBy(all)
 	for _, r := range all {
+		add := func(i control.Instance, s monitor.Server) {
+			s.Key = i.Label()
+			seen[s.Key], found = i, append(found, s)
+			last[r.Label()] = append(last[r.Label()], s)
+		}
 		switch {
-		case r.status.State == noAnswer:
+		case r.status.State == noAnswer && r.Name != sharedName:
+			known := k.last[r.Label()]
+			if len(known) == 0 {
+				known = []monitor.Server{{Name: r.Name, Key: r.Label(), Ready: true}}
+			}
+			for _, s := range known {
+				s.Silent, s.Restartable = true, false
+				add(cmp.Or(k.seen[s.Key], r.Instance), s)
+			}
 		case r.status.Gateway():
 			for _, m := range r.status.Servers {
 				add(r.of(m.Name), gatewayServer(r, m))
@@ -47,10 +65,8 @@ func (k *keptServers) All(ctx context.Context) ([]monitor.Server, error) {
 			add(r.Instance, runServer(r, shared))
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.seen = seen
-	return found, nil
+	k.seen, k.last = seen, last
+	return found
 }
 
 // Restart implements monitor.Servers.
