@@ -132,7 +132,7 @@ func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 		}
 	}
 	for _, i := range r.incidents.list {
-		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] && !r.silent(i) && !r.stillMissed(i, cases) {
+		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] && !r.kept.silent(i) && !r.stillMissed(i, cases) {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, r.endOfServer(i, cases), nil))
 		}
 	}
@@ -218,8 +218,8 @@ func (r *round) stillMissed(i incident.Incident, cases []*examined) bool {
 }
 
 // silent reports whether the outlive that keeps the incident's server runs, but does not tell how the server stands.
-func (r *round) silent(i incident.Incident) bool {
-	return slices.ContainsFunc(r.kept.all, func(s Server) bool {
+func (k *kept) silent(i incident.Incident) bool {
+	return slices.ContainsFunc(k.all, func(s Server) bool {
 		rest, is := strings.CutPrefix(i.Key.Agent, serverPrefix+s.Name)
 		return s.Silent && is && (rest[0] == ':' || rest[0] == '/')
 	})
