@@ -274,11 +274,23 @@ func (s *sandbox) recordLogs() {
 	defer cancel()
 	_, err = client.Initialize(ctx, "2025-11-25")
 	for _, call := range []string{
-		`{"name":"restart_server","arguments":{"reason":"documentation"}}`, `{"name":"state","arguments":{}}`, `{"name":"exit","arguments":{"code":7}}`, `{"name":"state","arguments":{}}`,
+		`{"name":"restart_server","arguments":{"reason":"documentation"}}`,
+		`{"name":"verify_server_restarted","arguments":{"since_timestamp":"2026-01-01T00:00:00Z"}}`, // else what exits next is the old process
+		`{"name":"exit","arguments":{"code":7}}`,
 	} {
 		if err == nil {
 			_, err = client.Call(ctx, "tools/call", json.RawMessage(call))
 		}
+	}
+	for err == nil { // it ends after its answer; at the end of the session that would be no crash
+		var said []byte
+		if said, err = os.ReadFile(stderr.Name()); bytes.Contains(said, []byte("Restart completed")) && bytes.Contains(said, []byte("Server crashed")) {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	if err == nil {
 		err = client.CloseWrite()
