@@ -175,7 +175,11 @@ func findHelper(program string) (string, error) {
 type helperMissing struct{ program string }
 
 func (e *helperMissing) Error() string {
-	return fmt.Sprintf("the program %s is missing: npm, pip and the image do not bring it; take it from the archive of outlive %s and put it beside outlive or on PATH", e.program, version())
+	from := "npm, pip and the image do not bring it; take it from the archive of outlive " + version()
+	if e.program == fleetProgram {
+		from = "no package brings it yet; build it in a clone of outlive " + version() + ": (cd outlive-fleet && go build)"
+	}
+	return fmt.Sprintf("the program %s is missing: %s and put it beside outlive or on PATH", e.program, from)
 }
 
 func (e *helperMissing) Unwrap() error { return exec.ErrNotFound }
