@@ -258,7 +258,7 @@ func TestFleet(t *testing.T) {
 		b.begin(t, "monitor.log", monitor)
 		if !eventually(func() bool {
 			out, _ := a.command("agent", "list", "--fleet").Output()
-			return regexp.MustCompile(`(?m)^b/shop +command +runs `).Match(out)
+			return regexp.MustCompile(`(?m)^b/shop +command +works `).Match(out)
 		}) {
 			t.Fatalf("%s", a.run(t, 0, "agent", "list", "--fleet"))
 		}
