@@ -253,17 +253,18 @@ func TestOpenTelemetryOfTheMonitor(t *testing.T) {
 	s.outlive(t, "agent", "add", "shop", "--kind", "command", "--path", "shop", "--pidfile", "pid")
 	s.agent = s.start(t, "sh", "-c", "cd shop && echo $$ > pid && exec sleep 600")
 	s.monitor = s.start(t, append(append([]string{"env"}, otelTo(c)...), tools.outlive, "monitor")...)
-	log := s.path("state/outlive/log/outlive-otel.log")
-	looked := func() bool { // the list knows of the process before the monitor does
-		said, _ := os.ReadFile(s.path("stderr.log"))
-		return exists(log) && strings.Contains(string(said), "Monitor cycle complete: 1 projects")
-	}
-	if !eventually(looked) {
-		t.Fatal("the monitor has not looked, or has not started the helper")
+	// What is exported is what changes from the helper's first look on: until then, agents that are added are not news.
+	for n := 1; !strings.Contains(c.text(), "outlive.agent_changed"); n++ {
+		if n == 20 {
+			t.Fatalf("no change of an agent is exported:\n%s", c.text())
+		}
+		s.outlive(t, "agent", "add", fmt.Sprintf("early%d", n), "--kind", "command", "--path", "shop", "--pidfile", "none")
+		within(2*time.Second, func() bool { return strings.Contains(c.text(), "outlive.agent_changed") })
 	}
 	_ = s.agent.Process.Kill()
 	_ = s.agent.Wait()
-	await(t, c, "events of the monitor", `EventName: outlive\.incident_opened`, `SeverityText: ERROR`, `shop`)
+	await(t, c, "events of the monitor", `EventName: outlive\.incident_opened`, `SeverityText: ERROR`,
+		`SeverityText: ERROR\n.*\nEventName: outlive\.agent_changed\nBody: Str\(shop: has crashed`)
 	s.outlive(t, "ack", "shop")
 	await(t, c, "what somebody does", `EventName: outlive\.incident_acknowledged`)
 	await(t, c, "metrics of the monitor", `Name: outlive\.incidents`)
