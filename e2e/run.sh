@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the end-to-end tests need, builds outlive, runs them, prints counts. Safe to run again and again.
+# Installs what the end-to-end tests need, builds outlive, runs them, prints what fails and the counts. Safe to run again and again.
 #
 #   e2e/run.sh [go test flags…]     e.g.  e2e/run.sh -run 'TestMatrix/go×py'
 #   E2E_DIRECT=1 e2e/run.sh         the same sessions without outlive, as a check of clients and servers
@@ -18,18 +18,7 @@ if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
 fi
 
 echo "== go test"
-log=.work/test.log
-status=0
-go test -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-4}" -v "$@" ./... >"$log" 2>&1 </dev/null || status=$?
-count() { grep -cE "^ *--- $1: " "$log" || true; }
-passed=$(count PASS) failed=$(count FAIL) skipped=$(count SKIP)
-if [ "$status" != 0 ]; then
-	grep -vE '^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS)' "$log" || true
-fi
-grep -E '^ *--- SKIP' "$log" || true
-if [ "$status" = 0 ] && [ "$passed" = 0 ]; then
-	echo "e2e: no test ran" >&2
-	status=1
-fi
-echo "e2e: $passed passed, $failed failed, $skipped skipped"
-exit "$status"
+# What fails is printed as it fails; .work/test.log has all, as JSON, with the figures that tests print.
+(cd .. && go build -o e2e/.work/bin/testcount ./.ci/testcount)
+trap : TERM # the counts are still printed
+go test -json -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-4}" "$@" ./... </dev/null | tee .work/test.log | .work/bin/testcount

@@ -1,13 +1,17 @@
 // Testcount reads `go test -json` from stdin and prints what a person wants of it: one line for each package, the
-// whole output of what failed, and last the counts. It exits 1 when something failed or when no test ran at all.
+// whole output of what failed or did not end, and last the counts and the names of both. It exits 1 when something failed or when no test ran at all.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 )
 
 // event is one line of `go test -json`.
@@ -25,10 +29,13 @@ type tally struct {
 	passed, failed, skipped, packages int
 	brokenPackages                    int
 	output                            map[string]*strings.Builder
+	running                           map[string]bool // begun, and not ended
+	wrong                             []string        // names of failed tests
 }
 
 func main() {
-	t := &tally{output: map[string]*strings.Builder{}}
+	signal.Ignore(syscall.SIGTERM) // whoever ends the tests is still told how far they came
+	t := &tally{output: map[string]*strings.Builder{}, running: map[string]bool{}}
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 16<<20)
 	for in.Scan() {
@@ -43,11 +50,21 @@ func main() {
 		fmt.Println("testcount: read events:", err)
 		os.Exit(1)
 	}
+	unfinished := slices.Sorted(maps.Keys(t.running))
+	for _, key := range unfinished {
+		fmt.Print(t.kept(key))
+	}
 	fmt.Printf("%d passed, %d failed, %d skipped in %d packages\n", t.passed, t.failed, t.skipped, t.packages)
+	for _, name := range t.wrong {
+		fmt.Println("failed:", name)
+	}
+	for _, key := range unfinished {
+		fmt.Println("did not end:", key)
+	}
 	if t.brokenPackages > 0 {
 		fmt.Printf("%d packages failed\n", t.brokenPackages)
 	}
-	if t.failed+t.brokenPackages > 0 || t.passed == 0 {
+	if t.failed+t.brokenPackages+len(unfinished) > 0 || t.passed == 0 {
 		os.Exit(1)
 	}
 }
@@ -55,6 +72,8 @@ func main() {
 func (t *tally) add(e event) {
 	key := e.Package + e.ImportPath + " " + e.Test
 	switch e.Action {
+	case "run":
+		t.running[key] = true
 	case "output", "build-output":
 		if t.output[key] == nil {
 			t.output[key] = &strings.Builder{}
@@ -63,6 +82,10 @@ func (t *tally) add(e event) {
 	case "build-fail", "fail":
 		fmt.Print(t.kept(key))
 		t.count(e, &t.failed)
+		delete(t.running, key)
+		if e.Test != "" {
+			t.wrong = append(t.wrong, key)
+		}
 		if e.Test == "" && e.Action == "fail" {
 			t.brokenPackages++
 			fmt.Printf("FAIL %s (%.1fs)\n", e.Package, e.Elapsed)
@@ -79,6 +102,7 @@ func (t *tally) add(e event) {
 		t.count(e, &t.skipped)
 	}
 	if e.Action == "pass" || e.Action == "skip" {
+		delete(t.running, key)
 		delete(t.output, key)
 	}
 }
