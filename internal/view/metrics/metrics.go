@@ -66,6 +66,7 @@ func kindOf(i overview.Instance) string {
 // present adds how the servers of an outlive are now.
 func (x exposition) present(s control.Status) {
 	if s.Servers == nil && !s.Gateway() && s.Command != nil {
+		x.add(serverRestarts, float64(s.RestartCount), labelServer, s.Name)
 		x.process(s.Name, s.Status, s.State == "ready", s.State == "failed" || s.State == "backoff" || s.Trouble != "")
 		return
 	}
@@ -73,14 +74,15 @@ func (x exposition) present(s control.Status) {
 		for _, m := range s.Servers {
 			for _, l := range m.Links {
 				x.add(serverResident, float64(l.RSS), labelServer, m.Name)
-				x.add(serverRestarts, float64(l.RestartCount), labelServer, m.Name)
 			}
+			x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, m.Name)
 		}
 		return
 	}
 	for _, m := range s.Servers {
 		x.add(serverTools, float64(m.Tools), labelServer, m.Name)
 		x.add(serverUp, 0, labelServer, m.Name)
+		x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, m.Name)
 		failed := 0
 		for _, l := range m.Links {
 			if l.Phase == "failed" {
@@ -103,7 +105,6 @@ func (x exposition) process(server string, s backend.Status, up, failed bool) {
 	x.add(serverFailed, one(failed), labelServer, server)
 	x.add(serverInFlight, float64(s.InFlight), labelServer, server)
 	x.add(serverQueued, float64(s.Queued), labelServer, server)
-	x.add(serverRestarts, float64(s.RestartCount), labelServer, server)
 	memory := s.RSS
 	for _, b := range s.Beside {
 		memory += b.RSS

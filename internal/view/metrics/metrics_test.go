@@ -63,6 +63,7 @@ func read(t *testing.T, text []byte) map[string]map[string]float64 {
 
 func linkIn(phase string, restarts, inFlight, queued int, rss int64) gateway.LinkStatus {
 	l := gateway.LinkStatus{Phase: phase}
+	l.Counters.Restarts = map[string]int64{"crash": int64(restarts)}
 	l.RestartCount, l.InFlight, l.Queued, l.RSS = restarts, inFlight, queued, rss
 	return l
 }

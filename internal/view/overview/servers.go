@@ -26,7 +26,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 	}
 	first := Server{
 		Key: i.Label(), Name: cmp.Or(s.Name, i.Name), Gateway: true, Instance: i.Instance, Health: Good, State: s.State, Since: s.StartedAt,
-		Restarts: s.RestartCount, InFlight: s.InFlight, Queued: s.Queued, Version: s.Version, URL: s.URL, Config: s.Config,
+		InFlight: s.InFlight, Queued: s.Queued, Version: s.Version, URL: s.URL, Config: s.Config,
 	}
 	list := []Server{first}
 	for _, m := range s.Servers {
@@ -72,7 +72,6 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 		h, why := healthOf(l.Status)
 		one.Health = max(one.Health, h)
 		one.Why = cmp.Or(one.Why, why)
-		one.Restarts += l.RestartCount
 		one.Memory += l.RSS
 		one.InFlight += l.InFlight
 		one.Queued += l.Queued
@@ -93,6 +92,7 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 		one.Health, one.Why = max(one.Health, Warn), why
 	}
 	one.count(m.Counted())
+	one.Restarts = RestartsOf(m.ServerStatus)
 	one.past(i.Status.StartedAt, m.Since, events, now)
 	return one
 }

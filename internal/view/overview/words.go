@@ -41,6 +41,14 @@ func failing(l gateway.LinkStatus) string {
 	return ""
 }
 
+// RestartsOf is how often a server behind a gateway was restarted since that started, also as processes that are not kept any more.
+func RestartsOf(s gateway.ServerStatus) (n int) {
+	for _, one := range s.Counted().Restarts {
+		n += int(one)
+	}
+	return n
+}
+
 // Eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
 // known.
 func Eras(s backend.Status) string {

@@ -161,7 +161,9 @@ func ServerFacts(one overview.Server, s overview.State) (facts []string) {
 		facts = appendText(facts, "", text)
 	}
 	if !one.Next.IsZero() {
-		facts = appendText(facts, "", "it is started again at "+overview.Clock(one.Next, s.At))
+		facts = appendText(facts, "", "the next start is at "+overview.Clock(one.Next, s.At))
+	} else if one.State == "failed" {
+		facts = appendText(facts, "", "it is not started again by itself")
 	}
 	if one.Queued > 0 {
 		facts = appendText(facts, "", plural(one.Queued, "request")+" wait for it")
