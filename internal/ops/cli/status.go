@@ -100,7 +100,7 @@ func statusRows(s control.Status) [][]string {
 		restarts = "-" // those of its servers are in their rows
 	}
 	rows := [][]string{{
-		logline.Printable(s.Name), s.State, fmt.Sprint(s.PID), orDash(s.ServerPID), restarts, upFor(s.UptimeMS), fmt.Sprint(s.InFlight),
+		logline.Printable(s.Name), overview.RunState(s.Status), fmt.Sprint(s.PID), orDash(s.ServerPID), restarts, upFor(s.UptimeMS), fmt.Sprint(s.InFlight),
 		fmt.Sprint(s.Queued), overview.Eras(s.Status), logline.Printable(client),
 	}}
 	for _, server := range s.Servers {

@@ -73,6 +73,7 @@ func TestPrintStatus(t *testing.T) {
 		Era: "legacy", ServerEra: "modern", Bridge: "legacy client, modern server"}}
 	all := []control.Status{
 		{Status: backend.Status{Name: "alone", State: "ready", ServerPID: 7, UptimeMS: 1000, Client: "x 1", Era: "modern", ServerEra: "modern"}, PID: 6},
+		{Status: backend.Status{Name: "far", State: "ready", UptimeMS: 1000, Failing: "the connection broke off"}, PID: 8},
 		{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", URL: "http://127.0.0.1:8080/mcp",
 			Servers: []control.Member{member("a", busy, link("ready", "ready", 13)), member("b", waits), member("c")}},
 	}
@@ -83,10 +84,12 @@ func TestPrintStatus(t *testing.T) {
 	want := strings.Join([]string{
 		"NAME       STATE    OUTLIVE  SERVER  RESTARTS  UP    IN FLIGHT  QUEUED  ERA            CLIENT",
 		"alone      ready    6        7       0         1s    0          0       modern         x 1",
+		"far        failing  8        -       0         1s    0          0                      ",
 		"gateway    serving  9        -       -         -     0          0                      http://127.0.0.1:8080/mcp",
 		"gateway/a  ready             12,13   1         1m1s  2          0       legacy>modern  codex",
 		"gateway/b  backoff           -       2         -     0          0                      codex",
 		"gateway/c  idle              -       0         -     0          0                      ",
+		"far: failing: the connection broke off",
 		"gateway/b: cannot be used: it failed",
 		"  last stderr lines:",
 		"  boom",

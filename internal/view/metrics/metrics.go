@@ -68,7 +68,7 @@ func (x exposition) present(s control.Status) {
 	name := func(m control.Member) string { return nameOf(s, m) }
 	if s.Servers == nil && !s.Gateway() && s.Command != nil {
 		x.add(serverRestarts, float64(s.RestartCount), labelServer, s.Name)
-		x.process(s.Name, s.Status, s.State == "ready", s.State == "failed" || s.State == "backoff" || s.Trouble != "")
+		x.process(s.Name, s.Status, overview.RunState(s.Status) == "ready", s.State == "failed" || s.State == "backoff" || s.Trouble != "")
 		return
 	}
 	if !s.Gateway() { // the runs that share its servers say the rest
@@ -89,7 +89,7 @@ func (x exposition) present(s control.Status) {
 			if l.Phase == "failed" {
 				failed++
 			}
-			x.process(name(m), l.Status, l.Phase == "ready", l.Phase == "failed")
+			x.process(name(m), l.Status, l.Phase == "ready" && l.Failing == "", l.Phase == "failed")
 		}
 		if failed == 0 && m.Standing == "unusable" {
 			x.add(serverFailed, 1, labelServer, name(m))

@@ -46,6 +46,9 @@ func TestHowServersStand(t *testing.T) {
 		if got := s.Servers[0]; got.Health != tt.health || got.Why != tt.why {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got.Health, got.Why, tt.health, tt.why)
 		}
+		if tt.status.Failing != "" && s.Servers[0].State != "failing" {
+			t.Errorf("%s: %s", tt.name, s.Servers[0].State)
+		}
 		want := 0
 		if tt.health.Wrong() {
 			want = 1

@@ -45,7 +45,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 func serverOf(i Instance, events eventsOf, now time.Time) Server {
 	s := i.Status
 	one := Server{
-		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: s.State, Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
+		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: RunState(s.Status), Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
 		Queued: s.Queued, Era: Eras(s.Status), Protocol: s.ProtocolVersion, Version: s.Version, Command: s.Command, Dir: s.Dir, LogPath: s.LogPath,
 	}
 	if client := strings.TrimSpace(s.Client); client != "" {

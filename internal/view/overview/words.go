@@ -61,6 +61,14 @@ func Eras(s backend.Status) string {
 	return s.Era
 }
 
+// RunState is one word for how the server of a run stands. One elsewhere whose last request failed on its way is not ready.
+func RunState(s backend.Status) string {
+	if s.State == "ready" && s.Failing != "" {
+		return "failing"
+	}
+	return s.State
+}
+
 // StateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
 func StateOf(s gateway.ServerStatus) string {
 	switch {
