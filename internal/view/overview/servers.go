@@ -77,7 +77,7 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 		one.Queued += l.Queued
 		one.Command = l.Command
 		one.Protocol = cmp.Or(one.Protocol, l.ProtocolVersion)
-		if client := cmp.Or(l.Client, strings.TrimSpace(l.Status.Client)); client != "" && !slices.Contains(one.Clients, client) {
+		if client := l.Client; client != "" && !slices.Contains(one.Clients, client) {
 			one.Clients = append(one.Clients, client)
 		}
 		if era := Eras(l.Status); !strings.Contains(one.Era, era) {
