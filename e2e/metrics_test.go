@@ -116,7 +116,7 @@ func TestMetrics(t *testing.T) {
 	for name, read := range places {
 		t.Run(name, func(t *testing.T) {
 			want := []string{
-				`outlive_server_up\{server="works"\} 1`, `outlive_server_up\{server="behind"\} [01]`, `outlive_server_failed\{server="broken"\} 1`,
+				`outlive_server_up\{server="works"\} 1`, `outlive_server_up\{server="gateway/behind"\} [01]`, `outlive_server_failed\{server="broken"\} 1`,
 				`outlive_requests_total\{server="works",mcp_method_name="tools/call",gen_ai_tool_name="echo",outcome="ok"\} 2`,
 				`mcp_server_operation_duration_seconds_count\{server="works",mcp_method_name="tools/call",gen_ai_tool_name="echo"\} 2`,
 				`mcp_client_operation_duration_seconds_count\{server="works",mcp_method_name="tools/call",gen_ai_tool_name="echo"\} 2`,

@@ -127,6 +127,9 @@ func (f *Facts) starts() string {
 		return ""
 	}
 	text := fmt.Sprintf("%d of %d", f.Used, f.Max)
+	if f.Used > f.Max { // people have started it, too, or the budget was made smaller
+		text = fmt.Sprintf("%d, %d allowed", f.Used, f.Max)
+	}
 	switch {
 	case f.PerPhase && f.Phase != "":
 		text += " in this phase"

@@ -318,5 +318,8 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 		if view, err := Inspect(t.Context(), w.opts); err != nil || len(view.Incidents) > 0 {
 			t.Errorf("it has ended, and its incidents are %+v, %v", view.Incidents, err)
 		}
+		if last := w.shown[len(w.shown)-1].Text.Body; !strings.Contains(last, "the outlive that kept it has ended") || strings.Contains(last, "works again") || strings.Contains(last, "🟢") {
+			t.Errorf("told %q", last)
+		}
 	})
 }

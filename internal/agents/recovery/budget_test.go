@@ -100,6 +100,20 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// More starts than are allowed are not told as a part of them, and one is not told as many.
+func TestASpentBudgetInWords(t *testing.T) {
+	for want, u := range map[string]Usage{
+		"2 of 2 starts are used (1/1h, for this problem)":          {Used: 2, Max: 2},
+		"1 of 1 start is used (1/1h, for this problem)":            {Used: 1, Max: 1},
+		"2 starts, more than are allowed (1/1h, for this problem)": {Used: 2, Max: 1},
+	} {
+		c := judged{usage: u, budget: Budget{Max: 1, Window: time.Hour}}
+		if got := c.used(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestParseLadder(t *testing.T) {
 	got, err := ParseLadder([]string{"observe", " interrupt", "resume", "restart"})
 	if d := cmp.Diff(Ladder{Observe, Interrupt, Resume, Restart}, got); d != "" || err != nil {

@@ -177,7 +177,7 @@ func (c *judged) climb() Decision {
 	}
 	d.Preamble = c.preamble(r)
 	if c.usage.Used >= c.usage.Max {
-		return c.tell(fmt.Sprintf("%d of %d starts are used (%s, for this problem)", c.usage.Used, c.usage.Max, c.budget), c.room)
+		return c.tell(c.used(), c.room)
 	}
 	starts := only(c.episode, func(a Act) bool { return a.Rung.Starts() })
 	mine := only(c.own, func(a Act) bool { return a.Rung.Starts() })
@@ -194,6 +194,19 @@ func (c *judged) climb() Decision {
 		}
 	}
 	return d
+}
+
+// used says that the budget is spent. More than it allows was started by people, or before it was made smaller.
+func (c *judged) used() string {
+	used, most := c.usage.Used, c.usage.Max
+	text := fmt.Sprintf("%d of %d starts are used", used, most)
+	switch {
+	case used > most:
+		text = fmt.Sprintf("%d starts, more than are allowed", used)
+	case most == 1:
+		text = "1 of 1 start is used"
+	}
+	return fmt.Sprintf("%s (%s, for this problem)", text, c.budget)
 }
 
 // possible reports whether a rung of the ladder can be done.

@@ -104,6 +104,21 @@ func (l *Link) Client() string {
 	return strings.Join(names, ", ")
 }
 
+// apart says why the clients of a shared server have this process and not the one that others have; "": there is no other one.
+func (l *Link) apart() string {
+	sc := l.scope
+	others := func(other *scope) bool { return other != sc && len(other.links[l.server]) > 0 }
+	switch {
+	case !l.gw.opts.Plain || !slices.ContainsFunc(l.gw.pools, others):
+		return ""
+	case sc.era == mcp.Modern:
+		return "they speak the modern era of the protocol"
+	case sc.pool.private:
+		return "the server has tasks, which would be shown to other clients, too"
+	}
+	return "they declare other capabilities"
+}
+
 // view is what the client whose own process this is sees; "" is everything, or that many use it.
 func (l *Link) view() string {
 	if l.scope.owner == nil {

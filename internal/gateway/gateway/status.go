@@ -45,6 +45,7 @@ type LinkStatus struct {
 	View           string `json:"view,omitempty"`            // all that this client sees; empty: everything
 	Phase          string `json:"phase"`                     // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
 	HandshakeError string `json:"handshake_error,omitempty"` // why its last handshake failed
+	Apart          string `json:"apart,omitempty"`           // of a shared server with several processes: why its clients have this one
 	backend.Status
 }
 
@@ -88,7 +89,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
-		one := LinkStatus{Client: l.Client(), View: l.view(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		one := LinkStatus{Client: l.Client(), View: l.view(), Apart: l.apart(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
 		if l.trouble != nil && l.phase <= unsupported {
 			one.HandshakeError = messageOf(l.trouble)
 		}

@@ -14,6 +14,10 @@ type Emit func(t event.Type, level slog.Level, message string, attrs ...slog.Att
 // exit is the last process's end as a sentence, code its exit status. Other reports emit nothing; a planned restart
 // beside the serving process is reported by [SpawnSpare.Tell].
 func (r Report) Tell(exit string, code int, emit Emit) {
+	if r.From == Failed && r.To == Starting && !r.Asked && !r.Released { // the one try of an open breaker: its pause was told of
+		r.initiated(emit)
+		return
+	}
 	decided := r.From == Sweeping || r.From == Starting && (r.To == Backoff || r.To == Failed || r.To == Starting)
 	if !decided && !r.Asked && !r.AtOnce && !r.Released {
 		return
@@ -43,12 +47,16 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 		Throttled{r.Delay}.Tell(emit) // and the restart, once that has passed
 		return
 	}
-	cause := slog.String(event.KeyCause, r.Cause.String())
-	emit(event.RestartInitiated, slog.LevelInfo, "Restart initiated: "+r.Reason, cause,
-		slog.String(event.KeySource, r.Source.String()), reason)
+	r.initiated(emit)
 	if r.To == Backoff && r.Delay > 0 {
-		emit(event.RestartDelayed, slog.LevelInfo, "Restart in "+r.Delay.Round(time.Millisecond).String(), delay, cause)
+		emit(event.RestartDelayed, slog.LevelInfo, "Restart in "+r.Delay.Round(time.Millisecond).String(), delay,
+			slog.String(event.KeyCause, r.Cause.String()))
 	}
+}
+
+func (r Report) initiated(emit Emit) {
+	emit(event.RestartInitiated, slog.LevelInfo, "Restart initiated: "+r.Reason, slog.String(event.KeyCause, r.Cause.String()),
+		slog.String(event.KeySource, r.Source.String()), slog.String(event.KeyReason, r.Reason))
 }
 
 // Tell reports that a requested restart waits.

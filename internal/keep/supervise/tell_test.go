@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,4 +99,30 @@ func TestAThrottledRestartIsToldOfWhenItsSecondHasPassed(t *testing.T) {
 		t.Errorf("after the throttle (-want +got):\n%s", diff)
 	}
 	s.expect(Backoff, 2).pass(500*time.Millisecond).expect(Starting, 2)
+}
+
+// What counts as a restart is told as one: whoever adds up what was told has the number that status shows.
+func TestAsManyRestartsAreToldOfAsAreCounted(t *testing.T) {
+	s := New(preset(t, "transparent"))
+	now, told := t0, 0
+	hear := func(actions []Action) {
+		for _, line := range toldBy(actions) {
+			if strings.HasPrefix(line, string(event.RestartInitiated)) {
+				told++
+			}
+		}
+	}
+	hear(s.Step(now, 0, Start{}))
+	for failed := 0; failed < 3; {
+		hear(s.Step(now, 0, Exited{Gen: s.Generation(), Code: 3}))
+		hear(s.Step(now, 0, TreeGone{s.Generation()}))
+		if s.State() == Failed {
+			failed++
+		}
+		now = s.Deadline()
+		hear(s.Tick(now, 0))
+	}
+	if told != s.Restarts() {
+		t.Errorf("%d restarts are told of, and %d counted", told, s.Restarts())
+	}
 }

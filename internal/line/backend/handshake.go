@@ -85,7 +85,11 @@ func (o *handshake) giveUpFirst() {
 		}
 		tries := o.first.tries
 		o.handshakeFailed()
-		text := fmt.Sprintf("the server %s (%s; %d starts tried)%s", firstVerb(o.history.lastOut), o.history.describeExit(), tries, o.history.stderrText())
+		tried := "1 start tried"
+		if tries > 1 {
+			tried = fmt.Sprintf("%d starts tried", tries)
+		}
+		text := fmt.Sprintf("the server %s (%s; %s)%s", firstVerb(o.history.lastOut), o.history.describeExit(), tried, o.history.stderrText())
 		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: o.process.gen}
 		o.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
 		o.refuses.refuseWaiting()

@@ -3,7 +3,6 @@ package backend
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -188,10 +187,22 @@ func (rp *replay) tellDrift(before, now []byte, p *process) {
 	for _, key := range []string{"protocolVersion", "serverInfo", "instructions"} {
 		was, is := jsonrpc.Find(before, key).Of(before), jsonrpc.Find(now, key).Of(now)
 		if !bytes.Equal(was, is) {
-			rp.emitOf(p, event.DriftDetected, slog.LevelWarn, fmt.Sprintf("The restarted server has another %s: %s", key, excerpt(is)),
+			rp.emitOf(p, event.DriftDetected, slog.LevelWarn, driftText(key, is),
 				slog.String(event.KeyKind, key), slog.Bool(event.KeyNotified, false))
 		}
 	}
+}
+
+// driftText says what is other than before; is nil if the server does not say it any more.
+func driftText(key string, is []byte) string {
+	text := "The restarted server says another " + key
+	if key == "instructions" {
+		text = "The restarted server gives other instructions"
+	}
+	if len(is) == 0 {
+		return text + ": none any more"
+	}
+	return text + ": " + excerpt(is)
 }
 
 // firstAnswer notes that a process without a handshake works.

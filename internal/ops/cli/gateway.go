@@ -249,7 +249,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer closeControl()
 	k.startTelemetry()
 	err = g.serve(ctx)
-	k.countLast(g.upgrades(), metrics.ServersOf(g.Last()))
+	k.countLast(g.upgrades(), metrics.ServersOf(g.flags.name, g.Last()))
 	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // reachableGateway implements control.Source for a running gateway.
@@ -53,8 +54,8 @@ func (r reachableGateway) Status() control.Status {
 			s.Lost.Log += kept.Lost()
 		}
 		s.Servers = append(s.Servers, server)
+		s.RestartCount += overview.RestartsOf(one)
 		for _, l := range one.Links {
-			s.RestartCount += l.RestartCount
 			s.InFlight += l.InFlight
 			s.Queued += l.Queued
 		}

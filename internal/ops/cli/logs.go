@@ -17,7 +17,7 @@ func newLogs(io streams) *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Show a server's stderr, kept across its restarts",
 		Long: `Show what the server NAME has written to its stderr since its outlive started, or what is kept of its last run if none
-runs. The file itself is named by "outlive status --json" (log_path). A server behind a gateway is GATEWAY/SERVER, or just SERVER
+runs. Where a process ended unexpectedly or was started again there is a line that begins with [outlive]. The file itself is named by "outlive status --json" (log_path). A server behind a gateway is GATEWAY/SERVER, or just SERVER
 where nothing else is called so. On a terminal what would drive it is escaped; into a file or a pipe the bytes go as they are.
 
 EXIT STATUS

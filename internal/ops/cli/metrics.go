@@ -132,7 +132,7 @@ func (g *endpoint) metrics() http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), askPatience)
 		defer cancel()
 		all, err := g.Status(ctx)
-		sendMetrics(w, metrics.TextOf(version(), metrics.ServersOf(all)), err)
+		sendMetrics(w, metrics.TextOf(version(), metrics.ServersOf(g.flags.name, all)), err)
 	})
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,6 +158,11 @@ func printShared(w io.Writer, s control.Status) {
 				runs = append(runs, fmt.Sprintf("%s@%d", logline.Printable(r.Name), r.PID))
 			}
 			fmt.Fprintf(w, "%s: used by %s\n", name, strings.Join(runs, ", "))
+		}
+		for _, l := range server.Links {
+			if l.Apart != "" && l.ServerPID != 0 {
+				fmt.Fprintf(w, "%s: process %d is for %s only: %s\n", name, l.ServerPID, logline.Printable(cmp.Or(l.Client, "its clients")), l.Apart)
+			}
 		}
 		for _, a := range server.Apart {
 			if a.Server > server.Name { // once for each pair

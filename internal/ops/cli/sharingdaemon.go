@@ -33,6 +33,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 const (
@@ -335,8 +336,8 @@ func (r reachableDaemon) Status() control.Status {
 		}
 		s.Servers = append(s.Servers, member)
 		s.Lost.Log += server.kept.Lost()
+		s.RestartCount += overview.RestartsOf(member.ServerStatus)
 		for _, l := range member.Links {
-			s.RestartCount += l.RestartCount
 			s.InFlight += l.InFlight
 			s.Queued += l.Queued
 		}

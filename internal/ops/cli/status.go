@@ -95,8 +95,12 @@ func statusRows(s control.Status) [][]string {
 	if s.Gateway() {
 		client = cmp.Or(s.URL, "stdio")
 	}
+	restarts := fmt.Sprint(s.RestartCount)
+	if s.Gateway() || s.Servers != nil {
+		restarts = "-" // those of its servers are in their rows
+	}
 	rows := [][]string{{
-		logline.Printable(s.Name), s.State, fmt.Sprint(s.PID), orDash(s.ServerPID), fmt.Sprint(s.RestartCount), upFor(s.UptimeMS), fmt.Sprint(s.InFlight),
+		logline.Printable(s.Name), overview.RunState(s.Status), fmt.Sprint(s.PID), orDash(s.ServerPID), restarts, upFor(s.UptimeMS), fmt.Sprint(s.InFlight),
 		fmt.Sprint(s.Queued), overview.Eras(s.Status), logline.Printable(client),
 	}}
 	for _, server := range s.Servers {
@@ -132,7 +136,7 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 // serverRow is the row of a server behind a gateway: all its processes together.
 func serverRow(gatewayName string, s control.Member) []string {
 	var pids, clients, spoken []string
-	var restarts, inFlight, queued int
+	var inFlight, queued int
 	var up int64
 	for _, l := range s.Links {
 		if l.ServerPID != 0 {
@@ -144,13 +148,12 @@ func serverRow(gatewayName string, s control.Member) []string {
 		if era := overview.Eras(l.Status); era != "" && !slices.Contains(spoken, era) {
 			spoken = append(spoken, era)
 		}
-		restarts += l.RestartCount
 		inFlight += l.InFlight
 		queued += l.Queued
 		up = max(up, l.UptimeMS)
 	}
 	return []string{
-		logline.Printable(gatewayName + "/" + s.Name), overview.StateOf(s.ServerStatus), "", cmp.Or(someOf(pids), "-"), fmt.Sprint(restarts), upFor(up),
+		logline.Printable(gatewayName + "/" + s.Name), overview.StateOf(s.ServerStatus), "", cmp.Or(someOf(pids), "-"), fmt.Sprint(overview.RestartsOf(s.ServerStatus)), upFor(up),
 		fmt.Sprint(inFlight), fmt.Sprint(queued), strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")),
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/metrics"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
+	"github.com/outlive-mcp/outlive/internal/view/terminal"
 )
 
 func member(name string, links ...gateway.LinkStatus) control.Member {
@@ -25,15 +28,52 @@ func link(phase, state string, pid int) gateway.LinkStatus {
 	return gateway.LinkStatus{Phase: phase, Status: backend.Status{State: state, ServerPID: pid}}
 }
 
+func restartsOf(n int64) backend.Counters {
+	return backend.Counters{Restarts: map[string]int64{"crash": n}}
+}
+
+// A server behind a gateway may have been restarted as processes that are not kept any more: every view has them all.
+func TestRestartsAreTheSameInEveryView(t *testing.T) {
+	now := time.Now()
+	l := link("ready", "ready", 13)
+	l.RestartCount, l.Counters = 9, restartsOf(9)
+	m := member("a", l)
+	m.Past = restartsOf(6)
+	s := control.Status{Status: backend.Status{Name: "gw", State: "serving"}, PID: 9, Config: "/outlive.yaml", StartedAt: now.Add(-time.Hour), Servers: []control.Member{m}}
+	var out strings.Builder
+	if err := printStatus(&out, []control.Status{s}, now); err != nil {
+		t.Fatal(err)
+	}
+	instance := overview.Instance{Instance: control.Instance{Name: "gw", PID: 9}, Status: s}
+	var plain []string
+	for _, l := range terminal.Lines(overview.Of(overview.Input{At: now, Instances: []overview.Instance{instance}})) {
+		plain = append(plain, l.Text)
+	}
+	for where, check := range map[string]struct{ text, want string }{
+		"status":  {out.String(), `(?m)^gw/a +ready +13 +15 `},
+		"top":     {strings.Join(plain, "\n"), `(?m)^Server gw@9/a: .*restarted it 15 ×`},
+		"metrics": {string(metrics.TextOf("1", s)), `(?m)^outlive_server_restarts\{.*\} 15$`},
+		"counter": {string(metrics.TextOf("1", s)), `(?m)^outlive_server_restarts_total\{.*cause="crash"\} 15$`},
+	} {
+		if !regexp.MustCompile(check.want).MatchString(check.text) {
+			t.Errorf("%s has not %s:\n%s", where, check.want, check.text)
+		}
+	}
+	if strings.Contains(plain[1], "restarted") || !regexp.MustCompile(`(?m)^gw +serving +9 +- +- `).MatchString(out.String()) {
+		t.Errorf("the gateway itself was not restarted:\n%s\n%s", out.String(), plain[1])
+	}
+}
+
 func TestPrintStatus(t *testing.T) {
 	now := time.Now()
 	soon := now.Add(3 * time.Second)
 	waits := gateway.LinkStatus{Phase: "failed", HandshakeError: "it failed\nlast stderr lines:\nboom", Client: "codex",
-		Status: backend.Status{State: "backoff", NextTryAt: &soon, RestartCount: 2, LastExit: &backend.LastExit{Code: 1, Stderr: []string{"boom"}}}}
-	busy := gateway.LinkStatus{Phase: "ready", Client: "codex", Status: backend.Status{State: "ready", ServerPID: 12, UptimeMS: 61_000, InFlight: 2, RestartCount: 1,
+		Status: backend.Status{State: "backoff", NextTryAt: &soon, Counters: restartsOf(2), LastExit: &backend.LastExit{Code: 1, Stderr: []string{"boom"}}}}
+	busy := gateway.LinkStatus{Phase: "ready", Client: "codex", Status: backend.Status{State: "ready", ServerPID: 12, UptimeMS: 61_000, InFlight: 2, Counters: restartsOf(1),
 		Era: "legacy", ServerEra: "modern", Bridge: "legacy client, modern server"}}
 	all := []control.Status{
 		{Status: backend.Status{Name: "alone", State: "ready", ServerPID: 7, UptimeMS: 1000, Client: "x 1", Era: "modern", ServerEra: "modern"}, PID: 6},
+		{Status: backend.Status{Name: "far", State: "ready", UptimeMS: 1000, Failing: "the connection broke off"}, PID: 8},
 		{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", URL: "http://127.0.0.1:8080/mcp",
 			Servers: []control.Member{member("a", busy, link("ready", "ready", 13)), member("b", waits), member("c")}},
 	}
@@ -44,10 +84,12 @@ func TestPrintStatus(t *testing.T) {
 	want := strings.Join([]string{
 		"NAME       STATE    OUTLIVE  SERVER  RESTARTS  UP    IN FLIGHT  QUEUED  ERA            CLIENT",
 		"alone      ready    6        7       0         1s    0          0       modern         x 1",
-		"gateway    serving  9        -       0         -     0          0                      http://127.0.0.1:8080/mcp",
+		"far        failing  8        -       0         1s    0          0                      ",
+		"gateway    serving  9        -       -         -     0          0                      http://127.0.0.1:8080/mcp",
 		"gateway/a  ready             12,13   1         1m1s  2          0       legacy>modern  codex",
 		"gateway/b  backoff           -       2         -     0          0                      codex",
 		"gateway/c  idle              -       0         -     0          0                      ",
+		"far: failing: the connection broke off",
 		"gateway/b: cannot be used: it failed",
 		"  last stderr lines:",
 		"  boom",

@@ -261,15 +261,23 @@ func eventJSON(e overview.Event, line []byte) []byte {
 		return append(append(append([]byte(`{"host":`), name...), ','), bytes.TrimSpace(line)[1:]...)
 	}
 	if line == nil {
-		text, _ := json.Marshal(struct { // strings and numbers only: no error
+		l := struct {
 			Host      string    `json:"host,omitempty"`
+			Instance  string    `json:"instance,omitempty"`
 			Timestamp time.Time `json:"timestamp"`
 			Level     string    `json:"level"`
 			Message   string    `json:"message"`
 			Type      string    `json:"event_type"`
 			Agent     string    `json:"agent,omitempty"`
-			PID       int       `json:"monitor_pid,omitempty"`
-		}{e.Host, e.At.UTC(), e.Level, e.Message, string(e.Type), e.Agent, e.PID})
+			Monitor   int       `json:"monitor_pid,omitempty"`
+			Proxy     int       `json:"proxy_pid,omitempty"`
+		}{Host: e.Host, Instance: e.Instance, Timestamp: e.At.UTC(), Level: e.Level, Message: e.Message, Type: string(e.Type), Agent: e.Agent}
+		if e.Instance == "" {
+			l.Monitor = e.PID
+		} else {
+			l.Proxy = e.PID
+		}
+		text, _ := json.Marshal(l) // strings and numbers only: no error
 		return text
 	}
 	name, _ := json.Marshal(e.Instance)

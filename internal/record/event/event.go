@@ -173,6 +173,9 @@ const (
 	HostLost Type = "host_lost"
 )
 
+// ProxyLost: a running outlive that is looked at is not there any more, and has not said that it ends. It is in no audit log.
+const ProxyLost Type = "proxy_lost"
+
 // ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message has the details.
 const ServerLogLost Type = "log_lost"
 
@@ -187,7 +190,7 @@ func Types() []Type {
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
 		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected,
-		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ServerLogLost,
+		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
 	}
 }
 

@@ -46,8 +46,9 @@ type Kept struct {
 	queue *queue // nil without a file
 	file  *rotated
 
-	mu   sync.Mutex
-	tail []byte
+	mu      sync.Mutex
+	tail    []byte
+	midLine bool // the last byte in the file is no end of a line
 }
 
 // OpenKept returns a Kept that appends to path; with an empty path it keeps output only in memory. The file is
@@ -130,11 +131,28 @@ func (k *Kept) Write(p []byte) (int, error) {
 		k.tail = k.tail[:copy(k.tail, keep)]
 	}
 	k.tail = append(k.tail, p[max(0, len(p)-tailLimit):]...)
+	k.midLine = len(p) > 0 && p[len(p)-1] != '\n'
 	k.mu.Unlock()
 	if k.queue != nil {
 		k.queue.put(p, max(1, bytes.Count(p, []byte("\n"))))
 	}
 	return len(p), nil
+}
+
+// Note puts a line of outlive's own into the file, at its place between the server's: what became of the process that wrote them.
+// It is not passed on, and not in [Kept.Tail].
+func (k *Kept) Note(at time.Time, text string) {
+	if k == nil || k.queue == nil {
+		return
+	}
+	line := fmt.Appendf(nil, "[outlive] %s %s\n", at.UTC().Format("2006-01-02T15:04:05.000Z"), Printable(text))
+	k.mu.Lock()
+	if k.midLine {
+		line = append([]byte{'\n'}, line...)
+	}
+	k.midLine = false
+	k.mu.Unlock()
+	k.queue.put(line, 1)
 }
 
 // Tail returns the last lines, oldest first, at most n, from the last 64 KiB. Long ones are cut at 1,000 bytes; bytes

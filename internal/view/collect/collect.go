@@ -77,6 +77,8 @@ type Collector struct {
 	followed  map[string]*followed // by socket
 	told      map[string]bool      // by socket: something has happened since it was asked
 	attended  map[string]time.Time // until when somebody looks at a server, by its key
+	gone      []departed           // servers whose outlive is not there any more
+	killed    map[string]time.Time // by the label of an outlive: when it was known to have been killed
 	nameless  bool                 // there may be events whose outlive has become known
 	memory    overview.Memory
 	home      *overview.Home
@@ -105,7 +107,7 @@ func New(opts Options) *Collector {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), poke: make(chan struct{}, 1), followed: map[string]*followed{}, listeners: map[chan struct{}]bool{},
-		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, attended: map[string]time.Time{}, all: true}
+		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, attended: map[string]time.Time{}, killed: map[string]time.Time{}, all: true}
 	if opts.History && opts.Audit != nil {
 		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[eventKey]bool{}
 		for _, e := range c.events {
@@ -256,6 +258,7 @@ func (c *Collector) publish() {
 	}
 	in.Events, in.Memory = c.events, &c.memory // the overview copies what it keeps
 	s := overview.Of(in)
+	c.seeGone(&s)
 	c.state.Store(&s)
 	in.Events, in.Memory = nil, nil // see Seen
 	c.input.Store(&in)
@@ -320,24 +323,30 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 		}
 		c.done.Go(func() {
 			defer cancel()
-			c.followOne(one, i, after)
+			farewell := c.followOne(one, i, after)
 			c.mu.Lock()
-			defer c.mu.Unlock()
 			delete(c.followed, i.Path)
+			c.mu.Unlock()
+			if !farewell {
+				c.awaitReturn(one, i)
+			}
 		})
 	}
 }
 
-func (c *Collector) followOne(ctx context.Context, i control.Instance, after string) {
+// followOne follows a running outlive until it has ended. farewell: it has said that it ends, or not all of its events were heard.
+func (c *Collector) followOne(ctx context.Context, i control.Instance, after string) (farewell bool) {
 	for ctx.Err() == nil {
 		err := i.Follow(ctx, after, func(n control.News) {
 			c.setLives(i.Path, true)
 			if n.Line == nil {
+				farewell = true
 				return // what was lost is in the audit log
 			}
 			after = n.ID
 			if e, err := overview.ParseEvent(n.Line); err == nil {
 				e.Instance = i.Label()
+				farewell = farewell || e.Type == event.ProxyStopped || e.Type == event.FatalError
 				c.mu.Lock()
 				c.told[i.Path] = true
 				c.mu.Unlock()
@@ -347,13 +356,14 @@ func (c *Collector) followOne(ctx context.Context, i control.Instance, after str
 		c.setLives(i.Path, false) // the next look tries it
 		if errors.Is(err, control.ErrGone) {
 			c.lookAgain()
-			return
+			return farewell
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(retry):
 		}
 	}
+	return true
 }
 
 // add takes an event. What is seen of the servers may have changed with it.
@@ -365,6 +375,9 @@ func (c *Collector) add(e overview.Event, line []byte) {
 	if !known && e.Level != "DEBUG" {
 		c.events = append(c.events, e)
 		c.events = c.events[max(0, len(c.events)-eventsKept):]
+	}
+	if e.Type == event.ProxyLost {
+		c.killed[e.Instance] = time.Now()
 	}
 	c.mu.Unlock()
 	if known {
@@ -396,7 +409,7 @@ func keyOf(e overview.Event) eventKey {
 // telling reports events that change how a server stands: the page is to show them at once.
 func telling(t event.Type) bool {
 	switch t {
-	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ReloadFailed,
+	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ProxyLost, event.ReloadFailed,
 		event.HostConnected, event.HostLost:
 		return true
 	}

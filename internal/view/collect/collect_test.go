@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -103,11 +104,35 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 
 func TestARunThatEndsIsGone(t *testing.T) {
 	dir := socketDir(t)
-	_, server := start(t, dir)
+	s, server := start(t, dir)
 	c := New(Options{Dirs: []string{dir}, Every: 10 * time.Millisecond})
 	defer c.Close()
+	s.say(event.ProxyStopped, "stopped")
 	_ = server.Close()
-	await(t, c, "after its end", func(o overview.State) bool { return len(o.Servers) == 0 })
+	await(t, c, "after its end", func(o overview.State) bool {
+		return len(o.Servers) == 1 && o.Servers[0].Gone && o.Servers[0].State == "has ended" && o.Wrong == 0
+	})
+}
+
+// One that does not say that it ends was killed. It stays for a while, and there is an event.
+func TestARunThatIsKilled(t *testing.T) {
+	dir := socketDir(t)
+	_, server := start(t, dir)
+	heard := make(chan overview.Event, 16)
+	c := New(Options{Dirs: []string{dir}, Every: 10 * time.Millisecond, OnEvent: func(e overview.Event, _ []byte) { heard <- e }})
+	defer c.Close()
+	label := c.State().Servers[0].Key
+	_ = server.Close()
+	if e := <-heard; e.Type != event.ProxyLost || e.Instance != label || e.PID != os.Getpid() || e.Level != "ERROR" {
+		t.Errorf("heard %+v", e)
+	}
+	await(t, c, "after its end", func(o overview.State) bool {
+		return len(o.Servers) == 1 && o.Servers[0].State == "has ended" && strings.Contains(o.Servers[0].Why, "killed") && o.Wrong == 1
+	})
+	start(t, dir)
+	await(t, c, "when it is there again", func(o overview.State) bool {
+		return len(o.Servers) == 1 && o.Servers[0].State == "ready" && o.Wrong == 0
+	})
 }
 
 // A run is followed as soon as it listens, however long it is until the next look: also the first one, which makes the directory.

@@ -143,7 +143,7 @@ func parsed(t *testing.T, page string) (text string, ids map[string]int, links [
 func TestPagesSayWhatIsSo(t *testing.T) {
 	c, at, _ := open(t, Options{Source: &fixed{state: example()}})
 	for path, want := range map[string][]string{
-		"/":                {"(2!) Overview", "✖ sick : given up", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
+		"/":                {"(2!) Overview", "✖ sick : keeps failing", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
 		"/server/sick@7":   {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to now: broken, restarted 2 ×"},
 		"/server/g@8/well": {"● ready", "None in the last 24 hours", "None yet"},
 		"/agent/a/b":       {"✖ waits", "told it to go on not seen 11:00:00 restarted not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},

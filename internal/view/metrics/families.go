@@ -33,7 +33,7 @@ var (
 	serverInFlight = &family{name: "outlive_server_requests_in_flight", kind: gauge, help: "Requests the server is working on."}
 	serverQueued   = &family{name: "outlive_server_requests_queued", kind: gauge, help: "Requests that wait for the server."}
 	serverResident = &family{name: "outlive_server_resident_bytes", kind: gauge, help: "Memory of the server's processes and all they started."}
-	serverRestarts = &family{name: "outlive_server_restarts", kind: gauge, help: "Restarts of the server's processes that are kept now."}
+	serverRestarts = &family{name: "outlive_server_restarts", kind: gauge, help: "Restarts of the server since the running outlive that keeps it has started."}
 	serverTools    = &family{name: "outlive_server_tools", kind: gauge, help: "Tools the server shows."}
 
 	monitorUp         = &family{name: "outlive_monitor_up", kind: gauge, help: "1 while a monitor watches the agents."}

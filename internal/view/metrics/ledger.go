@@ -131,7 +131,7 @@ func fill[V any](m *map[string]V) {
 	}
 }
 
-// CountedBy is what a running outlive has counted, by server. The daemon of shared servers does not count requests: the runs do.
+// CountedBy is what a running outlive has counted, by server as outlive status names it. The daemon of shared servers does not count requests: the runs do.
 func CountedBy(s control.Status) map[string]Counted {
 	all := map[string]Counted{}
 	if s.Servers == nil && !s.Gateway() && s.Command != nil {
@@ -142,7 +142,7 @@ func CountedBy(s control.Status) map[string]Counted {
 		if !s.Gateway() {
 			c.Calls = nil
 		}
-		all[m.Name] = Counted{Counters: c}
+		all[nameOf(s, m)] = Counted{Counters: c}
 	}
 	return all
 }

@@ -65,37 +65,43 @@ func kindOf(i overview.Instance) string {
 
 // present adds how the servers of an outlive are now.
 func (x exposition) present(s control.Status) {
+	name := func(m control.Member) string { return nameOf(s, m) }
 	if s.Servers == nil && !s.Gateway() && s.Command != nil {
-		x.process(s.Name, s.Status, s.State == "ready", s.State == "failed" || s.State == "backoff" || s.Trouble != "")
+		x.add(serverRestarts, float64(s.RestartCount), labelServer, s.Name)
+		x.process(s.Name, s.Status, overview.RunState(s.Status) == "ready", s.State == "failed" || s.State == "backoff" || s.Trouble != "")
 		return
 	}
 	if !s.Gateway() { // the runs that share its servers say the rest
 		for _, m := range s.Servers {
 			for _, l := range m.Links {
-				x.add(serverResident, float64(l.RSS), labelServer, m.Name)
-				x.add(serverRestarts, float64(l.RestartCount), labelServer, m.Name)
+				x.add(serverResident, float64(l.RSS), labelServer, name(m))
 			}
+			x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, name(m))
 		}
 		return
 	}
 	for _, m := range s.Servers {
-		x.add(serverTools, float64(m.Tools), labelServer, m.Name)
-		x.add(serverUp, 0, labelServer, m.Name)
+		x.add(serverTools, float64(m.Tools), labelServer, name(m))
+		x.add(serverUp, 0, labelServer, name(m))
+		x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, name(m))
 		failed := 0
 		for _, l := range m.Links {
 			if l.Phase == "failed" {
 				failed++
 			}
-			x.process(m.Name, l.Status, l.Phase == "ready", l.Phase == "failed")
+			x.process(name(m), l.Status, l.Phase == "ready" && l.Failing == "", l.Phase == "failed")
 		}
 		if failed == 0 && m.Standing == "unusable" {
-			x.add(serverFailed, 1, labelServer, m.Name)
+			x.add(serverFailed, 1, labelServer, name(m))
 		}
 		if len(m.Links) == 0 {
-			x.process(m.Name, backend.Status{}, false, false)
+			x.process(name(m), backend.Status{}, false, false)
 		}
 	}
 }
+
+// nameOf is what outlive status calls a server of a gateway or daemon.
+func nameOf(s control.Status, m control.Member) string { return s.Name + "/" + m.Name }
 
 // process adds one process that is kept.
 func (x exposition) process(server string, s backend.Status, up, failed bool) {
@@ -103,7 +109,6 @@ func (x exposition) process(server string, s backend.Status, up, failed bool) {
 	x.add(serverFailed, one(failed), labelServer, server)
 	x.add(serverInFlight, float64(s.InFlight), labelServer, server)
 	x.add(serverQueued, float64(s.Queued), labelServer, server)
-	x.add(serverRestarts, float64(s.RestartCount), labelServer, server)
 	memory := s.RSS
 	for _, b := range s.Beside {
 		memory += b.RSS
@@ -203,8 +208,8 @@ func (x exposition) homeCounts(h *Home) {
 }
 
 // ServersOf is a gateway's servers as [TextOf] wants them.
-func ServersOf(all []gateway.ServerStatus) control.Status {
-	s := control.Status{Config: "gateway", Servers: make([]control.Member, len(all))}
+func ServersOf(name string, all []gateway.ServerStatus) control.Status {
+	s := control.Status{Status: backend.Status{Name: name}, Config: "gateway", Servers: make([]control.Member, len(all))}
 	for n, server := range all {
 		s.Servers[n].ServerStatus = server
 	}

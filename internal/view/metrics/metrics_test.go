@@ -63,13 +63,14 @@ func read(t *testing.T, text []byte) map[string]map[string]float64 {
 
 func linkIn(phase string, restarts, inFlight, queued int, rss int64) gateway.LinkStatus {
 	l := gateway.LinkStatus{Phase: phase}
+	l.Counters.Restarts = map[string]int64{"crash": int64(restarts)}
 	l.RestartCount, l.InFlight, l.Queued, l.RSS = restarts, inFlight, queued, rss
 	return l
 }
 
 func TestPrometheusReadsAGateway(t *testing.T) {
 	const odd = "a \"quoted\"\\ name,\n{with=\"all\"} of it \\"
-	got := read(t, TextOf("1", ServersOf([]gateway.ServerStatus{
+	got := read(t, TextOf("1", ServersOf("gw", []gateway.ServerStatus{
 		{Name: "zebra", Tools: 7, Links: []gateway.LinkStatus{
 			linkIn("ready", 2, 1, 3, 5<<30+1), linkIn("ready", 1, 0, 0, 1), linkIn("failed", 0, 0, 4, 0), linkIn("greeting", 0, 0, 0, 0),
 		}},
@@ -83,7 +84,7 @@ func TestPrometheusReadsAGateway(t *testing.T) {
 		}
 	}
 	values := func(zebra, quoted, broken, idle float64) map[string]float64 {
-		return map[string]float64{"server=zebra ": zebra, "server=" + odd + " ": quoted, "server=broken \uFFFD text ": broken, "server=idle ": idle}
+		return map[string]float64{"server=gw/zebra ": zebra, "server=gw/" + odd + " ": quoted, "server=gw/broken \uFFFD text ": broken, "server=gw/idle ": idle}
 	}
 	want := map[string]map[string]float64{
 		"outlive_build_info":                {"version=1 ": 1},

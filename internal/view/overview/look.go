@@ -19,7 +19,7 @@ func StateWord(state string) string {
 	case "backoff":
 		return "waits for its next start"
 	case "failed":
-		return "given up"
+		return "keeps failing"
 	}
 	return state
 }

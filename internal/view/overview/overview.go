@@ -90,6 +90,7 @@ type Server struct {
 	Why      string // "": nothing is wrong
 	Since    time.Time
 	Next     time.Time // when it is started again; zero: not known, or it runs
+	Gone     bool      // its outlive is not there any more
 
 	Restarts  int
 	Causes    []Count // restarts by cause
@@ -277,7 +278,17 @@ func Of(in Input) State {
 	return s
 }
 
+// Leave adds servers whose outlive is not there any more.
+func (s *State) Leave(gone []Server) {
+	if len(gone) == 0 {
+		return
+	}
+	s.Servers = append(s.Servers[:len(s.Servers):len(s.Servers)], gone...)
+	s.countWrong()
+}
+
 func (s *State) countWrong() {
+	s.Wrong, s.Waiting = 0, 0
 	for _, one := range s.Servers {
 		if one.Health.Wrong() && (!one.Gateway || one.Health == Bad) {
 			s.Wrong++

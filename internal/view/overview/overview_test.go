@@ -46,6 +46,9 @@ func TestHowServersStand(t *testing.T) {
 		if got := s.Servers[0]; got.Health != tt.health || got.Why != tt.why {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got.Health, got.Why, tt.health, tt.why)
 		}
+		if tt.status.Failing != "" && s.Servers[0].State != "failing" {
+			t.Errorf("%s: %s", tt.name, s.Servers[0].State)
+		}
 		want := 0
 		if tt.health.Wrong() {
 			want = 1
@@ -65,10 +68,10 @@ func TestServersBehindAGateway(t *testing.T) {
 		return backend.Counters{Calls: []backend.Calls{{Method: "tools/call", Tool: "do", OK: n}}, Restarts: map[string]int64{"crash": n}}
 	}
 	link := func(client, state string, pid int) gateway.LinkStatus {
-		return gateway.LinkStatus{Client: client, Phase: "ready", Status: backend.Status{State: state, ServerPID: pid, RSS: 10, RestartCount: 1, Counters: calls(1)}}
+		return gateway.LinkStatus{Client: client, Phase: "ready", Status: backend.Status{State: state, ServerPID: pid, RSS: 10, RestartCount: 1, Counters: calls(1), Client: "somebody 1"}}
 	}
 	i := Instance{Instance: control.Instance{Name: "g", PID: 7}, Status: control.Status{Config: "x.yaml", PID: 7, StartedAt: ago(time.Hour), Servers: []control.Member{
-		{ServerStatus: gateway.ServerStatus{Name: "files", Links: []gateway.LinkStatus{link("a", "ready", 1), link("b", "ready", 2)}, Past: calls(3)}},
+		{ServerStatus: gateway.ServerStatus{Name: "files", Links: []gateway.LinkStatus{link("a", "ready", 1), link("", "ready", 2)}, Past: calls(3)}},
 		{ServerStatus: gateway.ServerStatus{Name: "idle"}},
 		{ServerStatus: gateway.ServerStatus{Name: "sick", Standing: "unusable", Trouble: "no such file"}},
 	}}}
@@ -83,7 +86,7 @@ func TestServersBehindAGateway(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("servers (-want +got):\n%s", d)
 	}
-	if files := s.Servers[1]; files.Calls[0].OK != 5 || files.Causes[0] != (Count{"crash", 5}) || files.Instance.Server != "files" {
+	if files := s.Servers[1]; files.Calls[0].OK != 5 || files.Causes[0] != (Count{"crash", 5}) || files.Instance.Server != "files" || !cmp.Equal(files.Clients, []string{"a"}) {
 		t.Errorf("files: %+v", files)
 	}
 	if s.Wrong != 1 {

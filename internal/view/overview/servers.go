@@ -26,7 +26,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 	}
 	first := Server{
 		Key: i.Label(), Name: cmp.Or(s.Name, i.Name), Gateway: true, Instance: i.Instance, Health: Good, State: s.State, Since: s.StartedAt,
-		Restarts: s.RestartCount, InFlight: s.InFlight, Queued: s.Queued, Version: s.Version, URL: s.URL, Config: s.Config,
+		InFlight: s.InFlight, Queued: s.Queued, Version: s.Version, URL: s.URL, Config: s.Config,
 	}
 	list := []Server{first}
 	for _, m := range s.Servers {
@@ -45,7 +45,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 func serverOf(i Instance, events eventsOf, now time.Time) Server {
 	s := i.Status
 	one := Server{
-		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: s.State, Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
+		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: RunState(s.Status), Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
 		Queued: s.Queued, Era: Eras(s.Status), Protocol: s.ProtocolVersion, Version: s.Version, Command: s.Command, Dir: s.Dir, LogPath: s.LogPath,
 	}
 	if client := strings.TrimSpace(s.Client); client != "" {
@@ -72,13 +72,12 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 		h, why := healthOf(l.Status)
 		one.Health = max(one.Health, h)
 		one.Why = cmp.Or(one.Why, why)
-		one.Restarts += l.RestartCount
 		one.Memory += l.RSS
 		one.InFlight += l.InFlight
 		one.Queued += l.Queued
 		one.Command = l.Command
 		one.Protocol = cmp.Or(one.Protocol, l.ProtocolVersion)
-		if client := cmp.Or(l.Client, strings.TrimSpace(l.Status.Client)); client != "" && !slices.Contains(one.Clients, client) {
+		if client := l.Client; client != "" && !slices.Contains(one.Clients, client) {
 			one.Clients = append(one.Clients, client)
 		}
 		if era := Eras(l.Status); !strings.Contains(one.Era, era) {
@@ -93,6 +92,7 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 		one.Health, one.Why = max(one.Health, Warn), why
 	}
 	one.count(m.Counted())
+	one.Restarts = RestartsOf(m.ServerStatus)
 	one.past(i.Status.StartedAt, m.Since, events, now)
 	return one
 }

@@ -26,7 +26,7 @@ func after(t event.Type) (Health, bool) {
 		return Bad, true
 	case event.ServerSlept, event.CleanShutdown:
 		return Idle, true
-	case event.ProxyStopped:
+	case event.ProxyStopped, event.ProxyLost:
 		return Unknown, true
 	}
 	return Unknown, false

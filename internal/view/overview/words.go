@@ -41,6 +41,14 @@ func failing(l gateway.LinkStatus) string {
 	return ""
 }
 
+// RestartsOf is how often a server behind a gateway was restarted since that started, also as processes that are not kept any more.
+func RestartsOf(s gateway.ServerStatus) (n int) {
+	for _, one := range s.Counted().Restarts {
+		n += int(one)
+	}
+	return n
+}
+
 // Eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
 // known.
 func Eras(s backend.Status) string {
@@ -51,6 +59,14 @@ func Eras(s backend.Status) string {
 		return ""
 	}
 	return s.Era
+}
+
+// RunState is one word for how the server of a run stands. One elsewhere whose last request failed on its way is not ready.
+func RunState(s backend.Status) string {
+	if s.State == "ready" && s.Failing != "" {
+		return "failing"
+	}
+	return s.State
 }
 
 // StateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.

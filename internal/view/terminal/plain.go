@@ -61,7 +61,7 @@ func Wrong(s overview.State) string {
 // servers are those that are no gateway.
 func servers(s overview.State) (list []overview.Server) {
 	for _, one := range s.Servers {
-		if !one.Gateway {
+		if !one.Gateway && !one.Gone {
 			list = append(list, one)
 		}
 	}
@@ -146,6 +146,9 @@ func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
 // ServerFacts are what there is to say of a server.
 func ServerFacts(one overview.Server, s overview.State) (facts []string) {
 	since := "since " + overview.Clock(one.Since, s.At)
+	if one.Gone {
+		return appendText([]string{"at " + overview.Clock(one.Since, s.At) + " or just before"}, "", one.Why)
+	}
 	if one.Since.IsZero() {
 		since = "since when is not known"
 	} else if one.State == "no answer" {
@@ -161,7 +164,9 @@ func ServerFacts(one overview.Server, s overview.State) (facts []string) {
 		facts = appendText(facts, "", text)
 	}
 	if !one.Next.IsZero() {
-		facts = appendText(facts, "", "it is started again at "+overview.Clock(one.Next, s.At))
+		facts = appendText(facts, "", "the next start is at "+overview.Clock(one.Next, s.At))
+	} else if one.State == "failed" {
+		facts = appendText(facts, "", "it is not started again by itself")
 	}
 	if one.Queued > 0 {
 		facts = appendText(facts, "", plural(one.Queued, "request")+" wait for it")

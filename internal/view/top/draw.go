@@ -170,7 +170,7 @@ func (m *model) useful(b binding) bool {
 	_, isAgent := m.agentOf(r)
 	switch b.keys[0] {
 	case "r":
-		return ok && m.opts.Control != nil && (isAgent || r.server != nil && !r.server.Gateway && !r.gone)
+		return ok && m.opts.Control != nil && (isAgent || r.server != nil && !r.server.Gateway && !r.server.Gone)
 	case "a":
 		return ok && m.opts.Control != nil && (r.incident != nil && r.incident.Waits())
 	case "t":

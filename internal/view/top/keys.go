@@ -214,7 +214,7 @@ func (m *model) askRestart() tea.Cmd {
 	}
 	a, isAgent := m.agentOf(r)
 	switch {
-	case r.gone:
+	case r.server != nil && r.server.Gone:
 		m.answer = r.name + " has ended: there is nothing to restart"
 	case r.server != nil && r.server.Gateway:
 		m.answer = "select one of its servers; the whole gateway: outlive restart " + r.name

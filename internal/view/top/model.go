@@ -36,7 +36,6 @@ type model struct {
 
 	state  overview.State
 	now    time.Time
-	gone   []departed
 	width  int
 	height int
 
@@ -53,15 +52,6 @@ type model struct {
 	target  row                  // confirming, answering: of what
 	pending string               // confirming: the question
 }
-
-// departed is a server whose outlive is not there any more.
-type departed struct {
-	server overview.Server
-	at     time.Time
-}
-
-// departedFor is how long it is still shown.
-const departedFor = time.Minute
 
 // text is the end of what a server or an agent has written.
 type text struct {
@@ -139,25 +129,15 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take takes what was seen. Servers that have gone since stay a while, so that nothing vanishes unseen.
+// take takes what was seen.
 func (m *model) take(s overview.State) {
-	there := map[string]bool{}
-	for _, one := range s.Servers {
-		there[one.Key] = true
-	}
-	for _, one := range m.state.Servers {
-		if !there[one.Key] {
-			m.gone = append(m.gone, departed{one, m.now})
-		}
-	}
-	m.gone = slices.DeleteFunc(m.gone, func(d departed) bool { return there[d.server.Key] || m.now.Sub(d.at) > departedFor })
 	m.state = s
 	m.sift()
 }
 
 // sift makes the rows, and keeps the selected ones selected.
 func (m *model) sift() {
-	all := rowsOf(m.state, m.gone)
+	all := rowsOf(m.state)
 	for p := range panes {
 		m.panes[p] = slices.DeleteFunc(all[p], func(r row) bool { return !r.matches(m.filter) })
 		if m.at(p) < 0 {

@@ -31,7 +31,6 @@ type row struct {
 	incident *overview.Incident
 	server   *overview.Server
 	agent    *overview.Agent
-	gone     bool // a server that is not there any more
 }
 
 // matches reports whether each word of a filter is in what the row says.
@@ -45,7 +44,7 @@ func (r row) matches(filter string) bool {
 	return true
 }
 
-func rowsOf(s overview.State, gone []departed) (all [panes][]row) {
+func rowsOf(s overview.State) (all [panes][]row) {
 	for _, i := range s.Incidents {
 		r := row{key: i.ID, health: terminal.IncidentHealth(i), name: i.Title, state: terminal.IncidentState(i), since: clock(i.Opened, s.At), incident: &i}
 		r.facts = terminal.IncidentFacts(i, s)
@@ -65,13 +64,6 @@ func rowsOf(s overview.State, gone []departed) (all [panes][]row) {
 			r.more = "gateway"
 		}
 		all[serverPane] = append(all[serverPane], r)
-	}
-	for _, d := range gone {
-		at := overview.Clock(d.at, s.At)
-		all[serverPane] = append(all[serverPane], row{
-			key: d.server.Key, health: overview.Idle, name: d.server.Name, state: "has ended", since: at, more: "its outlive is not there any more",
-			facts: []string{"ended at " + at + " or just before: its outlive is not there any more"}, server: &d.server, gone: true,
-		})
 	}
 	for _, a := range s.Agents {
 		r := row{key: a.Key, health: a.Health, name: a.Name, state: a.State, since: clock(a.Since, s.At), agent: &a}
