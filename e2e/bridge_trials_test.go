@@ -144,8 +144,15 @@ func (v vocabulary) fails(t *testing.T, s *session) {
 
 // progresses: every step is told, in order, before the answer.
 func (v vocabulary) progresses(t *testing.T, s *session) {
+	from := s.mark()
 	r := s.do(t, step{"op": "call", "tool": v.slow, "args": v.quick, "progress": true})
-	told := slices.Equal(r.Progress, []float64{1, 2, 3, 4})
+	progress := r.Progress
+	for _, e := range s.seen(from) { // a client that takes the answer first says of the last progress that it has come
+		if strings.Contains(e.Message, `unknown token`) && strings.Contains(e.Message, `"progress":4,`) {
+			progress = append(progress, 4)
+		}
+	}
+	told := slices.Equal(progress, []float64{1, 2, 3, 4})
 	if v.everything {
 		// It asks for the roots by itself some time after its start. In the modern era that question interrupts a call, and
 		// of the progress meanwhile only the last can be told. And some clients handle the answer before the last progress.
@@ -332,7 +339,8 @@ func (v vocabulary) killedAsking(t *testing.T, s *session, era string) {
 
 // killedDuring: a call that changes nothing is made again, and its progress only grows.
 func (v vocabulary) killedDuring(t *testing.T, s *session) {
-	from, args := s.mark(), map[string]any{"value": "again", "steps": 5, "ms": 80}
+	const steps = 20 // it is killed long before the last one, also where progress is seen late
+	from, args := s.mark(), map[string]any{"value": "again", "steps": steps, "ms": 80}
 	if v.everything {
 		args = map[string]any{"duration": 0.8, "steps": 8}
 	}
@@ -356,7 +364,7 @@ func (v vocabulary) killedDuring(t *testing.T, s *session) {
 	if n := s.count("slow again"); n != 2 {
 		t.Errorf("ran %d times, want twice", n)
 	}
-	if n := s.count(fmt.Sprint("slow-step again/", 5)); n != 1 {
+	if n := s.count(fmt.Sprint("slow-step again/", steps)); n != 1 {
 		t.Errorf("came to its end %d times, want once", n)
 	}
 }

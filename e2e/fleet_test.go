@@ -22,13 +22,14 @@ type joined struct {
 	*workspace
 	name   string
 	inside []string // what starts a program on it; none: as it is
+	more   []string // of its environment
 	member *exec.Cmd
 }
 
 func (j *joined) command(args ...string) *exec.Cmd {
 	argv := append(append([]string(nil), j.inside...), append([]string{tools.outlive}, args...)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir = j.env(), j.dir
+	cmd.Env, cmd.Dir = append(j.env(), j.more...), j.dir
 	return cmd
 }
 

@@ -84,6 +84,14 @@ if ! installed collector "$hash" || [ ! -x .work/bin/collector ]; then
 	echo "$hash" >.work/collector.stamp
 fi
 
+# A NATS server as its users run it, of the version that outlive-fleet embeds.
+hash="$(cat ../outlive-fleet/go.mod | sha256sum) $(go version)"
+if ! installed nats "$hash" || [ ! -x .work/bin/nats-server ]; then
+	echo "== go build nats-server"
+	(cd ../outlive-fleet && go build -o ../e2e/.work/bin/nats-server github.com/nats-io/nats-server/v2)
+	echo "$hash" >.work/nats.stamp
+fi
+
 # Servers of other SDKs, each with its own lock file.
 hash="$(cat servers/rmcp/Cargo.* servers/rmcp/src/* | sha256sum) $(cargo --version)"
 if ! installed rmcp "$hash" || [ ! -x .work/bin/rmcp-server ]; then

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
@@ -107,5 +108,12 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 	if e, err := m.engine.Get(ctx, engine.Key(digestTable, host)); err == nil {
 		_ = json.Unmarshal(e.Value, &d) // then it is not known
 	}
-	return fleetsocket.SilentFor(host, d.At)
+	how := ""
+	key := judge.NoteKey(judge.Silent, host)
+	if e, err := m.engine.Get(ctx, key); err == nil {
+		if n, ok := judge.ReadNote(key, e.Value); ok && n.State != judge.Over {
+			how = string(n.Standing)
+		}
+	}
+	return fleetsocket.SilentFor(host, d.At, how)
 }

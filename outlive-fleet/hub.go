@@ -145,6 +145,11 @@ func (s *settings) runHub(ctx context.Context, listen string) error {
 	if err := e.MakeTables(ctx); err != nil {
 		return err
 	}
+	asked, err := e.Serve(natsengine.EndedAddress, func(_ context.Context, host []byte) []byte { return []byte(hub.HowEnded(string(host))) })
+	if err != nil {
+		return err
+	}
+	defer asked()
 	notices, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer notices.Close()
@@ -205,7 +210,7 @@ func (h *hubRun) tokensChanged(ctx context.Context) error {
 
 // forget deletes what was said by machines that have no token.
 func (h *hubRun) forget(ctx context.Context, known map[string]string) error {
-	for _, table := range tables {
+	for _, table := range ownTables {
 		keys, err := h.engine.Keys(ctx, table)
 		if err != nil {
 			return err
@@ -230,4 +235,8 @@ const (
 	newsTable   = "news"
 )
 
-var tables = []string{digestTable, stateTable, newsTable}
+// tables are those that are shown; ownTables all that a machine writes of itself.
+var (
+	tables    = []string{digestTable, stateTable, newsTable}
+	ownTables = append([]string{"beat"}, tables...)
+)

@@ -185,6 +185,7 @@ type member struct {
 	publisher *publisher
 	view      *view
 	jobs      *jobs
+	judging   *judging
 	link      link
 	end       context.CancelCauseFunc
 }
@@ -212,18 +213,28 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 	one.link.at = time.Now()
 	one.link.why = "the hub has not answered yet"
 	one.publisher, one.view, one.jobs = newPublisher(one), newView(one), newJobs(one)
+	one.judging = &judging{m: one, herald: newHerald(one)}
 	o.Changed = one.linkChanged
 	o.Refused = func(err error) {
+		if m.NATS != "" {
+			end(fmt.Errorf("%s: %w: they were revoked, or have expired; outlive fleet join --nats %s --creds FILE joins with others", m.where(), err, m.NATS))
+			return
+		}
 		end(fmt.Errorf("%s: %w: it was revoked, or another machine uses it; on the hub, outlive fleet token make makes a new one", m.where(), err))
 	}
 	// At the first time a mistake in the address is found at once; later the hub may be away for any time.
 	if one.engine, err = natsengine.Connect(o, !fresh); err != nil {
-		if errors.Is(err, natsengine.ErrRefused) {
+		if errors.Is(err, natsengine.ErrRefused) && m.NATS == "" {
 			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it; on the hub, outlive fleet token make makes a new one", err)
 		}
 		return fmt.Errorf("join: %w", err)
 	}
 	defer one.engine.Close()
+	if fresh && m.NATS != "" {
+		if err := one.engine.MakeTables(ctx); err != nil {
+			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials that may make key-value buckets", m.NATS, err, natsengine.RoomMB())
+		}
+	}
 	if fresh {
 		if err := writeFile(s.memberFile(), m); err != nil {
 			return err
@@ -244,6 +255,10 @@ func (m *member) run(ctx context.Context) error {
 	}
 	var parts sync.WaitGroup
 	defer parts.Wait()
+	if err := m.judging.begin(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer m.judging.end()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parts.Go(func() { m.publisher.run(ctx) })
@@ -261,13 +276,14 @@ func (m *member) run(ctx context.Context) error {
 // leave deletes what the fleet has of this machine, and what this machine has of the fleet.
 func (m *member) leave(ctx context.Context) error {
 	m.publisher.stop() // nothing is written after it was deleted
+	m.judging.end()
 	var failed error
-	for _, table := range tables {
+	for _, table := range ownTables {
 		if err := m.engine.Delete(ctx, engine.Key(table, m.Host)); err != nil {
 			failed = err
 		}
 	}
-	if err := os.Remove(m.memberFile()); err != nil {
+	if err := errors.Join(os.Remove(m.memberFile()), m.judging.herald.forget()); err != nil {
 		return err
 	}
 	m.end(errLeft)

@@ -78,6 +78,13 @@ func newPublisher(m *member) *publisher {
 	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: news{Format: formatKnown, Incarnation: randomText()[:16], First: 1}}
 }
 
+// home is the monitor's home here, as it was seen last; nil: none is known.
+func (p *publisher) home() *overview.Home {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.snapshot.Home
+}
+
 // again has everything written anew: the hub may have forgotten it.
 func (p *publisher) again() {
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,6 +55,14 @@ func (m *member) routes() http.Handler {
 		if err := m.leave(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
+	})
+	mux.HandleFunc("POST /v1/share", func(w http.ResponseWriter, r *http.Request) {
+		var list []fleetsocket.Trouble
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&list); err != nil {
+			http.Error(w, "bad request: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(m.judging.share(list)) // who has asked may be gone
 	})
 	mux.HandleFunc("GET /v1/hosts", func(w http.ResponseWriter, r *http.Request) {
 		out := newLines(w)
@@ -150,11 +159,36 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		if !h.Heard.IsZero() {
 			heard = h.Heard.Local().Format(time.DateTime)
 		}
-		row := []string{h.Name, h.State, heard, strconv.Itoa(h.Servers), strconv.Itoa(h.Agents), strconv.Itoa(h.Incidents), h.Version}
+		state := h.State
+		if h.How != "" {
+			state += ", " + h.How
+		}
+		row := []string{h.Name, state, heard, strconv.Itoa(h.Servers), strconv.Itoa(h.Agents), strconv.Itoa(h.Incidents), h.Version}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, c := range st.Cases {
+		fmt.Fprintln(out, caseLine(c))
+	}
 	return lost
+}
+
+// caseLine is a case for people.
+func caseLine(c fleetsocket.Case) string {
+	text := "\nThe machine " + c.Subject + " is " + cmp.Or(c.How, fleetsocket.Silent)
+	if len(c.Agents) > 0 {
+		text = "\n" + causeName(c.Subject) + " stops " + strings.Join(c.Agents, ", ")
+	}
+	if !c.Since.IsZero() {
+		text += " since " + c.Since.Local().Format(time.DateTime)
+	}
+	switch c.State {
+	case fleetsocket.Told:
+		return text + "; people were told by " + c.By + " (outlive ack --fleet)."
+	case fleetsocket.Telling:
+		return text + "; people are being told by " + c.By + "."
+	}
+	return text + "; nobody could be told: no machine of the fleet runs outlive monitor with a channel."
 }

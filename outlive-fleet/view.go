@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -44,11 +46,12 @@ type view struct {
 	cancel  context.CancelFunc // nil: nothing is read
 	synced  map[string]bool    // tables that were read whole
 	hosts   map[string]*seen
-	changed chan struct{} // closed with every change
+	cases   map[string]judge.Note // that are not over, by key
+	changed chan struct{}         // closed with every change
 }
 
 func newView(m *member) *view {
-	return &view{m: m, hosts: map[string]*seen{}, synced: map[string]bool{}, changed: make(chan struct{})}
+	return &view{m: m, hosts: map[string]*seen{}, cases: map[string]judge.Note{}, synced: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // acquire begins to look. The function that is returned ends it.
@@ -66,6 +69,7 @@ func (v *view) acquire() (release func()) {
 		for _, table := range tables {
 			go v.read(ctx, table)
 		}
+		go v.read(ctx, judge.Table)
 		go v.look(ctx)
 	}
 	return sync.OnceFunc(func() {
@@ -85,7 +89,7 @@ func (v *view) rest() {
 		return
 	}
 	v.cancel()
-	v.cancel, v.hosts, v.synced = nil, map[string]*seen{}, map[string]bool{}
+	v.cancel, v.hosts, v.synced, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]judge.Note{}
 }
 
 // close ends everything.
@@ -141,6 +145,10 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 		v.synced[table] = true
 		return
 	}
+	if table == judge.Table {
+		v.takeCase(c)
+		return
+	}
 	if len(names) != 1 {
 		return
 	}
@@ -159,6 +167,21 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 	}
 	h.written[table] = true
 	h.take(table, c.Value, v.synced[table])
+}
+
+// takeCase takes what the judge has written. The lock is held.
+func (v *view) takeCase(c engine.Change) {
+	n, ok := judge.ReadNote(c.Key, c.Value)
+	if c.Gone || ok && n.State == judge.Over {
+		delete(v.cases, c.Key)
+	} else if ok {
+		v.cases[c.Key] = n
+	}
+}
+
+// howSilent is how a machine has fallen silent; "": that was not found out. The lock is held.
+func (v *view) howSilent(host string) string {
+	return string(v.cases[judge.NoteKey(judge.Silent, host)].Standing)
 }
 
 // take takes what a machine has written. What is not understood is passed over: another version may be there. now says that it was
@@ -245,7 +268,8 @@ func (v *view) at(name string) glance {
 	case h == nil:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
 	case h.silent || h.beaten.IsZero():
-		g.ending = fleetsocket.SilentFor(name, h.digest.At)
+		g.How = v.howSilent(name)
+		g.ending = fleetsocket.SilentFor(name, h.digest.At, g.How)
 	}
 	if g.ending != nil {
 		g.State, g.Why = g.ending.Word, g.ending.Why
@@ -259,7 +283,7 @@ func (v *view) ready() bool {
 			return false
 		}
 	}
-	return true
+	return v.synced[judge.Table]
 }
 
 // names are all machines, in order.
@@ -380,13 +404,37 @@ func (v *view) status(ctx context.Context) fleetsocket.Status {
 	defer cancel()
 	defer v.acquire()()
 	v.await(ctx)
-	s := fleetsocket.Status{Version: v.m.release, Host: v.m.Host, Hub: v.m.where(), Hosts: []fleetsocket.Host{}}
+	s := fleetsocket.Status{Version: v.m.release, Host: v.m.Host, Hub: v.m.where(), Hosts: []fleetsocket.Host{}, Cases: v.openCases()}
 	s.Connected, s.Since, s.Why = v.m.linkNow()
 	names, _, _ := v.names()
 	for _, name := range names {
 		s.Hosts = append(s.Hosts, v.at(name).Host)
 	}
 	return s
+}
+
+// openCases are those that are not over, in order.
+func (v *view) openCases() []fleetsocket.Case {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	list := []fleetsocket.Case{}
+	for _, key := range slices.Sorted(maps.Keys(v.cases)) {
+		n := v.cases[key]
+		list = append(list, fleetsocket.Case{
+			Kind: string(n.Kind), Subject: n.Subject, How: string(n.Standing), Since: n.Since, Agents: n.Agents, By: n.Holder, State: stateOf(n),
+		})
+	}
+	return list
+}
+
+func stateOf(n judge.Note) string {
+	switch n.State {
+	case judge.Sent:
+		return fleetsocket.Told
+	case judge.Sending:
+		return fleetsocket.Telling
+	}
+	return fleetsocket.Found
 }
 
 // eachHost hands on every machine, also those that join later.

@@ -87,50 +87,59 @@ func (d *dist) staged(folder, prefix string) ([]entry, error) {
 	return all, nil
 }
 
-// archiveName is the name of a target's archive.
-func (d *dist) archiveName(t target) string {
+// archiveName is the name of a target's archive of outlive or outlive-fleet.
+func (d *dist) archiveName(what string, t target) string {
 	ending := ".tar.gz"
 	if t.os == "windows" {
 		ending = ".zip"
 	}
-	return fmt.Sprintf("outlive_%s_%s_%s%s", d.text, t.os, t.arch, ending)
+	return fmt.Sprintf("%s_%s_%s_%s%s", what, d.text, t.os, t.arch, ending)
 }
 
-// archives makes one for each target: the program, completions, manual, units and licences in a folder.
+// archives makes two for each target, each with all of it in a folder: outlive with completions, manual, units and licences; and
+// outlive-fleet with what starts it on many machines.
 func (d *dist) archives() error {
 	for _, p := range d.programs {
-		text, err := os.ReadFile(p.path)
-		if err != nil {
-			return err
-		}
-		name := d.archiveName(p.target)
-		top := strings.TrimSuffix(strings.TrimSuffix(name, ".tar.gz"), ".zip") + "/"
-		helper, err := os.ReadFile(p.helperPath)
-		if err != nil {
-			return err
-		}
-		entries := []entry{{name: top + p.exe(), text: text, mode: 0o755}, {name: top + p.helper(), text: helper, mode: 0o755}}
 		folders := map[string]string{"doc": "", "completions": "completions/", "metrics": "metrics/"}
+		fleet := map[string]string{"doc": "", "fleet": "", "kubernetes": "kubernetes/"}
 		if p.os != "windows" {
 			folders["man"] = "man/man1/"
 		}
 		if p.os == "linux" {
-			folders["systemd"] = "systemd/"
-			folders["container"] = "container/"
+			folders["systemd"], folders["container"] = "systemd/", "container/"
+			fleet["fleet-systemd"] = "systemd/"
 		}
-		for folder, prefix := range folders {
-			more, err := d.staged(folder, top+prefix)
-			if err != nil {
-				return err
-			}
-			entries = append(entries, more...)
+		if err := d.archive("outlive", p.target, folders, p.path, p.otel.path); err != nil {
+			return err
 		}
-		slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-		if err := d.pack(name, entries); err != nil {
+		if err := d.archive(fleetName, p.target, fleet, p.fleet.path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// archive makes one of programs and of staged folders, each with where it is in the archive.
+func (d *dist) archive(what string, t target, folders map[string]string, programs ...string) error {
+	name := d.archiveName(what, t)
+	top := strings.TrimSuffix(strings.TrimSuffix(name, ".tar.gz"), ".zip") + "/"
+	var entries []entry
+	for _, path := range programs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{name: top + filepath.Base(path), text: text, mode: 0o755})
+	}
+	for folder, prefix := range folders {
+		more, err := d.staged(folder, top+prefix)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, more...)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return d.pack(name, entries)
 }
 
 // pack writes an archive whose kind its name tells: .zip, .whl, .mcpb, .tar, .tar.gz or .tgz.

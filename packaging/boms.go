@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +18,15 @@ import (
 // boms writes for each target what is linked into its programs (CycloneDX, JSON): the modules of its build information.
 func (d *dist) boms() error {
 	for _, p := range d.programs {
-		if err := d.bom(p); err != nil {
+		if err := errors.Join(d.bom("outlive", p.target, p.built, p.otel), d.bom(fleetName, p.target, p.fleet)); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 	}
 	return nil
 }
 
-func (d *dist) bom(p program) error {
+// bom is of what an archive has: a program, and others with it.
+func (d *dist) bom(what string, t target, p built, others ...built) error {
 	text, err := os.ReadFile(p.path)
 	if err != nil {
 		return err
@@ -40,7 +42,7 @@ func (d *dist) bom(p program) error {
 	parts := []cyclonedx.Component{component(cyclonedx.ComponentTypeLibrary, "std", strings.TrimPrefix(p.info.GoVersion, "go"))}
 	refs := []string{parts[0].BOMRef}
 	deps := slices.Clone(p.info.Deps)
-	for _, m := range p.helperInfo.Deps {
+	for _, m := range slices.Concat(depsOf(others)...) {
 		if m.Path != ownModule && !slices.ContainsFunc(deps, func(o *debug.Module) bool { return o.Path == m.Path && o.Version == m.Version }) {
 			deps = append(deps, m)
 		}
@@ -56,7 +58,7 @@ func (d *dist) bom(p program) error {
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: d.date.Format(time.RFC3339), Component: &main}
 	bom.Components = &parts
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
-	f, err := os.Create(filepath.Join(d.out, fmt.Sprintf("outlive_%s_%s_%s.cdx.json", d.text, p.os, p.arch)))
+	f, err := os.Create(filepath.Join(d.out, fmt.Sprintf("%s_%s_%s_%s.cdx.json", what, d.text, t.os, t.arch)))
 	if err != nil {
 		return err
 	}
@@ -65,4 +67,11 @@ func (d *dist) bom(p program) error {
 		return err
 	}
 	return f.Close()
+}
+
+func depsOf(all []built) (deps [][]*debug.Module) {
+	for _, b := range all {
+		deps = append(deps, b.info.Deps)
+	}
+	return deps
 }

@@ -16,6 +16,12 @@ import (
 	"golang.org/x/mod/semver"
 )
 
+// The programs beside outlive, and the folders of their modules.
+const (
+	otelName  = "outlive-otel"
+	fleetName = "outlive-fleet"
+)
+
 // target is a system and a processor, in Go's words.
 type target struct{ os, arch string }
 
@@ -49,15 +55,22 @@ func parseTargets(text string) ([]target, error) {
 	return all, nil
 }
 
-// helper is the name there of what exports by OpenTelemetry.
-func (t target) helper() string { return strings.Replace(t.exe(), "outlive", "outlive-otel", 1) }
+// built is a program's file, and what the go command says of it.
+type built struct {
+	path string
+	info *debug.BuildInfo
+}
 
-// program is outlive, built for one target, and beside it its helper.
+// program is outlive, built for one target, and beside it the programs of modules of their own.
 type program struct {
 	target
-	path, helperPath string
-	info, helperInfo *debug.BuildInfo
+	built
+	otel  built // exports by OpenTelemetry; goes with outlive
+	fleet built // joins machines; has packages of its own
 }
+
+// named is a program's file there.
+func (t target) named(name string) string { return name + strings.TrimPrefix(t.exe(), "outlive") }
 
 // version is what the build information says of the commit.
 type version struct {
@@ -78,20 +91,18 @@ func (d *dist) build(targets []target) error {
 	}
 	for _, t := range targets {
 		begin := time.Now()
-		p := program{target: t, path: filepath.Join(d.stage, t.os+"_"+t.arch, t.exe())}
-		p.helperPath = filepath.Join(filepath.Dir(p.path), t.helper())
-		if err := compile(d.root, "./cmd/outlive", p.path, t, d.jobs); err != nil {
-			return err
-		}
-		if err := compile(filepath.Join(d.root, "outlive-otel"), ".", p.helperPath, t, d.jobs); err != nil {
-			return err
-		}
-		var err error
-		if p.info, err = buildinfo.ReadFile(p.path); err != nil {
-			return err
-		}
-		if p.helperInfo, err = buildinfo.ReadFile(p.helperPath); err != nil {
-			return err
+		p := program{target: t}
+		for _, one := range []struct {
+			name, dir, what string
+			to              *built
+		}{
+			{"outlive", "", "./cmd/outlive", &p.built}, {otelName, otelName, ".", &p.otel}, {fleetName, fleetName, ".", &p.fleet},
+		} {
+			var err error
+			path := filepath.Join(d.stage, t.os+"_"+t.arch, t.named(one.name))
+			if *one.to, err = compile(filepath.Join(d.root, one.dir), one.what, path, t, d.jobs); err != nil {
+				return err
+			}
 		}
 		v, err := versionOf(p.info)
 		if err != nil {
@@ -114,7 +125,7 @@ func (d *dist) build(targets []target) error {
 }
 
 // compile builds a package of the module in dir. Nothing of this machine is in the result.
-func compile(dir, what, path string, t target, jobs int) error {
+func compile(dir, what, path string, t target, jobs int) (built, error) {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", path}
 	if jobs > 0 {
 		args = append(args, fmt.Sprintf("-p=%d", jobs))
@@ -125,9 +136,10 @@ func compile(dir, what, path string, t target, jobs int) error {
 		// The clone may belong to another user, as in a container; git then tells nothing of it.
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go build for %s: %w", t, err)
+		return built{}, fmt.Errorf("go build for %s: %w", t, err)
 	}
-	return nil
+	info, err := buildinfo.ReadFile(path)
+	return built{path, info}, err
 }
 
 func versionOf(info *debug.BuildInfo) (version, error) {

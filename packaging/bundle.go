@@ -40,7 +40,7 @@ func (d *dist) bundles() error {
 			return err
 		}
 		entries := []entry{file("manifest.json", append(about, '\n'))}
-		for _, add := range []struct{ name, path string }{{program, p.path}, {"server/" + p.helper(), p.helperPath}} {
+		for _, add := range []struct{ name, path string }{{program, p.path}, {"server/" + p.named(otelName), p.otel.path}} {
 			text, err := os.ReadFile(add.path)
 			if err != nil {
 				return err

@@ -120,7 +120,7 @@ func systemFiles(t *testing.T, what string, modes map[string]int64) {
 }
 
 func TestRpm(t *testing.T) {
-	f, err := os.Open(one(t, "*.RPM.rpm"))
+	f, err := os.Open(one(t, "outlive-[0-9]*.RPM.rpm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,14 @@ func TestManifests(t *testing.T) {
 
 // A reader of images takes the layout, and the program runs in the image's file system, without anything else of this machine.
 func TestImage(t *testing.T) {
-	from := one(t, "outlive_*_image.tar")
+	p, command := enterImage(t, one(t, "outlive_*_image.tar"))
+	p.tryOut(command...)
+	p.removed(p.emptied)
+}
+
+// enterImage unpacks an image, and returns the command that runs its program there.
+func enterImage(t *testing.T, from string) (p *place, command []string) {
+	t.Helper()
 	f, err := os.Open(from)
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +294,7 @@ func TestImage(t *testing.T) {
 	if err != nil || config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/outlive"}) {
 		t.Errorf("%+v, %v", config, err)
 	}
-	p := newPlace(t)
+	p = newPlace(t)
 	p.installed("container image, unpacked into an empty root", func() {
 		content := mutate.Extract(img)
 		defer content.Close()
@@ -314,6 +321,5 @@ func TestImage(t *testing.T) {
 	if err != nil || exec.Command(unshare, "-rmpf", "true").Run() != nil {
 		t.Skip("unshare cannot make name spaces here: the image's program was not run")
 	}
-	p.tryOut(unshare, "-rmpf", "/bin/sh", "-c", `/bin/mount -t proc proc proc && /bin/mount --rbind /dev dev && exec /usr/sbin/chroot . /usr/bin/outlive "$@"`, "outlive")
-	p.removed(p.emptied)
+	return p, []string{unshare, "-rmpf", "/bin/sh", "-c", `/bin/mount -t proc proc proc && /bin/mount --rbind /dev dev && exec /usr/sbin/chroot . /usr/bin/outlive "$@"`, "outlive"}
 }

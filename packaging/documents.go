@@ -72,14 +72,14 @@ const nobodysHome = "/nobodys-home"
 
 // units are the services as outlive itself installs them, for any user: with no PATH but the user manager's.
 func (d *dist) units() error {
-	for _, name := range []string{"monitor", "gateway"} {
+	for name, folder := range map[string]string{"monitor": "systemd", "gateway": "systemd", "fleet-hub": "fleet-systemd", "fleet-join": "fleet-systemd"} {
 		text, err := d.ask("service", "print", name, "--for", "systemd", "--program", "/usr/bin/outlive", "--env", "PATH=none")
 		if err != nil {
 			return err
 		}
 		text = bytes.ReplaceAll(text, []byte("Environment=PATH=none\n"), nil)
 		text = bytes.ReplaceAll(text, []byte(nobodysHome+"/"), []byte("%h/"))
-		if err := writeFile(filepath.Join(d.stage, "systemd", "outlive-"+name+".service"), text); err != nil {
+		if err := writeFile(filepath.Join(d.stage, folder, "outlive-"+name+".service"), text); err != nil {
 			return err
 		}
 	}
@@ -97,20 +97,21 @@ func (d *dist) papers() error {
 			return err
 		}
 	}
-	container, err := os.ReadFile(filepath.Join(d.root, "packaging", "container", "Containerfile"))
-	if err == nil {
-		err = writeFile(filepath.Join(d.stage, "container", "Containerfile"), container)
-	}
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"outlive.rules.yml", "outlive.rules.test.yml", "grafana.json"} {
-		text, err := os.ReadFile(filepath.Join(d.root, "packaging", "metrics", name))
-		if err != nil {
-			return err
+	for to, from := range map[string]string{ // folders of files that are as they are in the clone
+		"container": "packaging/container/Containerfile", "metrics": "packaging/metrics/*", "fleet": "packaging/fleet/*.yaml", "kubernetes": "packaging/fleet/kubernetes/*.yaml",
+	} {
+		names, err := filepath.Glob(filepath.Join(d.root, filepath.FromSlash(from)))
+		if err != nil || len(names) == 0 {
+			return fmt.Errorf("%s: %d files, %w", from, len(names), err)
 		}
-		if err := writeFile(filepath.Join(d.stage, "metrics", name), text); err != nil {
-			return err
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			if err := writeFile(filepath.Join(d.stage, to, filepath.Base(name)), text); err != nil {
+				return err
+			}
 		}
 	}
 	text, err := d.licences()
@@ -120,7 +121,7 @@ func (d *dist) papers() error {
 	return writeFile(filepath.Join(d.stage, "doc", notices), text)
 }
 
-// ownModule is outlive itself, which its helper links.
+// ownModule is outlive itself, which the others link.
 const ownModule = "github.com/outlive-mcp/outlive"
 
 // licenceFile is how files with a licence, a notice or a list of owners are called.
@@ -131,9 +132,11 @@ var licenceFile = regexp.MustCompile(`(?i)^(.*licen[cs]e.*|copying.*|notice.*|co
 func (d *dist) licences() ([]byte, error) {
 	dirs := map[string]string{} // of the module that has it, by path and version
 	for _, p := range d.programs {
-		for _, m := range p.helperInfo.Deps {
-			if m.Path != ownModule {
-				dirs[m.Path+" "+m.Version] = filepath.Join(d.root, "outlive-otel")
+		for name, other := range map[string]built{otelName: p.otel, fleetName: p.fleet} {
+			for _, m := range other.info.Deps {
+				if m.Path != ownModule {
+					dirs[m.Path+" "+m.Version] = filepath.Join(d.root, name)
+				}
 			}
 		}
 		for _, m := range p.info.Deps {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,21 +24,29 @@ import (
 // nonroot is the user in the image, with the number that distroless images use.
 const nonroot = 65532
 
-// image makes an OCI image layout as a tar, with an image for each of Linux' targets: the program, the root certificates,
-// a home for its user, and nothing else.
-func (d *dist) image() error {
+// images makes one with outlive, and one with outlive-fleet as well.
+func (d *dist) images() error {
+	return errors.Join(
+		d.image("outlive", func(p program) []string { return []string{p.path} }),
+		d.image(fleetName, func(p program) []string { return []string{p.path, p.fleet.path} }),
+	)
+}
+
+// image makes an OCI image layout as a tar, with an image for each of Linux' targets: programs, of which outlive is run, the root
+// certificates, a home for its user, and nothing else.
+func (d *dist) image(name string, programs func(program) []string) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range d.programs {
 		if p.os != "linux" {
 			continue
 		}
-		img, err := d.imageOf(p)
+		img, err := d.imageOf(name, p.target, programs(p))
 		if err != nil {
 			return err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.os, Architecture: p.arch}}})
 	}
-	dir := filepath.Join(d.stage, "image")
+	dir := filepath.Join(d.stage, "image", name)
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
@@ -65,14 +74,10 @@ func (d *dist) image() error {
 	if err != nil {
 		return err
 	}
-	return d.pack(fmt.Sprintf("outlive_%s_image.tar", d.text), entries)
+	return d.pack(fmt.Sprintf("%s_%s_image.tar", name, d.text), entries)
 }
 
-func (d *dist) imageOf(p program) (v1.Image, error) {
-	text, err := os.ReadFile(p.path)
-	if err != nil {
-		return nil, err
-	}
+func (d *dist) imageOf(name string, t target, programs []string) (v1.Image, error) {
 	papers, err := d.staged("doc", "usr/share/doc/outlive/")
 	if err != nil {
 		return nil, err
@@ -83,8 +88,15 @@ func (d *dist) imageOf(p program) (v1.Image, error) {
 		file("etc/group", fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", nonroot)),
 		{name: "etc/ssl", mode: 0o755}, {name: "etc/ssl/certs", mode: 0o755}, file("etc/ssl/certs/ca-certificates.crt", roots()),
 		{name: "var", mode: 0o755}, {name: "var/lib", mode: 0o755}, home, {name: "tmp", mode: 0o777 | fs.ModeSticky},
-		{name: "usr", mode: 0o755}, {name: "usr/bin", mode: 0o755}, {name: "usr/bin/outlive", text: text, mode: 0o755},
+		{name: "usr", mode: 0o755}, {name: "usr/bin", mode: 0o755},
 		{name: "usr/share", mode: 0o755}, {name: "usr/share/doc", mode: 0o755}, {name: "usr/share/doc/outlive", mode: 0o755},
+	}
+	for _, path := range programs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{name: "usr/bin/" + filepath.Base(path), text: text, mode: 0o755})
 	}
 	raw, err := tarOf(append(entries, papers...), d.date)
 	if err != nil {
@@ -104,12 +116,12 @@ func (d *dist) imageOf(p program) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = p.os, p.arch, v1.Time{Time: d.date}
+	config.OS, config.Architecture, config.Created = t.os, t.arch, v1.Time{Time: d.date}
 	config.Config = v1.Config{
 		User: fmt.Sprintf("%d:%d", nonroot, nonroot), WorkingDir: "/var/lib/outlive", Entrypoint: []string{"/usr/bin/outlive"},
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/var/lib/outlive"},
 		Labels: map[string]string{
-			"org.opencontainers.image.title": "outlive", "org.opencontainers.image.description": summary, "org.opencontainers.image.source": homepage,
+			"org.opencontainers.image.title": name, "org.opencontainers.image.description": summary, "org.opencontainers.image.source": homepage,
 			"org.opencontainers.image.version": d.text, "org.opencontainers.image.revision": d.commit, "org.opencontainers.image.licenses": "Apache-2.0",
 		},
 	}

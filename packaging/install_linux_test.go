@@ -67,23 +67,9 @@ func TestDeb(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("dpkg makes files of root's: run as root, or in unshare -r")
 	}
-	from := one(t, "*_ARCH.deb")
+	from := one(t, "outlive_*_ARCH.deb")
 	p := newPlace(t, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
-	for _, name := range []string{"info", "updates", "status"} {
-		path := filepath.Join(p.dir, "var/lib/dpkg", name)
-		var err error
-		if name == "status" {
-			err = writeFile(path, nil)
-		} else {
-			err = os.MkdirAll(path, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	dpkg := func(args ...string) string {
-		return p.run("/usr/bin/dpkg", append([]string{"--root=" + p.dir, "--log=/dev/null", "--force-depends", "--force-architecture"}, args...)...)
-	}
+	dpkg := p.debian()
 	p.installed("deb", func() { dpkg("-i", from) }, from)
 	for _, name := range []string{"usr/share/man/man1/outlive.1.gz", "usr/share/bash-completion/completions/outlive", "usr/share/doc/outlive/copyright"} {
 		if _, err := os.Stat(filepath.Join(p.dir, name)); err != nil {
@@ -103,16 +89,38 @@ func TestDeb(t *testing.T) {
 	p.tryOut(filepath.Join(p.dir, "usr/bin/outlive"))
 	p.removed(func() {
 		dpkg("--purge", "outlive")
-		for _, name := range []string{"status-old", "available", "available-old"} { // dpkg's own
-			_ = os.Remove(filepath.Join(p.dir, "var/lib/dpkg", name))
-		}
+		p.forget()
 	})
+}
+
+// debian makes an empty Debian, and returns its dpkg.
+func (p *place) debian() func(args ...string) string {
+	p.Helper()
+	for _, name := range []string{"info", "updates"} {
+		if err := os.MkdirAll(filepath.Join(p.dir, "var/lib/dpkg", name), 0o755); err != nil {
+			p.Fatal(err)
+		}
+	}
+	if err := writeFile(filepath.Join(p.dir, "var/lib/dpkg/status"), nil); err != nil {
+		p.Fatal(err)
+	}
+	return func(args ...string) string {
+		p.Helper()
+		return p.run("/usr/bin/dpkg", append([]string{"--root=" + p.dir, "--log=/dev/null", "--force-architecture"}, args...)...)
+	}
+}
+
+// forget removes dpkg's copies of its own lists, which name what was there.
+func (p *place) forget() {
+	for _, name := range []string{"status-old", "available", "available-old"} {
+		_ = os.Remove(filepath.Join(p.dir, "var/lib/dpkg", name))
+	}
 }
 
 // There is no rpm here, so its package is unpacked by a reader of the format.
 func TestRpmUnpacked(t *testing.T) {
 	t.Parallel()
-	from := one(t, "*.RPM.rpm")
+	from := one(t, "outlive-[0-9]*.RPM.rpm")
 	p := newPlace(t)
 	p.installed("rpm, unpacked", func() {
 		f, err := os.Open(from)

@@ -70,7 +70,7 @@ func run(out, targets string, tagged bool, jobs int) (err error) {
 		{"deb, rpm, apk", d.systemPackages},
 		{"npm", d.npm},
 		{"wheels", d.wheels},
-		{"image", d.image},
+		{"images", d.images},
 		{"bills of materials", d.boms},
 		{"Homebrew, scoop", d.manifests},
 		{"winget", d.winget},

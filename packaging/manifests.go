@@ -65,7 +65,7 @@ func (d *dist) manifests() error {
 	systems := []caskSystem{{Name: "macos"}, {Name: "linux"}}
 	scoop := map[string]any{}
 	for _, p := range d.programs {
-		name := d.archiveName(p.target)
+		name := d.archiveName("outlive", p.target)
 		sum, err := sumOf(filepath.Join(d.out, name))
 		if err != nil {
 			return err

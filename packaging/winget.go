@@ -70,7 +70,7 @@ func (d *dist) winget() error {
 		if p.os != "windows" {
 			continue
 		}
-		name := d.archiveName(p.target)
+		name := d.archiveName("outlive", p.target)
 		sum, err := sumOf(filepath.Join(d.out, name))
 		if err != nil {
 			return err

@@ -37,6 +37,12 @@ const (
 // ErrRefused says that the hub does not know the token: it was revoked, or it is of another hub.
 var ErrRefused = errors.New("the hub refuses the token")
 
+// noCredentials is the ErrRefused of a server that is no hub.
+type noCredentials struct{}
+
+func (noCredentials) Error() string        { return "the server refuses the credentials" }
+func (noCredentials) Is(target error) bool { return target == ErrRefused }
+
 // ErrStranger says that who answers at the address is not the hub of the token.
 var ErrStranger = errors.New("its certificate is not the one that the token names: another machine answers there, or the hub was set up anew")
 
@@ -78,7 +84,7 @@ func Connect(o Options, patient bool) (*Engine, error) {
 	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, again: map[chan struct{}]bool{}, creates: o.inProcess != nil || o.Password == ""}
 	refused := sync.OnceFunc(func() {
 		if o.Refused != nil {
-			o.Refused(ErrRefused)
+			o.Refused(o.refusal())
 		}
 	})
 	options := o.nats(patient, refused)
@@ -169,6 +175,13 @@ func pinned(pin []byte) *tls.Config {
 	}
 }
 
+func (o Options) refusal() error {
+	if o.Password == "" {
+		return noCredentials{}
+	}
+	return ErrRefused
+}
+
 func (o Options) failure(err error) error {
 	switch {
 	case err == nil:
@@ -176,7 +189,7 @@ func (o Options) failure(err error) error {
 	case errors.Is(err, ErrStranger), strings.Contains(err.Error(), ErrStranger.Error()): // crypto/tls and nats.go wrap it as text
 		return fmt.Errorf("%s: %w", o.URL, ErrStranger)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("%s: %w", o.URL, ErrRefused)
+		return fmt.Errorf("%s: %w", o.URL, o.refusal())
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("%s: nobody answers there, or not with the TLS of a hub", o.URL)
 	case errors.Is(err, nats.ErrStaleConnection):

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"testing"
 	"time"
 
@@ -106,14 +107,21 @@ func TestRights(t *testing.T) {
 	if e, err := a.Get(brief(), "digest.a"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads of itself: %q, %v", e.Value, err)
 	}
-	for _, key := range []string{"digest.b", "lease.judge", "other.a"} {
+	for _, key := range []string{"digest.b", "beat.b", "lease.other", "other.a"} {
 		if _, err := a.Put(brief(), key, []byte("x")); err == nil {
 			t.Errorf("a may write %s", key)
 		}
 	}
-	if _, err := a.Serve("run.b", func(context.Context, []byte) []byte { return nil }); err == nil {
-		if _, err := own.Request(brief(), "run.b", nil); !errors.Is(err, engine.ErrNoOwner) {
-			t.Errorf("a is asked as b: %v", err)
+	for _, key := range []string{"lease.judge", "esc.silent.b", "beat.a"} { // any machine may be the judge
+		if _, err := a.CAS(brief(), key, []byte("x"), 0); err != nil {
+			t.Errorf("a writes %s: %v", key, err)
+		}
+	}
+	for _, address := range []string{"run.b", "cmd.b", EndedAddress} {
+		if _, err := a.Serve(address, func(context.Context, []byte) []byte { return nil }); err == nil {
+			if _, err := own.Request(brief(), address, nil); !errors.Is(err, engine.ErrNoOwner) {
+				t.Errorf("a is asked as %s: %v", address, err)
+			}
 		}
 	}
 	stop, err := own.Serve("run.b", func(_ context.Context, q []byte) []byte { return append([]byte("b: "), q...) })
@@ -189,3 +197,117 @@ func TestHubReturns(t *testing.T) {
 	}
 	until("what has changed", func(engine.Change) bool { _, there := known["state.h1"]; return !there && known["state.h2"] == "2" })
 }
+
+// While the hub cannot be reached nothing is known of who is there: no question says that nobody is.
+func TestRequestWithoutHub(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer own.Close()
+	a, err := Connect(options(h, pair, "a", "secret"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Request(ctx, "run.b", nil)
+		return err
+	}
+	if err := ask(); !errors.Is(err, engine.ErrNoOwner) {
+		t.Errorf("nobody is there: %v", err)
+	}
+	h.Close()
+	for range 3 {
+		if err := ask(); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrNoOwner) {
+			t.Errorf("without a hub: %v", err)
+		}
+	}
+}
+
+// A hub tells a connection that was closed from one that fell silent.
+func TestHowEnded(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer h.Close()
+	defer own.Close()
+	is := func(want HowEnded) {
+		t.Helper()
+		for limit := time.Now().Add(20 * time.Second); h.HowEnded("a") != want; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("its end is %q, want %q", h.HowEnded("a"), want)
+			}
+		}
+	}
+	is(NotKnown)
+	a, err := Connect(options(h, pair, "a", "secret"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is(Lives)
+	a.Close()
+	is(Closed)
+	// One whose bytes do not come any more, and whose system does not say that it has ended.
+	through := newTunnel(t, h.Address())
+	o := options(h, pair, "a", "secret")
+	o.URL = "nats://" + through.address
+	if a, err = Connect(o, false); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	is(Lives)
+	through.mute()
+	is(FellMute)
+}
+
+// tunnel carries connections, until nothing passes any more.
+type tunnel struct {
+	address string
+	muted   chan struct{}
+}
+
+func newTunnel(t *testing.T, to string) *tunnel {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &tunnel{address: listener.Addr().String(), muted: make(chan struct{})}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			there, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			t.Cleanup(func() { _, _ = from.Close(), there.Close() })
+			go one.carry(there, from)
+			go one.carry(from, there)
+		}
+	}()
+	return one
+}
+
+func (o *tunnel) carry(to, from net.Conn) {
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		select {
+		case <-o.muted:
+			return
+		default:
+		}
+		if err == nil {
+			_, err = to.Write(b[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (o *tunnel) mute() { close(o.muted) }

@@ -156,16 +156,48 @@ func (h *Hub) Drop(host string) {
 	}
 }
 
+// HowEnded says what a hub knows of a machine without a connection.
+type HowEnded string
+
+// The ends of connections.
+const (
+	NotKnown HowEnded = ""        // it has had none since the hub was started
+	Lives    HowEnded = "lives"   // it has one
+	Closed   HowEnded = "closed"  // its system has closed it: the program there has ended
+	FellMute HowEnded = "silence" // nothing came any more
+)
+
+// HowEnded says how the last connection of a host has ended.
+func (h *Hub) HowEnded(host string) HowEnded {
+	if all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnOpen, Limit: 1}); err == nil && len(all.Conns) > 0 {
+		return Lives
+	}
+	all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnClosed, Sort: server.ByStop, Limit: 1})
+	switch {
+	case err != nil || len(all.Conns) == 0:
+		return NotKnown
+	case all.Conns[0].Reason == server.ClientClosed.String():
+		return Closed
+	}
+	return FellMute
+}
+
 // Tables that a machine of the fleet writes its own key of.
 var ownTables = []string{"digest", "state", "news", "beat"}
 
 // Tables are all that a hub makes at its start; machines may make none.
 func Tables() []string { return append([]string{"lease", "esc"}, ownTables...) }
 
-// rights are what a machine may do: write what it says of itself, read everything, ask everybody, and be asked as itself.
+// EndedAddress is where a hub is asked how a host's connection has ended.
+const EndedAddress = "hub.ended"
+
+// rights are what a machine may do: write what it says of itself, read everything, ask everybody, be asked as itself, and be the judge.
 func rights(host string) *server.Permissions {
 	self := token(host)
-	publish := []string{"run.*", "$JS.API.INFO", "$JS.FC.>"}
+	publish := []string{
+		"run.*", "cmd.*", EndedAddress, "$JS.API.INFO", "$JS.FC.>",
+		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
+	}
 	for _, table := range Tables() {
 		stream := "KV_" + bucketPrefix + table
 		for _, verb := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE"} {
@@ -177,7 +209,7 @@ func rights(host string) *server.Permissions {
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},
-		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(host) + ".>", "run." + self}},
+		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(host) + ".>", "run." + self, "cmd." + self}},
 		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
 	}
 }

@@ -15,13 +15,35 @@ import (
 
 const (
 	bucketPrefix = "outlive_"
-	// bucketBytes is how much a table may hold: 1,000 machines with what is allowed for each.
-	bucketBytes = 512 << 20
+	// stateBytes is how much the table of states may hold: 1,000 machines with what is allowed for each. newsBytes is that of the last
+	// events, bucketBytes that of each other table, whose values have a few hundred bytes.
+	stateBytes  = 512 << 20
+	newsBytes   = 128 << 20
+	bucketBytes = 16 << 20
 	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
 	answerLimit = 5 * time.Second
 	// rewatchPause is how long a watch that could not begin waits before it tries again.
 	rewatchPause = 500 * time.Millisecond
 )
+
+// roomOf is how many bytes a table may hold; the server keeps that much for it.
+func roomOf(table string) int64 {
+	switch table {
+	case "state":
+		return stateBytes
+	case "news":
+		return newsBytes
+	}
+	return bucketBytes
+}
+
+// RoomMB is how much room all tables need, in MB.
+func RoomMB() (mb int64) {
+	for _, table := range Tables() {
+		mb += roomOf(table) >> 20
+	}
+	return mb
+}
 
 func tableOf(key string) string {
 	table, _, _ := strings.Cut(key, ".")
@@ -38,7 +60,7 @@ func (e *Engine) bucket(ctx context.Context, table string) (jetstream.KeyValue, 
 	}
 	kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
 	if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
-		kv, err = e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, MaxBytes: bucketBytes})
+		kv, err = e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, MaxBytes: roomOf(table)})
 	}
 	if err != nil {
 		return nil, err

@@ -128,6 +128,23 @@ func TestEveryMessage(t *testing.T) {
 		fmt.Fprintf(&b, "=== %s\n", s.class)
 		night(&b, Key{Agent: "server:till:shop", Class: s.class}, f, Recovered{"it is ready"})
 	}
+	for _, s := range []struct{ class, details string }{
+		{"machine_gone", "its connection was closed without a word: its outlive fleet join was killed, or the machine went down"},
+		{"machine_cut_off", "its connection fell silent: the machine is off, asleep or cut off; which of these cannot be known from here"},
+		{"machine_silent", "nobody answers for it; how its connection has ended is not known"},
+	} {
+		class, details := s.class, s.details
+		seen[class] = true
+		f := Facts{Name: "The machine build1", Stall: class, Severity: SeverityOf(class), Since: t0.Add(-40 * time.Second), Details: details}
+		fmt.Fprintf(&b, "=== %s\n", class)
+		night(&b, Key{Agent: "machine:build1", Class: class}, f, Recovered{"it is heard again"})
+	}
+	seen["shared_cause"] = true
+	b.WriteString("=== shared_cause\n")
+	night(&b, Key{Agent: "shared:account:claude:credit", Class: "shared_cause"}, Facts{
+		Name: "The account of claude (credit)", Stall: "shared_cause", Severity: SeverityOf("shared_cause"), Since: t0.Add(-40 * time.Second),
+		Details: "agents of 2 machines have this trouble", Members: []string{"build1/shop", "laptop/blog"},
+	}, Recovered{"no agent has this trouble any more"})
 	for _, class := range slices.Sorted(maps.Keys(classWords)) {
 		if !seen[class] && !slices.Contains(pivTypes, class) {
 			t.Errorf("%s has words, and no sample", class)

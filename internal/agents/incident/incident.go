@@ -100,6 +100,10 @@ type Facts struct {
 	Unasked string `json:"unasked,omitempty"`
 	// Members are the agents of a mass incident.
 	Members []string `json:"members,omitempty"`
+	// Shared is the cause, where agents of other machines may share it. Its severity is Info as long as the fleet tells of it.
+	Shared string `json:"shared,omitempty"`
+	// Case is the case of the fleet that the incident is about. "": none.
+	Case string `json:"case,omitempty"`
 	// Restart, Resume and Stop say which actions are possible remotely.
 	Restart bool `json:"restart,omitempty"`
 	Resume  bool `json:"resume,omitempty"`

@@ -13,6 +13,8 @@ var classWords = map[string]string{
 	"model_silent": "gets no answer from its model", "tool_hung": "hangs in a tool", "loop": "repeats itself",
 	"server_hung": "waits for an MCP server that hangs", "waiting_server": "waits for an MCP server that you must mend",
 	"server_paused": "is paused after too many crashes", "server_failed": "cannot be started", "server_login": "wants a login",
+	"machine_gone": "is gone from the fleet", "machine_cut_off": "is cut off from the fleet, or off", "machine_silent": "is silent in the fleet",
+	"shared_cause":         "stops agents of the fleet",
 	"background_task_dead": "waits for a background task that is dead",
 	"no_progress":          "makes no progress", "heartbeat_lost": "shows no sign of life", "rate_limited": "is rate limited",
 	"api_backoff": "gets errors from its model's service", "api_failed": "cannot reach its model", "auth_expired": "is logged out",

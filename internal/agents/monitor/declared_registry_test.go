@@ -22,7 +22,7 @@ import (
 func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]string{
-		"no YAML": "version: 2\nagents: [", "empty": "", "a mistake": "version: 2\nagents: {shop: {kind: clode}}\n", "binary": "\x00\x01",
+		"no YAML": "version: 2\nagents: [", "empty": "", "a mistake": "version: 2\nagents: {shop: {kind: clode}}\n", "binary": "\x00\x01", "no agents, nor their key": "version: 2\n",
 		"a secret in it": "version: 2\nchannels: {me: \"ntfy://u:hunter2x@h/t\", [}\nagents: {}\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,9 @@ func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) 
 	case c.diagnosis.Class == diagnose.WaitingServer:
 		return nil // the incident of the server, which tellOfServers opens, is the one that tells of it
 	}
-	return r.incidents.raise(ctx, c.agent, c.incidentKey(), r.facts(c, d), c.entryOf(r.now.Wall, d), nil)
+	f := r.facts(c, d)
+	r.share(ctx, &f, recovery.SharedCause(c.problem, ""))
+	return r.incidents.raise(ctx, c.agent, c.incidentKey(), f, c.entryOf(r.now.Wall, d), nil)
 }
 
 // entryOf is the improvement log's entry of an escalation.
@@ -183,6 +185,9 @@ func (r *round) news(ctx context.Context, c *examined) error {
 		was := i.Facts
 		f := r.facts(c, recovery.Decision{Budget: recovery.Usage{Used: was.Used, Max: was.Max, Window: was.Window, PerPhase: was.PerPhase}})
 		f.Action = i.Facts.Action
+		if f.Shared = was.Shared; f.Shared != "" && was.Severity == incident.Info {
+			f.Severity = incident.Info // see followShared
+		}
 		if !worthTelling(i.Facts, f) {
 			continue
 		}
@@ -252,10 +257,14 @@ func milli(t time.Time) int64 {
 }
 
 // anyone stands for the agent where there is none: a mass incident, or the registry. It has the first agent's
-// escalation.
+// escalation; where there are no agents, all channels of the registry.
 func anyone(p *snapshot) registry.Agent {
 	if len(p.Registry.Agents) == 0 {
-		return registry.Agent{}
+		var all registry.Agent
+		for _, c := range p.Registry.Channels {
+			all.Escalate.To = append(all.Escalate.To, c.Name)
+		}
+		return all
 	}
 	return registry.Agent{Escalate: p.Registry.Agents[0].Escalate}
 }

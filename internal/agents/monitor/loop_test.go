@@ -198,3 +198,28 @@ func verifyNoLeaks(m *testing.M) int {
 	}
 	return code
 }
+
+// What agents write asks for a look: not constantly, and yet soon, also on a machine that is so busy that a look takes long.
+func TestAnEventIsLookedAtSoon(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ took, event, most time.Duration }{
+		{10 * time.Millisecond, 0, wakeGap},
+		{100 * time.Millisecond, time.Second, 2 * time.Second}, // a twentieth of the time
+		{230 * time.Millisecond, 0, 2 * time.Second},
+		{230 * time.Millisecond, 4 * time.Second, 4*time.Second + wakeGap}, // it has rested
+		{3 * time.Second, 0, 2 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			news := make(chan struct{}, 1)
+			m := &Monitor{alarms: alarms{vendors: news}}
+			begin := time.Now()
+			time.AfterFunc(tc.event, func() { news <- struct{}{} })
+			if !m.wait(nil, lookEvery, tc.took) {
+				t.Error("it is told to end")
+			}
+			if at := time.Since(begin); at > tc.most {
+				t.Errorf("after a look of %v, an event %v later is looked at after %v, want %v at most", tc.took, tc.event, at, tc.most)
+			}
+		})
+	}
+}

@@ -44,6 +44,8 @@ type Monitor struct {
 	// as it is written down.
 	verdicts map[string]Verdict
 	watched  Period
+	unshared bool     // the fleet knows that this machine shares no trouble
+	reached  *reach   // as it was written down last; nil: not yet
 	undone   []string // agents that needed an action at the last look, while the home could not be written
 	unkept   unkept
 }

@@ -86,6 +86,10 @@ type Options struct {
 	Herdr string
 	// Servers are the MCP servers that outlive keeps alive on this machine. nil: they are not looked at.
 	Servers Servers
+	// FleetCases is the file of what the fleet has this machine tell people of, see package fleetcases. "": it is not looked at.
+	FleetCases string
+	// Fleet is this machine's member of a fleet. nil: causes that machines share are not left to it.
+	Fleet Fleet
 	// Answer says that permission requests are answered here, so that hooks wait for it.
 	Answer bool
 	// Record is a file that the evidence of declared agents is appended to whenever a diagnosis changes. "": nowhere.
@@ -104,6 +108,19 @@ type Options struct {
 	checkpoint func(step string)
 	clockOnly  bool // looks only by the clock, not on events
 	evidence   func(*agent) (diagnose.Evidence, finding)
+}
+
+// Fleet is what the member of a fleet does for the monitor of its machine.
+type Fleet interface {
+	// Share says which agents have a trouble whose cause machines may share, all of them each time, and returns the causes that the fleet
+	// tells people of. An error says that none is left to it.
+	Share(ctx context.Context, list []SharedTrouble) (left []string, err error)
+}
+
+// SharedTrouble is an agent's trouble whose cause agents of other machines may share.
+type SharedTrouble struct {
+	Cause, Agent string
+	Told         bool // people were told of it here
 }
 
 // Listener receives answers of humans until ctx ends. [notify.Updates] is one.

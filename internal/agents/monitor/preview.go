@@ -68,6 +68,7 @@ type View struct {
 	Registry *registry.Registry // nil: a PIV registry
 	Lost     string             // why the registry cannot be used; "": it can
 	Running  int                // the PID of the monitor that has the home; 0: none
+	Channels int                // that the monitor last could tell people by
 	At       time.Time
 }
 
@@ -101,6 +102,11 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 		return View{}, err
 	}
 	view = View{Registry: r.snapshot.Registry, Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
+	var can reach
+	if _, err := m.store.fact(ctx, "reach", &can); err != nil {
+		return View{}, err
+	}
+	view.Channels = can.Channels
 	var errs []error // unreadable sources are in the evidence
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))

@@ -156,8 +156,12 @@ func (b *registryStore) parse(text []byte) (*snapshot, error) {
 	case err != nil || b.last == nil:
 		return p, err
 	case b.last.declared():
-		if p.blank() && !p.declared() && !b.last.blank() {
+		switch {
+		case !p.blank() || b.last.blank():
+		case !p.declared():
 			return nil, fmt.Errorf("registry %w: no agents are left, nor its version", piv.ErrBroken)
+		case !p.Registry.Listed:
+			return nil, fmt.Errorf("registry %w: no agents are left, nor the key agents: if that is meant, write agents: {}", piv.ErrBroken)
 		}
 		return p, nil
 	case len(bytes.TrimSpace(text)) == 0 && !b.last.blank():

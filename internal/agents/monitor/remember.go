@@ -229,7 +229,8 @@ func (r *round) dropRemoved(ctx context.Context) error {
 	}
 	var errs []error
 	for _, i := range r.incidents.list {
-		if _, server := aboutServer(i); !server && !there[i.Key.Agent] && i.Key.Class != incident.Mass && i.State != incident.Resolved {
+		_, server := aboutServer(i)
+		if ofAgent := !server && i.Facts.Case == "" && i.Key.Class != incident.Mass; ofAgent && !there[i.Key.Agent] && i.State != incident.Resolved {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}
 	}

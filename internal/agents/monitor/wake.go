@@ -16,11 +16,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// wakeGap is the shortest time between two looks on events, or that many times the last look's duration, so that agents
-// which write constantly do not cause constant looks.
+// Between two looks on events is that many times the last look's duration, so that agents which write constantly do not cause
+// constant looks; but at most wakeMost, since a look takes long on a busy machine, and what is seen late is told late. Events within
+// wakeGap are covered by one look.
 const (
 	wakeGap  = 300 * time.Millisecond
 	wakeRest = 20
+	wakeMost = 2 * time.Second
 )
 
 // alarms are the events that cause an early look: the end of a process, a file of an agent, a hook, a user request.
@@ -102,6 +104,7 @@ func (m *Monitor) closeAlarms() error {
 // wait returns when the next look is due: after the pause, or earlier on an event. took is how long the last look took.
 // It returns false when the monitor must end.
 func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
+	looked := time.Now()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	var ended <-chan struct{}
@@ -126,7 +129,8 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	case <-lost: // events were lost: look
 	}
 	// Further events until then are covered by the same look.
-	gap := time.NewTimer(min(max(wakeGap, wakeRest*took), pause))
+	rest := min(wakeRest*took, wakeMost) - time.Since(looked)
+	gap := time.NewTimer(min(max(wakeGap, rest), pause))
 	defer gap.Stop()
 	if died {
 		gap.Reset(min(wakeGap, pause))

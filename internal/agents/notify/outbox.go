@@ -170,6 +170,16 @@ func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// Withdraw drops the messages of a thread that are not sent yet, within tx, unless one is being sent now, or may have arrived.
+func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, thread string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'dropped', error = 'withdrawn' WHERE thread = ? AND state = 'queued' AND channel NOT IN
+		(SELECT channel FROM outbox_message WHERE thread = ? AND (state IN ('sending', 'sent') OR unsure = 1))`, thread, thread)
+	if err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	return nil
+}
+
 // Retry makes messages due that wait for a user to fix something: a new start is a reason to try again.
 func (o *Outbox) Retry(ctx context.Context) error {
 	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND refused = 1`)

@@ -63,6 +63,22 @@ func massKey(p Problem) string {
 	return ""
 }
 
+// machineCauses are the common troubles that a service causes, whatever the machine. A login is each machine's own.
+var machineCauses = []string{"model", "limit", "credit"}
+
+// SharedCause is a trouble of an account that agents of other machines may share, as "account:NAME:TROUBLE". "": it is not one. mass is the
+// mass that the problem belongs to, if it does.
+func SharedCause(p Problem, mass string) string {
+	key := mass
+	if key == "" {
+		key = massKey(p)
+	}
+	if !strings.HasPrefix(key, accountKey) || !slices.Contains(machineCauses, key[strings.LastIndex(key, ":")+1:]) {
+		return ""
+	}
+	return key
+}
+
 // sight brings the sightings up to date. Those that are over are kept for one window: an agent that was started again at once
 // has failed with the others all the same.
 func sight(before []Sighting, problems []Problem, window time.Duration, now time.Time) []Sighting {

@@ -18,6 +18,7 @@ type Registry struct {
 	Version  int
 	Updated  time.Time // written by the last program that changed the file; zero: not given
 	Agents   []Agent   // in the order of the file
+	Listed   bool      // there is a key for them
 	Channels []Channel // in the order of the file
 	Digest   Digest
 	Deadman  Deadman

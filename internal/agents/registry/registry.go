@@ -41,7 +41,7 @@ func (r *reader) registry(root *tree.Node) {
 	if agents && projects {
 		r.Problem(root.Pos, "both agents and projects are given, and they are the same", "keep agents:")
 	}
-	r.result.Version = 2
+	r.result.Version, r.result.Listed = 2, agents || projects
 	if version == "" {
 		r.Warn(root.Pos, "the registry has no version", "write version: 2 at the top")
 	}

@@ -21,8 +21,9 @@ type Standing string
 // The standings.
 const (
 	Unasked Standing = ""
-	Gone    Standing = "gone"    // nobody is there: the program, or the machine, has ended
-	CutOff  Standing = "cut off" // no answer: a partition, or the machine is stopped
+	Gone    Standing = "gone"    // its program has ended, since its connection was closed
+	CutOff  Standing = "cut off" // its connection fell silent: a partition, or the machine is off or stopped
+	Lost    Standing = "lost"    // nobody is there, and which of the two it is cannot be known
 	Works   Standing = "works"   // it answers: only its digests are lost
 )
 
@@ -30,7 +31,7 @@ const (
 type Case struct {
 	Kind    Kind
 	Subject string // the machine, or the cause
-	// Standing is that of a silent machine: Gone or CutOff.
+	// Standing is that of a silent machine: Gone, CutOff or Lost.
 	Standing Standing
 	// For is how long a machine was silent when this was found.
 	For time.Duration
@@ -44,6 +45,7 @@ type Case struct {
 type host struct {
 	digest  Digest
 	changed time.Time // when it was noticed, by the monotonic clock
+	lives   bool      // a digest has come since we look: the first one may be old
 	asked   Standing
 }
 
@@ -53,8 +55,18 @@ type view map[string]*host
 // see takes a digest.
 func (v view) see(d Digest, now time.Time) {
 	if h := v[d.Host]; h == nil || h.digest.Count != d.Count {
-		v[d.Host] = &host{digest: d, changed: now}
+		v[d.Host] = &host{digest: d, changed: now, lives: h != nil}
 	}
+}
+
+// reach is the best one of the machines that live.
+func (v view) reach(silence time.Duration, now time.Time) (best Reach) {
+	for _, h := range v {
+		if h.lives && !h.digest.Left && now.Sub(h.changed) < silence {
+			best = max(best, h.digest.Reach)
+		}
+	}
+	return best
 }
 
 // suspects are the machines that are to be asked, because they are silent.
@@ -73,7 +85,7 @@ func (v view) suspects(silence time.Duration, now time.Time) []string {
 func (v view) cases(silence time.Duration, now time.Time) []Case {
 	var list []Case
 	for _, name := range v.suspects(silence, now) {
-		if h := v[name]; h.asked == Gone || h.asked == CutOff {
+		if h := v[name]; h.asked != Unasked && h.asked != Works {
 			list = append(list, Case{Kind: Silent, Subject: name, Standing: h.asked, For: now.Sub(h.changed)})
 		}
 	}

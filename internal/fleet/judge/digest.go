@@ -19,7 +19,9 @@ type Digest struct {
 	// Count makes each digest another: by that it is noticed.
 	Count uint64 `json:"count"`
 	// Left says that the machine's program has ended as it should: it is not silent.
-	Left     bool      `json:"left,omitempty"`
+	Left bool `json:"left,omitempty"`
+	// Reach is whom it can tell.
+	Reach    Reach     `json:"reach,omitempty"`
 	Troubles []Trouble `json:"troubles,omitempty"`
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,10 +26,24 @@ type Options struct {
 	// Ask is how long an answer of a silent machine is waited for. 0: 5 s.
 	Ask time.Duration
 	// Keep is how long a machine that was cut off relies on the judge for what it had left to it. 0: 10 minutes.
-	Keep   time.Duration
+	Keep time.Duration
+	// Reach says whom this machine can tell now. nil: [People].
+	Reach func() Reach
+	// Ended says what is known of a machine that nobody answers for, from how its connection has ended. nil: [Gone].
+	Ended  func(ctx context.Context, host string) Standing
 	Lease  lease.Options
 	Logger *slog.Logger // nil: none
 }
+
+// Reach is whom a machine can tell of a case.
+type Reach int
+
+// The reaches. Of the machines that can be the judge, one that reaches most is.
+const (
+	Nobody Reach = iota // a case is written down only
+	Views               // a monitor shows it, and has no channel
+	People              // a monitor has a channel
+)
 
 func (o Options) withDefaults() Options {
 	for _, d := range []struct {
@@ -40,6 +56,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Reach == nil {
+		o.Reach = func() Reach { return People }
+	}
+	if o.Ended == nil {
+		o.Ended = func(context.Context, string) Standing { return Gone }
+	}
+	if o.Lease.Patience == nil {
+		o.Lease.Patience = func() time.Duration { return time.Duration(People-o.Reach()) * o.Silence / 2 }
 	}
 	return o
 }
@@ -56,6 +81,12 @@ type Teller interface {
 // ErrNotSent says that a message was certainly not sent.
 var ErrNotSent = errors.New("the message was not sent")
 
+// errOther says that another machine reaches more people.
+var errOther = errors.New("another machine reaches more people")
+
+// errEnded is wrapped by the end of a time with the lease.
+var errEnded = errors.New("the judge's time is over")
+
 // failed is an error of the channel: another machine may have a better one.
 type failed struct{ error }
 
@@ -66,7 +97,9 @@ func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, op
 	opts = opts.withDefaults()
 	for ctx.Err() == nil {
 		err := once(ctx, fleet, machine, to, opts)
-		opts.Logger.Info("this machine does not judge the fleet any more", slog.Any("error", err))
+		if errors.Is(err, errEnded) {
+			opts.Logger.Info("this machine does not judge the fleet any more", slog.Any("why", err))
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(2 * opts.Silence): // another machine's turn, whose channel may work
@@ -85,6 +118,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 		return err
 	}
 	waits()
+	opts.Logger.Info("this machine judges the fleet now")
 	judging, cancel := context.WithCancel(held.Context())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -95,7 +129,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	err = j.watch(judging)
 	releasing, cancel := context.WithTimeout(holding, opts.Ask)
 	defer cancel()
-	return errors.Join(err, held.Release(releasing)) // if it is not released, others wait for its TTL
+	return fmt.Errorf("%w: %w", errEnded, errors.Join(err, held.Release(releasing))) // if it is not released, others wait for its TTL
 }
 
 // judge is one time with the lease.
@@ -106,13 +140,14 @@ type judge struct {
 	opts  Options
 	book  book
 
-	view view
-	open map[string]record    // the cases that are not over, by key, as the registry tells of them
-	gone map[string]time.Time // since when they are not seen any more
+	view  view
+	begin time.Time            // of judging, or when the registry was heard again after a gap
+	open  map[string]record    // the cases that are not over, by key, as the registry tells of them
+	gone  map[string]time.Time // since when they are not seen any more
 }
 
-// watch looks once a beat until the lease is lost or the channel fails. A judge that has just begun waits for Silence: it does not know yet
-// which machines are silent, and which cases are over.
+// watch looks once a beat until the lease is lost, the channel fails, or a machine is there that reaches more people. A judge that has just
+// begun, or hears the registry again, waits for Silence: it does not know yet which machines are silent, and which cases are over.
 func (j *judge) watch(ctx context.Context) error {
 	beats, err := j.fleet.Watch(ctx, "beat")
 	if err != nil {
@@ -124,7 +159,7 @@ func (j *judge) watch(ctx context.Context) error {
 	}
 	tick := time.NewTicker(j.opts.Beat)
 	defer tick.Stop()
-	begin := time.Now()
+	j.begin = time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -140,7 +175,10 @@ func (j *judge) watch(ctx context.Context) error {
 			}
 			j.record(c)
 		case <-tick.C:
-			if time.Since(begin) < j.opts.Silence {
+			if j.view.reach(j.opts.Silence, time.Now()) > j.opts.Reach() {
+				return errOther
+			}
+			if time.Since(j.begin) < j.opts.Silence {
 				continue
 			}
 			if err := j.look(ctx); err != nil {
@@ -152,7 +190,11 @@ func (j *judge) watch(ctx context.Context) error {
 
 // beat takes what the registry tells of digests. A digest that it has lost is that of a silent machine.
 func (j *judge) beat(c engine.Change) {
-	if c.Synced || c.Gone && c.Revision == 0 {
+	if c.Synced {
+		j.begin = time.Now() // what was said while nothing was heard did not come
+		return
+	}
+	if c.Gone && c.Revision == 0 {
 		return
 	}
 	if c.Gone { // the machine was taken out of the fleet
@@ -191,10 +233,13 @@ func (j *judge) look(ctx context.Context) error {
 		key := escKey(c)
 		seen[key] = true
 		delete(j.gone, key)
-		if j.open[key].State == Sent {
-			continue
+		var err error
+		switch {
+		case j.open[key].State != Sent:
+			err = j.tell(ctx, c)
+		case !slices.Equal(j.open[key].Agents, c.Agents):
+			err = j.book.change(ctx, c)
 		}
-		err := j.book.tell(ctx, c, j.to)
 		var late *behind
 		var channel *failed
 		switch {
@@ -209,6 +254,14 @@ func (j *judge) look(ctx context.Context) error {
 	}
 	j.closeOver(ctx, seen, now)
 	return nil
+}
+
+// tell tells of a case, or writes it down if this machine reaches nobody: another may tell of it later.
+func (j *judge) tell(ctx context.Context, c Case) error {
+	if j.opts.Reach() == Nobody {
+		return j.book.note(ctx, c)
+	}
+	return j.book.tell(ctx, c, j.to)
 }
 
 func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Time) {
@@ -247,7 +300,7 @@ func (j *judge) ask(ctx context.Context) {
 			case err == nil:
 				h.asked = Works
 			case errors.Is(err, engine.ErrNoOwner):
-				h.asked = Gone
+				h.asked = j.opts.Ended(ctx, name)
 			default:
 				h.asked = CutOff
 			}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
 )
 
@@ -137,6 +138,58 @@ func TestBrokenChannel(t *testing.T) {
 		w.machines[1].set(Trouble{Cause: limit, Agent: "a"})
 		time.Sleep(3 * time.Minute)
 		w.wants(t, "by another", "shared "+limit+" m1/a")
+	})
+}
+
+// A case is written down where nobody can be told, and told of by the machine that can, once there is one.
+func TestReach(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		for _, m := range w.machines {
+			m.reach.Store(int32(Nobody))
+		}
+		w.machines[2].die()
+		time.Sleep(3 * time.Minute)
+		w.wants(t, "by nobody")
+		key := NoteKey(Silent, "m2")
+		entry, err := w.registry.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := ReadNote(key, entry.Value); !ok || n.State != Pending || n.Standing != Gone || n.Subject != "m2" || n.Since.IsZero() {
+			t.Errorf("written down is %+v", n)
+		}
+		w.machines[1].reach.Store(int32(Views))
+		time.Sleep(4 * time.Minute)
+		told := "silent m2 gone"
+		w.wants(t, "by a monitor", told)
+		w.machines[0].reach.Store(int32(People))
+		time.Sleep(4 * time.Minute)
+		w.wants(t, "it was told", told)
+		if entry, err := w.registry.Get(t.Context(), lease.Key("judge")); err != nil || !strings.Contains(string(entry.Value), `"holder":"m0/`) {
+			t.Errorf("the lease after that: %s, %v", entry.Value, err)
+		}
+	})
+}
+
+// When the registry is heard again after a gap, nobody counts as silent for what was said meanwhile.
+func TestGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &judge{opts: Options{}.withDefaults(), view: view{}}
+		digest := func(count uint64) engine.Change {
+			return engine.Change{Entry: engine.Entry{Key: BeatKey("m"), Value: jsonOf(Digest{Version: format, Host: "m", Count: count}), Revision: 1}}
+		}
+		j.beat(digest(1))
+		j.beat(engine.Change{Synced: true})
+		time.Sleep(29 * time.Second) // the hub is away
+		j.beat(digest(1))
+		j.beat(engine.Change{Synced: true})
+		time.Sleep(2 * time.Second)
+		if list := j.view.suspects(j.opts.Silence, time.Now()); len(list) != 1 {
+			t.Fatalf("%q are silent", list)
+		}
+		if time.Since(j.begin) >= j.opts.Silence {
+			t.Error("it is judged at once")
+		}
 	})
 }
 

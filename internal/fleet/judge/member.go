@@ -37,7 +37,7 @@ func (m *Member) Run(ctx context.Context, troubles func() []Trouble) error {
 	defer tick.Stop()
 	count := uint64(time.Now().UnixNano()) // another one than any of an earlier run
 	for {
-		m.beat(ctx, Digest{Version: format, Host: m.host, Count: count, Troubles: troubles()})
+		m.beat(ctx, Digest{Version: format, Host: m.host, Count: count, Reach: m.opts.Reach(), Troubles: troubles()})
 		count++
 		select {
 		case <-ctx.Done():

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
@@ -28,7 +30,7 @@ var next = map[State][]State{
 	"":      {Pending, Sent},
 	Pending: {Pending, Sending, Sent, Over},
 	Sending: {Sending, Pending, Sent, Over},
-	Sent:    {Over},
+	Sent:    {Over, Sent},
 	Over:    {Pending, Sent},
 }
 
@@ -41,6 +43,37 @@ type record struct {
 	Holder  string `json:"holder"`
 	Epoch   uint64 `json:"epoch"`
 	Message string `json:"message,omitempty"` // its id in the channel; "" of a Sent one: a machine has told by itself
+	// What the case is, for those who look.
+	Standing Standing  `json:"standing,omitempty"`
+	Since    time.Time `json:"since,omitzero"` // by the clock of the judge that found it
+	Agents   []string  `json:"agents,omitempty"`
+}
+
+// Note is a case that is not over, for those who look.
+type Note struct {
+	Kind    Kind
+	Subject string
+	State   State
+	// Holder is the machine that judged, Message the id of its message; "": there is none.
+	Holder, Message string
+	Standing        Standing
+	Since           time.Time // by Holder's clock
+	Agents          []string
+	Episode         uint64
+}
+
+// Table has the records of cases.
+const Table = "esc"
+
+// ReadNote reads a record of [Table]. false: it is none that can be read.
+func ReadNote(key string, value []byte) (n Note, ok bool) {
+	var r record
+	names := engine.Names(Table, key)
+	if len(names) != 2 || json.Unmarshal(value, &r) != nil || stateversion.Check(key, r.Version, format) != nil {
+		return n, false
+	}
+	machine, _, _ := strings.Cut(r.Holder, "/")
+	return Note{Kind(names[0]), names[1], r.State, machine, r.Message, r.Standing, r.Since, r.Agents, r.Episode}, true
 }
 
 // book is the records of all cases, and what this judge did about them.
@@ -63,7 +96,10 @@ type done struct {
 	message string // its id there
 }
 
-func escKey(c Case) string { return engine.Key("esc", string(c.Kind), c.Subject) }
+func escKey(c Case) string { return NoteKey(c.Kind, c.Subject) }
+
+// NoteKey is where the record of a case is.
+func NoteKey(kind Kind, subject string) string { return engine.Key(Table, string(kind), subject) }
 
 // read returns a case's record with its revision; the zero value with 0 if there is none.
 func (b *book) read(ctx context.Context, key string) (record, engine.Revision, error) {
@@ -106,6 +142,26 @@ func (e *behind) Error() string {
 	return fmt.Sprintf("a judge of epoch %d has written this", e.epoch)
 }
 
+// note writes down a case that nobody can be told of here.
+func (b *book) note(ctx context.Context, c Case) error {
+	key := escKey(c)
+	r, revision, err := b.read(ctx, key)
+	if err != nil || r.State != "" && r.State != Over {
+		return err
+	}
+	_, _, err = b.move(ctx, key, r.of(c), revision, Pending)
+	return err
+}
+
+// of is the record with what a case is now.
+func (r record) of(c Case) record {
+	r.Standing, r.Agents = c.Standing, c.Agents
+	if c.For > 0 {
+		r.Since = time.Now().Add(-c.For).UTC().Round(time.Second)
+	}
+	return r
+}
+
 // tell tells of a case that has not been told of. An error says that it has to be tried again.
 func (b *book) tell(ctx context.Context, c Case, to Teller) error {
 	key := escKey(c)
@@ -120,6 +176,7 @@ func (b *book) tell(ctx context.Context, c Case, to Teller) error {
 	if r.Epoch > term.Epoch || r.Epoch == term.Epoch && r.Holder != "" && r.Holder != term.Holder {
 		return &behind{r.Epoch}
 	}
+	r = r.of(c)
 	switch mine := b.done[episode{key, r.Episode}]; {
 	case r.State == Sending && r.Holder == term.Holder && mine.sent: // only its record is missing
 		return b.finish(ctx, key, r, revision)
@@ -168,6 +225,17 @@ func (b *book) finish(ctx context.Context, key string, r record, revision engine
 	if err == nil {
 		delete(b.done, at)
 	}
+	return err
+}
+
+// change notes who shares a cause that was told of.
+func (b *book) change(ctx context.Context, c Case) error {
+	key := escKey(c)
+	r, revision, err := b.read(ctx, key)
+	if err != nil || r.State != Sent || slices.Equal(r.Agents, c.Agents) {
+		return err
+	}
+	_, _, err = b.move(ctx, key, r.of(c), revision, Sent)
 	return err
 }
 

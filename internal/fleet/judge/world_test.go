@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,7 @@ type machine struct {
 	name    string
 	network *enginetest.Faults
 	member  *Member
+	reach   atomic.Int32 // a Reach
 
 	mu       sync.Mutex
 	troubles []Trouble
@@ -111,6 +113,7 @@ func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
 	w := &world{people: &people{broken: map[string]bool{}, slow: map[string]time.Duration{}}, registry: mem.New()}
 	for i := range machines {
 		m := &machine{name: fmt.Sprint("m", i), network: enginetest.NewFaults(w.registry, seed*100+uint64(i), rate)}
+		m.reach.Store(int32(People))
 		w.machines = append(w.machines, m)
 		w.begin(t, m)
 		time.Sleep(time.Second) // the first one has the lease
@@ -129,8 +132,9 @@ func (w *world) begin(t *testing.T, m *machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.member = NewMember(m.network, m.name, Options{})
-	m.all.Go(func() { _ = Run(ctx, m.network, m.name, channel{w.people, m.name}, Options{}) })
+	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }}
+	m.member = NewMember(m.network, m.name, opts)
+	m.all.Go(func() { _ = Run(ctx, m.network, m.name, channel{w.people, m.name}, opts) })
 	m.all.Go(func() {
 		_ = m.member.Run(ctx, func() []Trouble {
 			m.mu.Lock()

@@ -27,6 +27,8 @@ type Options struct {
 	// Skew is how much earlier the holder gives up: the clocks of two machines do not run at exactly the same speed. 0: a
 	// tenth of TTL.
 	Skew time.Duration
+	// Patience is how much longer than others one waits who should have the lease only if they do not take it. nil: 0.
+	Patience func() time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -38,6 +40,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Skew <= 0 {
 		o.Skew = o.TTL / 10
+	}
+	if o.Patience == nil {
+		o.Patience = func() time.Duration { return 0 }
 	}
 	return o
 }
@@ -141,10 +146,18 @@ func (w *wait) try(ctx context.Context) (got, bool) {
 	switch {
 	case r.Holder == w.holder: // an earlier try, whose answer was lost
 		mine.Epoch = r.Epoch
-	case r.Holder != "" && now.Sub(w.seenAt) < w.opts.TTL:
+	case now.Sub(w.seenAt) < w.ripens(r):
 		return got{}, false
 	}
 	// Who conflicts has read what is old by now; it is read again next time.
 	revision, err = w.from.CAS(ctx, w.key, mine.text(), revision)
 	return got{mine, revision, now}, err == nil
+}
+
+// ripens is how long a record of another's must not change until the lease is taken.
+func (w *wait) ripens(r record) time.Duration {
+	if r.Holder == "" {
+		return w.opts.Patience()
+	}
+	return w.opts.TTL + w.opts.Patience()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
@@ -64,8 +65,23 @@ func runFleet(io streams, args []string) error {
 	return become(io, program, append(own, args...))
 }
 
+// fleetCases is the file of what the fleet has this machine tell people of.
+func fleetCases() string { return filepath.Join(stateDir(), "fleet", "cases.json") }
+
 // fleetSocket is where this machine's member of a fleet listens.
 func fleetSocket() string { return control.PathIn(filepath.Join(stateDir(), "fleet"), "member.sock") }
+
+// memberHere implements monitor.Fleet.
+type memberHere struct{}
+
+// Share implements monitor.Fleet.
+func (memberHere) Share(ctx context.Context, list []monitor.SharedTrouble) ([]string, error) {
+	troubles := []fleetsocket.Trouble{}
+	for _, t := range list {
+		troubles = append(troubles, fleetsocket.Trouble(t))
+	}
+	return fleetsocket.Client{Path: fleetSocket()}.Share(ctx, troubles)
+}
 
 // fleetSet is all machines of the fleet.
 func (f *hostFlags) fleetSet() (*hosts.Set, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (h *homeWatch) look(ctx context.Context) (*overview.Home, error) {
 
 // homeOf is a home in the words of an overview.
 func homeOf(o monitor.Options, view monitor.View) *overview.Home {
-	h := &overview.Home{Path: o.Home, Monitor: view.Running, Trouble: view.Lost, At: view.At}
+	h := &overview.Home{Path: o.Home, Monitor: view.Running, Channels: view.Channels, Trouble: view.Lost, At: view.At}
 	for _, p := range view.Watched {
 		h.Watched = append(h.Watched, overview.Period(p))
 	}
@@ -169,7 +170,7 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 
 func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
-		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
+		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
 		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(i, view.At), By: i.AckedBy, Until: i.AckedUntil,
 	}
 	for _, f := range view.Findings {
@@ -178,7 +179,7 @@ func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 		}
 	}
 	if s.Agent == "" {
-		s.ToDo = askedOfMany(view, i)
+		s.ToDo = cmp.Or(i.Facts.ToDo, askedOfMany(view, i))
 		s.Details = strings.TrimPrefix(s.Details+": "+strings.Join(i.Facts.Members, ", "), ": ")
 	}
 	if !s.Open() {

@@ -17,18 +17,23 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/service"
 )
 
-const serviceLong = `Have the system start outlive monitor or outlive gateway at login and again whenever it ends: a user unit for systemd, an
+const serviceLong = `Have the system start outlive monitor, outlive gateway, outlive fleet hub or outlive fleet join at login and again whenever it ends: a user unit for systemd, an
 agent for launchd, or a task for Windows' Task Scheduler. What is behind -- are the verb's flags.
 
 The service gets the PATH of the installing user, since agents and servers are found by it, and what --env names. Under
 systemd it also reads ~/.config/outlive/NAME.env, if it is there: lines of NAME=value, the place for tokens. A task of Windows
 has its user's environment.`
 
-// services are the verbs that can be a service.
+// services are the verbs that can be a service; a dash in a name stands for a blank in the verb.
 var services = map[string]service.Service{
-	"monitor": {About: "outlive monitor: keeps unattended agents moving", Notifies: true, Watchdog: 2 * time.Minute, Keeps: true},
-	"gateway": {About: "outlive gateway: keeps MCP servers alive behind one endpoint"},
+	"monitor":    {About: "outlive monitor: keeps unattended agents moving", Notifies: true, Watchdog: 2 * time.Minute, Keeps: true},
+	"gateway":    {About: "outlive gateway: keeps MCP servers alive behind one endpoint"},
+	"fleet-hub":  {About: "outlive fleet hub: where the machines of a fleet meet"},
+	"fleet-join": {About: "outlive fleet join: this machine in its fleet"},
 }
+
+// serviceNames are they for people.
+const serviceNames = "monitor, gateway, fleet-hub or fleet-join"
 
 // serviceFlags are the flags of `outlive service`.
 type serviceFlags struct {
@@ -41,7 +46,7 @@ type serviceFlags struct {
 func newService(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
-		Short: "Have the system keep the monitor or the gateway running",
+		Short: "Have the system keep the monitor, the gateway or the fleet's hub running",
 		Long:  serviceLong,
 		Args:  takes(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -49,13 +54,13 @@ func newService(io streams) *cobra.Command {
 	verb := func(name, short, example string, run func(*serviceFlags, streams, string, []string) error) *cobra.Command {
 		f := &serviceFlags{}
 		sub := &cobra.Command{
-			Use: name + " monitor|gateway [flags] [-- FLAGS]", Short: short, Example: example,
+			Use: name + " SERVICE [flags] [-- FLAGS]", Short: short, Example: example,
 			Args: func(cmd *cobra.Command, args []string) error {
 				if before := cmd.ArgsLenAtDash(); before > 1 || before < 0 && len(args) != 1 || before == 0 || len(args) == 0 {
-					return fail(exitUsage, "service %s: must be monitor or gateway, with its own flags after --", name)
+					return fail(exitUsage, "service %s: must be %s, with its own flags after --", name, serviceNames)
 				}
 				if _, ok := services[args[0]]; !ok {
-					return fail(exitUsage, "service %s %s: must be monitor or gateway", name, args[0])
+					return fail(exitUsage, "service %s %s: must be %s", name, args[0], serviceNames)
 				}
 				return nil
 			},
@@ -167,7 +172,7 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Command = append([]string{program, name}, flags...)
+	s.Command = slices.Concat([]string{program}, strings.Split(name, "-"), flags)
 	if service.Kind(f.kind) == service.ForWindows && len(f.environ) > 0 {
 		return nil, fail(exitUsage, "--env: a task of Windows has the environment of its user: set the variable there, such as with setx NAME VALUE")
 	}

@@ -40,6 +40,23 @@ func (c Client) Leave(ctx context.Context) error {
 	return body.Close()
 }
 
+// Share says which troubles the agents here have whose cause agents of other machines may share, all of them each time, and returns the
+// causes that the fleet tells people of.
+func (c Client) Share(ctx context.Context, list []Trouble) (left []string, err error) {
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.do(ctx, http.MethodPost, "/v1/share", text)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var l ShareAnswer
+	err = json.NewDecoder(body).Decode(&l)
+	return l.Causes, err
+}
+
 // Hosts calls each with every machine of the fleet, also those that join later, until ctx or the member ends.
 func (c Client) Hosts(ctx context.Context, each func(Host)) error {
 	body, err := c.do(ctx, http.MethodGet, "/v1/hosts", nil)

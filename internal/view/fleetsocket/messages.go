@@ -14,13 +14,34 @@ type Status struct {
 	Since     time.Time `json:"since"`         // of the connection, or of its loss
 	Why       string    `json:"why,omitempty"` // it is not connected
 	Hosts     []Host    `json:"hosts"`
+	// Cases are what the fleet has found that concerns more than one machine, and is not over.
+	Cases []Case `json:"cases"`
 }
+
+// Case is something that concerns more than one machine.
+type Case struct {
+	Kind    string    `json:"kind"`    // silent: a machine; shared: a cause of trouble
+	Subject string    `json:"subject"` // the machine, or the cause
+	How     string    `json:"how,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Agents  []string  `json:"agents,omitempty"` // that share a cause
+	By      string    `json:"by"`               // the machine that has found it
+	State   string    `json:"state"`            // one of the words below
+}
+
+// The words for how far it has come with telling people of a case.
+const (
+	Found   = "found"      // nobody can be told yet
+	Telling = "being told" // a machine is about to
+	Told    = "told"       // its monitor has told of it, or shows it
+)
 
 // Host is a machine of the fleet.
 type Host struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version,omitempty"` // of outlive there
 	State   string    `json:"state"`             // one of the words below
+	How     string    `json:"how,omitempty"`     // it is silent: gone, cut off or lost, where that was found out
 	Why     string    `json:"why,omitempty"`     // it is not connected
 	Heard   time.Time `json:"heard,omitzero"`    // when it was heard last, by its own clock
 	Servers int       `json:"servers"`
@@ -39,6 +60,18 @@ const (
 	NoMember  = "no member"   // there is no member on this machine
 	Declined  = "not allowed" // what was asked for is not done for other machines
 )
+
+// Trouble is one of an agent here, whose cause agents of other machines may share.
+type Trouble struct {
+	Cause string `json:"cause"`
+	Agent string `json:"agent"`
+	Told  bool   `json:"told,omitempty"` // people were told of it here
+}
+
+// ShareAnswer are the causes that the fleet tells people of.
+type ShareAnswer struct {
+	Causes []string `json:"causes"`
+}
 
 // Command is what outlive on a host is to do.
 type Command struct {
@@ -69,10 +102,27 @@ func (e *Ending) Error() string { return e.Why }
 // Since is since when it is so; zero: not known.
 func (e *Ending) Since() time.Time { return e.From }
 
-// SilentFor is the ending of a host that says nothing.
-func SilentFor(host string, heard time.Time) *Ending {
+// The words for how a machine has fallen silent.
+const (
+	Gone   = "gone"    // its connection was closed
+	CutOff = "cut off" // its connection fell silent
+)
+
+// whySilent are those words for people. "": it was not found out.
+var whySilent = map[string]string{
+	"":     "it is off, cut off, or its member does not run (outlive fleet join)",
+	Gone:   "it is gone: its connection was closed, so its member has ended (outlive fleet join)",
+	CutOff: "it is cut off, asleep or off: its connection fell silent",
+}
+
+// SilentFor is the ending of a host that says nothing; how is one of the words above, or "".
+func SilentFor(host string, heard time.Time, how string) *Ending {
 	if heard.IsZero() {
 		return &Ending{Word: Silent, Why: fmt.Sprintf("nothing was heard of %s yet", host)}
 	}
-	return &Ending{Word: Silent, Why: "nothing was heard of it since " + heard.UTC().Format(time.DateTime) + " UTC: it is off, cut off, or its member does not run (outlive fleet join)", From: heard}
+	why, known := whySilent[how]
+	if !known {
+		why = whySilent[""]
+	}
+	return &Ending{Word: Silent, Why: "nothing was heard of it since " + heard.UTC().Format(time.DateTime) + " UTC: " + why, From: heard}
 }

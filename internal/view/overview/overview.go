@@ -154,6 +154,7 @@ type Home struct {
 	Monitor   int        `json:"monitor_pid,omitempty"` // PID; 0: none runs
 	Since     time.Time  `json:"since,omitzero"`        // when it has started; zero: not known
 	Watched   []Period   `json:"watched,omitempty"`     // when a monitor has looked, the oldest first
+	Channels  int        `json:"channels,omitempty"`    // by which the monitor can tell people
 	Trouble   string     `json:"trouble,omitempty"`     // why the registry cannot be used
 	At        time.Time  `json:"at"`
 	Agents    []Agent    `json:"agents,omitempty"`
@@ -226,6 +227,7 @@ type Incident struct {
 	Agent    string    `json:"agent,omitempty"`  // its key; "": of several
 	Class    string    `json:"class,omitempty"`  // of the verdict, for programs
 	Untold   bool      `json:"untold,omitempty"` // a channel did not get the last message
+	Case     string    `json:"case,omitempty"`   // of the fleet, that it is about
 	Title    string    `json:"title"`
 	Details  string    `json:"details,omitempty"`
 	Severity string    `json:"severity"`

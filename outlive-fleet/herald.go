@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/fleetcases"
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+)
+
+const (
+	// tellLimit is how long the monitor may take until its message has arrived: it looks every 5 s, and a channel has 10 s for a message.
+	tellLimit = 40 * time.Second
+	tellLook  = 250 * time.Millisecond
+	// recordEvery is how often it is looked whether what this machine has told of is over.
+	recordEvery = 10 * time.Second
+	// overKept is how long a case that is over stays in the file, for a monitor that does not run just then.
+	overKept = time.Hour
+	// unknownFor is how long a case may be unknown to the hub, which may have lost its disk, until it counts as over.
+	unknownFor = 5 * time.Minute
+)
+
+// machinePrefix begins the key of an incident about a machine, sharedPrefix that of one about a cause that machines share.
+const (
+	machinePrefix = "machine:"
+	sharedPrefix  = "shared:"
+)
+
+// herald has this machine's monitor tell people what the judge has found. It implements judge.Teller.
+type herald struct {
+	m    *member
+	path string
+	wake chan struct{}
+
+	mu      sync.Mutex
+	cases   []told
+	missing map[string]time.Time // since when the hub does not know of a case, by its id
+}
+
+// told is a case that this machine tells of, or has told of.
+type told struct {
+	fleetcases.Case
+	kind    judge.Kind
+	subject string
+	ended   time.Time // zero: it is not over
+}
+
+func newHerald(m *member) *herald {
+	return &herald{m: m, path: filepath.Join(m.state, "cases.json"), wake: make(chan struct{}, 1), missing: map[string]time.Time{}}
+}
+
+// load reads what an earlier run has told of.
+func (h *herald) load() error {
+	list, err := fleetcases.Read(h.path)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		t := told{Case: c}
+		if c.Over != "" {
+			t.ended = time.Now()
+		}
+		if host, is := strings.CutPrefix(c.Agent, machinePrefix); is {
+			t.kind, t.subject = judge.Silent, host
+		} else if cause, is := strings.CutPrefix(c.Agent, sharedPrefix); is {
+			t.kind, t.subject = judge.Shared, cause
+		}
+		h.cases = append(h.cases, t)
+	}
+	return nil
+}
+
+// reach is whom the monitor here can tell.
+func (h *herald) reach() judge.Reach {
+	switch home := h.m.publisher.home(); {
+	case home == nil || home.Monitor == 0:
+		return judge.Nobody
+	case home.Channels == 0:
+		return judge.Views
+	}
+	return judge.People
+}
+
+// Tell implements judge.Teller: it returns when the monitor's message has arrived, or where there is no channel when the monitor shows it.
+func (h *herald) Tell(ctx context.Context, c judge.Case, repeated bool) (string, error) {
+	id, err := h.open(c, repeated)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", judge.ErrNotSent, err)
+	}
+	h.m.log.Info("the monitor here is to tell of the fleet", "what", c.Kind, "of", c.Subject, "standing", c.Standing)
+	late := time.After(tellLimit)
+	for {
+		shown, arrived, refused := h.seen(id)
+		switch {
+		case shown && (arrived || h.reach() == judge.Views):
+			return h.m.Host, nil
+		case refused:
+			h.withdraw(id)
+			return "", fmt.Errorf("%w: the monitor's channel refuses it", judge.ErrNotSent)
+		}
+		select {
+		case <-ctx.Done():
+			h.withdraw(id)
+			return "", context.Cause(ctx)
+		case <-late:
+			h.withdraw(id)
+			return "", errors.New("the monitor here has not told of it in time")
+		case <-time.After(tellLook):
+		}
+	}
+}
+
+// seen is how far the monitor has come with a case.
+func (h *herald) seen(id string) (shown, arrived, refused bool) {
+	home := h.m.publisher.home()
+	if home == nil {
+		return false, false, false
+	}
+	for _, i := range home.Incidents {
+		if i.Case == id && i.Open() {
+			return true, i.State != "open", i.State == "open" && i.Untold
+		}
+	}
+	return false, false, false
+}
+
+// Over implements judge.Teller. Whoever has told of a case sees by itself that it is over, also when another machine judges by then.
+func (h *herald) Over(context.Context, judge.Kind, string, string) {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// open has the monitor open an incident, and returns the case's id.
+func (h *herald) open(c judge.Case, repeated bool) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.cases {
+		if t.kind == c.Kind && t.subject == c.Subject && t.ended.IsZero() {
+			return t.ID, nil
+		}
+	}
+	t := told{kind: c.Kind, subject: c.Subject, Case: caseOf(c)}
+	if repeated {
+		t.Details += " (another machine was about to tell of it and may have done so)"
+	}
+	h.cases = append(h.cases, t)
+	return t.ID, h.write()
+}
+
+// caseOf is a case in the words of a monitor.
+func caseOf(c judge.Case) fleetcases.Case {
+	if c.Kind == judge.Shared {
+		return fleetcases.Case{
+			ID: rand.Text()[:12], Agent: sharedPrefix + c.Subject, Class: "shared_cause", Name: causeName(c.Subject), Members: c.Agents,
+			Since: time.Now().UTC().Round(time.Second), Details: sharedBy(c.Agents),
+		}
+	}
+	one := fleetcases.Case{
+		ID: rand.Text()[:12], Agent: machinePrefix + c.Subject, Name: "The machine " + c.Subject, Since: time.Now().Add(-c.For).UTC().Round(time.Second),
+		Class: "machine_silent", Details: "nobody answers for it; how its connection has ended is not known",
+	}
+	switch c.Standing {
+	case judge.Gone:
+		one.Class, one.Details = "machine_gone", "its connection was closed without a word: its outlive fleet join was killed, or the machine went down"
+	case judge.CutOff:
+		one.Class, one.Details = "machine_cut_off", "its connection fell silent: the machine is off, asleep or cut off; which of these cannot be known from here"
+	}
+	return one
+}
+
+// causeName is a cause for people: "account:claude:limit" is the account of claude.
+func causeName(cause string) string {
+	rest, account := strings.CutPrefix(cause, "account:")
+	name, trouble, ok := strings.Cut(rest, ":")
+	if !account || !ok {
+		return cause
+	}
+	return "The account of " + name + " (" + trouble + ")"
+}
+
+// sharedBy says how many machines have agents with a trouble. An agent is "host/agent".
+func sharedBy(agents []string) string {
+	machines := map[string]bool{}
+	for _, a := range agents {
+		host, _, _ := strings.Cut(a, "/")
+		machines[host] = true
+	}
+	if len(machines) == 1 {
+		return "agents of one machine have this trouble"
+	}
+	return fmt.Sprintf("agents of %d machines have this trouble", len(machines))
+}
+
+// update notes who shares a cause now.
+func (h *herald) update(id string, agents []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for n := range h.cases {
+		t := &h.cases[n]
+		if t.ID != id || !t.ended.IsZero() || slices.Equal(t.Members, agents) {
+			continue
+		}
+		t.Members, t.Details = agents, sharedBy(agents)
+		if err := h.write(); err != nil {
+			h.m.log.Error("the monitor here cannot be told of a change", "error", err)
+		}
+	}
+}
+
+func (h *herald) withdraw(id string) {
+	h.end(id, fleetcases.Case{Over: "another machine tells of it", Withdrawn: true})
+}
+
+// end notes that a case is over, and how.
+func (h *herald) end(id string, how fleetcases.Case) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for n := range h.cases {
+		if t := &h.cases[n]; t.ID == id && t.ended.IsZero() {
+			t.Over, t.Recovered, t.Withdrawn, t.ended = how.Over, how.Recovered, how.Withdrawn, time.Now()
+		}
+	}
+	if err := h.write(); err != nil {
+		h.m.log.Error("the monitor here cannot be told that something is over", "error", err)
+	}
+}
+
+// write writes the file. The lock is held.
+func (h *herald) write() error {
+	h.cases = slices.DeleteFunc(h.cases, func(t told) bool { return !t.ended.IsZero() && time.Since(t.ended) > overKept })
+	list := []fleetcases.Case{}
+	for _, t := range h.cases {
+		list = append(list, t.Case)
+	}
+	return fleetcases.Write(h.path, list)
+}
+
+// forget removes the file: the monitor closes what it has.
+func (h *herald) forget() error {
+	if err := os.Remove(h.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// run looks now and then whether what was told of is over.
+func (h *herald) run(ctx context.Context) {
+	tick := time.NewTicker(recordEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-h.wake:
+		}
+		h.mu.Lock()
+		open := slices.DeleteFunc(slices.Clone(h.cases), func(t told) bool { return !t.ended.IsZero() })
+		h.mu.Unlock()
+		for _, t := range open {
+			if how, over := h.isOver(ctx, t); over {
+				h.end(t.ID, how)
+			}
+		}
+	}
+}
+
+// isOver reports whether a case that this machine tells of is over, and how.
+func (h *herald) isOver(ctx context.Context, t told) (how fleetcases.Case, over bool) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	key := judge.NoteKey(t.kind, t.subject)
+	entry, err := h.m.engine.Get(ctx, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		if h.missing[t.ID].IsZero() {
+			h.missing[t.ID] = time.Now()
+		}
+		return fleetcases.Case{Over: "the fleet does not know of it any more"}, time.Since(h.missing[t.ID]) > unknownFor
+	}
+	n, ok := judge.ReadNote(key, entry.Value)
+	if err != nil || !ok {
+		return how, false
+	}
+	delete(h.missing, t.ID)
+	switch {
+	case n.State == judge.Over:
+		return h.ending(ctx, t), true
+	case n.State == judge.Sent && n.Message != h.m.Host:
+		return fleetcases.Case{Over: "another machine tells of it", Withdrawn: true}, true
+	case t.kind == judge.Shared:
+		h.update(t.ID, n.Agents)
+	}
+	return how, false
+}
+
+// ending is how a case has ended that is over.
+func (h *herald) ending(ctx context.Context, t told) fleetcases.Case {
+	if t.kind == judge.Shared {
+		return fleetcases.Case{Over: "no agent has this trouble any more", Recovered: true}
+	}
+	if _, err := h.m.engine.Get(ctx, engine.Key(digestTable, t.subject)); errors.Is(err, engine.ErrNotFound) {
+		return fleetcases.Case{Over: "it is in the fleet no more"}
+	}
+	var d judge.Digest
+	if e, err := h.m.engine.Get(ctx, judge.BeatKey(t.subject)); err == nil && json.Unmarshal(e.Value, &d) == nil && d.Left {
+		return fleetcases.Case{Over: "its outlive fleet join was ended", Recovered: true}
+	}
+	return fleetcases.Case{Over: "it is heard again", Recovered: true}
+}

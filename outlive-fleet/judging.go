@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/gate"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
+)
+
+// judging is this machine's part in noticing what concerns several machines: it says that it lives, and judges while it has the lease.
+type judging struct {
+	m      *member
+	herald *herald
+
+	member *judge.Member
+	mu     sync.Mutex
+	shares []judge.Trouble // of the agents here
+	told   time.Time       // when the monitor said so last
+
+	cancel context.CancelFunc
+	once   sync.Once
+	parts  sync.WaitGroup
+	stop   func() // being asked whether it lives
+}
+
+// begin starts it.
+func (j *judging) begin(ctx context.Context) (err error) {
+	g, err := gate.Open(filepath.Join(j.m.state, "gate.json"), noAgents{})
+	if err != nil {
+		return err
+	}
+	if j.stop, err = g.Serve(j.m.engine, j.m.Host); err != nil {
+		return err
+	}
+	if err := j.herald.load(); err != nil {
+		j.stop()
+		return err
+	}
+	ctx, j.cancel = context.WithCancel(ctx)
+	o := judge.Options{Beat: beatEvery, Reach: j.herald.reach, Ended: j.ended, Logger: j.m.log}
+	j.member = judge.NewMember(j.m.engine, j.m.Host, o)
+	j.parts.Go(func() { _ = j.member.Run(ctx, j.troubles) })                     // it ends with ctx
+	j.parts.Go(func() { _ = judge.Run(ctx, j.m.engine, j.m.Host, j.herald, o) }) // likewise
+	j.parts.Go(func() { j.herald.run(ctx) })
+	return nil
+}
+
+// sharesKept is how long what the monitor has said last holds, if it says nothing any more.
+const sharesKept = 10 * time.Minute
+
+// share takes from the monitor which troubles machines may share, and returns the causes that it can leave to the fleet.
+func (j *judging) share(list []fleetsocket.Trouble) fleetsocket.ShareAnswer {
+	left := fleetsocket.ShareAnswer{Causes: []string{}}
+	j.mu.Lock()
+	j.shares, j.told = nil, time.Now()
+	for _, t := range list {
+		j.shares = append(j.shares, judge.Trouble(t))
+	}
+	j.mu.Unlock()
+	for _, t := range list {
+		if j.member.Leaves(t.Cause) && !slices.Contains(left.Causes, t.Cause) {
+			left.Causes = append(left.Causes, t.Cause)
+		}
+	}
+	return left
+}
+
+func (j *judging) troubles() []judge.Trouble {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if time.Since(j.told) > sharesKept {
+		j.shares = nil
+	}
+	return slices.Clone(j.shares)
+}
+
+// end says that this machine has left, gives the lease up, and returns when nothing of it runs any more.
+func (j *judging) end() {
+	j.once.Do(func() {
+		j.cancel()
+		j.parts.Wait()
+		j.stop()
+	})
+}
+
+// ended asks the hub how the connection of a machine has ended that nobody answers for.
+func (j *judging) ended(ctx context.Context, host string) judge.Standing {
+	if j.m.NATS != "" {
+		return judge.Lost // who runs that server knows
+	}
+	answer, err := j.m.engine.Request(ctx, natsengine.EndedAddress, []byte(host))
+	if err != nil {
+		return judge.Lost
+	}
+	switch natsengine.HowEnded(answer) {
+	case natsengine.Lives:
+		return judge.Works
+	case natsengine.Closed:
+		return judge.Gone
+	case natsengine.FellMute:
+		return judge.CutOff
+	}
+	return judge.Lost
+}
+
+// noAgents refuses all commands but the one that asks whether this machine lives: others come as what outlive is to do ([jobs]).
+type noAgents struct{}
+
+// Carry implements gate.Agents.
+func (noAgents) Carry(_ context.Context, c gate.Command) (string, error) {
+	return "", fmt.Errorf("%w: %s", gate.ErrRefused, errNoCommands)
+}
+
+var errNoCommands = errors.New("this machine takes no commands to its agents")
