@@ -186,7 +186,7 @@ func TestRotationByHand(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp_audit.log")
 	l := open(t, path, Options{})
 	l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
-	waitFor(t, func() bool { return exists(path) })
+	waitFor(t, func() bool { st, err := os.Stat(path); return err == nil && st.Size() > 0 })
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
