@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -110,7 +111,7 @@ func (l *Link) failed(err []byte) {
 	l.trouble = err
 	l.fails++
 	wait := l.again(l.fails)
-	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+messageOf(err),
+	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+strings.ReplaceAll(messageOf(err), "\n", " / "),
 		slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
 	l.abandon(l.unusable())
 }

@@ -105,7 +105,7 @@ func (l *Link) Client() string {
 }
 
 // apart says why the clients of a shared server have this process and not the one that others have; "": there is no other one.
-func (l *Link) apart() string {
+func apart(l *Link) string {
 	sc := l.scope
 	others := func(other *scope) bool { return other != sc && len(other.links[l.server]) > 0 }
 	switch {

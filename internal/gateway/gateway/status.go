@@ -89,7 +89,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
-		one := LinkStatus{Client: l.Client(), View: l.view(), Apart: l.apart(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		one := LinkStatus{Client: l.Client(), View: l.view(), Apart: apart(l), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
 		if l.trouble != nil && l.phase <= unsupported {
 			one.HandshakeError = messageOf(l.trouble)
 		}

@@ -97,7 +97,7 @@ func notFoundInPath(name, path string) error {
 		e.Hint = "name the command with its directory"
 		return e
 	default:
-		e.Detail = "not in PATH: " + path
+		e.Detail = "not in PATH: " + searched(dirs)
 	}
 	if near := closest(name, dirs); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
@@ -105,6 +105,28 @@ func notFoundInPath(name, path string) error {
 		e.Hint = install(name)
 	}
 	return e
+}
+
+// searched names the directories of PATH, each once; of many the first ones.
+func searched(dirs []string) string {
+	const enough = 120 // bytes
+	text, named := "", map[string]bool{}
+	left := 0
+	for _, d := range dirs {
+		switch {
+		case named[d]:
+			continue
+		case left > 0 || text != "" && len(text)+len(d) > enough:
+			left++
+		default:
+			text = strings.TrimPrefix(text+string(filepath.ListSeparator)+d, string(filepath.ListSeparator))
+		}
+		named[d] = true
+	}
+	if left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
 }
 
 // install says where a well-known launcher comes from.

@@ -31,7 +31,7 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 			m.finishWith(now, ev.Status)
 			return
 		}
-		m.why.because(StartFail, NoSource, fmt.Sprint(ev.Err))
+		m.why.because(StartFail, NoSource, "it could not be started")
 		m.decideAfter(now, rnd, respawnAfter)
 	case Handshake:
 		m.at = now.Add(m.opts.StartTimeout)

@@ -347,7 +347,7 @@ func TestWrongSetUpIsNotTriedAgain(t *testing.T) {
 
 func TestSpawnFailureBacksOff(t *testing.T) {
 	s := begin(t, preset(t, "exponential")).tell(SpawnFailed{Err: errors.New("no such file")}).expect(Backoff, 1)
-	if got := s.last(); got.Cause != StartFail || got.Reason != "no such file" || got.Delay != time.Second || got.From != Starting {
+	if got := s.last(); got.Cause != StartFail || got.Reason != "it could not be started" || got.Delay != time.Second || got.From != Starting {
 		t.Errorf("reported %+v", got)
 	}
 }

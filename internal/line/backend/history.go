@@ -87,6 +87,9 @@ func (h *history) describeEnd() string {
 	if h.lastOut.kind == connectionEnded {
 		return "Server cannot be used: " + h.lastOut.why
 	}
+	if h.lastOut.kind == neverStarted {
+		return "Server crashed (it could not be started)" // why was told just before
+	}
 	return "Server crashed (" + h.describeExit() + ")"
 }
 

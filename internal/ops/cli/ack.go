@@ -18,7 +18,7 @@ import (
 const ackLong = `Acknowledge an incident: somebody deals with it. Nobody else is told of it and there are no reminders for four hours, or
 with --snooze for one; then, if it is still there, it goes on. What the monitor does about the agent goes on in any case.
 
-INCIDENT is an incident's id as the message has it, or the beginning of it; NAME is an agent, and stands for all its open
+INCIDENT is an incident's id as the message has it, or the beginning of it; NAME is an agent or a server, and stands for all its open
 incidents. Without either, the open incidents are shown.` + askExit
 
 func newAck(io streams) *cobra.Command {

@@ -88,9 +88,12 @@ func (f *loginFlags) server(name string) (config.Server, error) {
 	if given := f.remote.words(); len(given) > 0 {
 		return config.Server{}, fail(exitUsage, "login: %s is for a URL; for a server of a configuration it stands there, under auth", given[0])
 	}
+	if strings.Contains(name, "://") {
+		return config.Server{}, fail(exitUsage, "login: %q is no address of a server: it begins with https:// or http://, and a host follows", name)
+	}
 	path, _, err := configFile(f.config)
 	if err != nil {
-		return config.Server{}, err
+		return config.Server{}, fail(exitUsage, "login: %q is no URL, and there is no configuration with a server of that name: write the URL (outlive login https://…), or -c FILE", name)
 	}
 	file, _, err := loadConfig(path)
 	if err != nil {

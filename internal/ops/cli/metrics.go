@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -65,6 +67,12 @@ func newMetrics(io streams) *cobra.Command {
 
 // putForAll replaces a file that other users read: the collector runs as another one.
 func putForAll(path string, text []byte) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return fmt.Errorf("--output %s: it is a directory: name a file in it, such as %s", path, filepath.Join(path, "outlive.prom"))
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--output %s: there is no directory %s: make it, or name another one", path, filepath.Dir(path))
+	}
 	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".outlive") // the collector reads *.prom only
 	if err := atomicfile.Write(temp, text); err != nil {
 		return err

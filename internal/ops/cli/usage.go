@@ -74,6 +74,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		})
 		return fmt.Errorf("%w%s", err, instead(cmd, missing.GetSpecifiedName(), known, "--"))
 	}
+	var empty *pflag.ValueRequiredError
+	if errors.As(err, &empty) {
+		value, _ := pflag.UnquoteUsage(empty.GetFlag())
+		return fmt.Errorf("--%s needs a value: write --%[1]s %s", empty.GetFlag().Name, strings.ToUpper(value))
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
