@@ -188,20 +188,22 @@ check() {
 
 commands() {
 	echo "== commands under Wine"
-	local exe home program session
+	local exe home program session roaming
 	exe=$work/outlive.exe
 	home=$work/home
 	rm -rf "$home"
-	mkdir -p "$home/Claude" "$home/state"
+	mkdir -p "$home/state"
+	for roaming in "$WINEPREFIX"/drive_c/users/*/AppData/Roaming; do :; done # Wine takes %APPDATA% from nowhere else
+	mkdir -p "$roaming/Claude"
 	program=$(winepath -w "$exe")
-	OUTLIVE_STATE_HOME=$(winepath -w "$home/state") APPDATA=$(winepath -w "$home")
-	export OUTLIVE_STATE_HOME APPDATA
+	OUTLIVE_STATE_HOME=$(winepath -w "$home/state")
+	export OUTLIVE_STATE_HOME
 	check version '^outlive ' wine "$exe" --version
 	check demo ' 0 errors' wine "$exe" demo
 
 	# A run that stays while status, logs and restart ask for it.
 	mkfifo "$home/in"
-	wine "$exe" run --name here -- "$program" outlive-mcptest-server <"$home/in" >"$home/out" 2>"$home/err" &
+	wine "$exe" run --name here -- "$program" outlive-mcptest-server -stderr-flood 20 <"$home/in" >"$home/out" 2>"$home/err" &
 	session=$!
 	exec 9>"$home/in"
 	echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"sh","version":"1"}}}' >&9
@@ -210,7 +212,7 @@ commands() {
 	check 'run' '"id":2.*42' timeout 30 bash -c "until grep -a '\"id\":2' '$home/out'; do sleep 0.1; done"
 	check status 'here' wine "$exe" status
 	check restart 'here' wine "$exe" restart here
-	check logs '.' wine "$exe" logs here
+	check logs '[a-z]{5}' wine "$exe" logs here
 	exec 9>&-
 	wait "$session" || fail "run ended with status $?"
 
@@ -222,12 +224,12 @@ commands() {
 	YAML
 	check gateway '"id":1.*serverInfo' bash -c "(echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"sh\",\"version\":\"1\"}}}'; sleep 5) | wine '$exe' gateway -c '$(winepath -w "$home/outlive.yaml")' 2>/dev/null"
 
-	printf '{\n  "mcpServers": {\n    "one": {"command": "C:\\\\tools\\\\one.exe", "args": ["x"]}\n  }\n}\n' >"$home/Claude/claude_desktop_config.json"
-	cp "$home/Claude/claude_desktop_config.json" "$home/before"
+	printf '{\n  "mcpServers": {\n    "one": {"command": "C:\\\\tools\\\\one.exe", "args": ["x"]}\n  }\n}\n' >"$roaming/Claude/claude_desktop_config.json"
+	cp "$roaming/Claude/claude_desktop_config.json" "$home/before"
 	check wrap 'one' wine "$exe" wrap
-	check 'wrapped' 'outlive' cat "$home/Claude/claude_desktop_config.json"
+	check 'wrapped' 'outlive' cat "$roaming/Claude/claude_desktop_config.json"
 	check unwrap 'one' wine "$exe" unwrap
-	check 'unwrapped as it was' '^same$' bash -c "cmp '$home/before' '$home/Claude/claude_desktop_config.json' && echo same"
+	check 'unwrapped as it was' '^same$' bash -c "cmp '$home/before' '$roaming/Claude/claude_desktop_config.json' && echo same"
 }
 
 mkdir -p "$work"

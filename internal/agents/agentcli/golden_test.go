@@ -280,7 +280,7 @@ func replayClaude(t *testing.T, recording string) []string {
 			id = s.ID
 			writeFile(t, filepath.Join(home, "sessions", "4711.json"), hostpath.InText(string(event.Data), "/home/u"))
 		case "transcript":
-			appendFile(t, filepath.Join(home, "projects", "-home-u-shop", id+".jsonl"), hostpath.InText(string(records[0]), "/home/u"))
+			appendFile(t, filepath.Join(home, "projects", claudeFolder(hostpath.Abs("/home/u/shop")), id+".jsonl"), hostpath.InText(string(records[0]), "/home/u"))
 			records = records[1:]
 		default:
 			continue
