@@ -150,32 +150,8 @@ func (s *settings) runHub(ctx context.Context, listen string) error {
 		return err
 	}
 	defer asked()
-	notices, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer notices.Close()
-		err = notices.Add(s.hubDir())
-	}
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", s.hubDir(), err)
-	}
 	h := &hubRun{settings: s, hub: hub, engine: e, log: log, hashes: map[string]string{}}
-	if err := h.tokensChanged(ctx); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "The hub listens on %s. A token for a machine: outlive fleet token make NAME\n", hub.Address())
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case n := <-notices.Events:
-			if filepath.Base(n.Name) != filepath.Base(s.tokensPath()) {
-				continue
-			}
-			if err := h.tokensChanged(ctx); err != nil && ctx.Err() == nil {
-				log.Error("the tokens cannot be read; who is in stays in", "error", err)
-			}
-		}
-	}
+	return h.followTokens(ctx)
 }
 
 // hubRun is a running hub.
@@ -185,6 +161,35 @@ type hubRun struct {
 	engine *natsengine.Engine
 	log    *slog.Logger
 	hashes map[string]string // of the tokens, by host
+}
+
+// followTokens acts on what is done with the tokens until ctx ends.
+func (h *hubRun) followTokens(ctx context.Context) error {
+	notices, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer notices.Close()
+		err = notices.Add(h.hubDir())
+	}
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", h.hubDir(), err)
+	}
+	if err := h.tokensChanged(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "The hub listens on %s. A token for a machine: outlive fleet token make NAME\n", h.hub.Address())
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case n := <-notices.Events:
+			if filepath.Base(n.Name) != filepath.Base(h.tokensPath()) {
+				continue
+			}
+			if err := h.tokensChanged(ctx); err != nil && ctx.Err() == nil {
+				h.log.Error("the tokens cannot be read; who is in stays in", "error", err)
+			}
+		}
+	}
 }
 
 // tokensChanged drops who is let in no more, and forgets what was said by them.

@@ -18,8 +18,11 @@ type reach struct {
 	Channels int `json:"channels"` // that an incident of no agent in particular goes to first
 }
 
+// fleetPart is what a round does for the fleet that this machine is in.
+type fleetPart struct{ *round }
+
 // tellOfFleet opens and closes the incidents of the fleet that this machine tells of.
-func (r *round) tellOfFleet(ctx context.Context) error {
+func (r fleetPart) tellOfFleet(ctx context.Context) error {
 	if r.opts.FleetCases == "" {
 		return nil
 	}
@@ -48,7 +51,7 @@ func (r *round) tellOfFleet(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (r *round) raiseCase(ctx context.Context, c fleetcases.Case) error {
+func (r fleetPart) raiseCase(ctx context.Context, c fleetcases.Case) error {
 	key := incident.Key{Agent: c.Agent, Class: c.Class}
 	f := incident.Facts{
 		Name: c.Name, Stall: c.Class, Severity: incident.SeverityOf(c.Class), Since: c.Since, Details: r.opts.redact(c.Details),
@@ -61,7 +64,7 @@ func (r *round) raiseCase(ctx context.Context, c fleetcases.Case) error {
 }
 
 // closeCase closes an incident of the fleet. What another machine tells of, and was not sent yet, is not sent.
-func (r *round) closeCase(ctx context.Context, i incident.Incident, c fleetcases.Case) error {
+func (r fleetPart) closeCase(ctx context.Context, i incident.Incident, c fleetcases.Case) error {
 	var e incident.Event = incident.Gone{Why: cmp.Or(c.Over, "it is over")}
 	if c.Recovered {
 		e = incident.Recovered{How: c.Over}
@@ -76,7 +79,7 @@ func (r *round) closeCase(ctx context.Context, i incident.Incident, c fleetcases
 }
 
 // noteReach writes down whom this monitor can tell, when that changes.
-func (r *round) noteReach(ctx context.Context) error {
+func (r fleetPart) noteReach(ctx context.Context) error {
 	now := reach{}
 	if p := r.incidents.policyOf(r.incidents.agentOf(incident.Incident{})); len(p.Tiers) > 0 {
 		now.Channels = len(p.Tiers[0])

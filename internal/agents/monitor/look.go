@@ -57,7 +57,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
-	errs = append(errs, r.noteVerdicts(ctx, cases), r.tellOfServers(ctx, cases), r.tellOfFleet(ctx), r.followShared(ctx))
+	errs = append(errs, r.noteVerdicts(ctx, cases), r.tellOfServers(ctx, cases), fleetPart{r}.tellOfFleet(ctx), fleetPart{r}.followShared(ctx))
 	errs = append(errs, r.incidents.followMasses(ctx, r.ledger.fleet.Masses), r.ledger.saveFleet(ctx, before), r.incidents.deliveries(ctx), r.incidents.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
 	m.wakeSenders()

@@ -246,8 +246,6 @@ func readLines(t *testing.T, path string) []map[string]any {
 	return all
 }
 
-func exists(path string) bool { _, err := os.Stat(path); return err == nil }
-
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {

@@ -14,7 +14,7 @@ const shareLimit = time.Second
 
 // share notes the cause of a new incident that agents of other machines may share, and leaves it to the fleet to tell people of it, if there
 // is one: then it is only shown here.
-func (r *round) share(ctx context.Context, f *incident.Facts, cause string) {
+func (r fleetPart) share(ctx context.Context, f *incident.Facts, cause string) {
 	f.Shared = cause
 	if cause == "" || r.opts.Fleet == nil {
 		return
@@ -37,7 +37,7 @@ func agentsOf(f incident.Facts) []string {
 }
 
 // sharedTroubles are those of the incidents that are not over.
-func (r *round) sharedTroubles() (list []SharedTrouble) {
+func (r fleetPart) sharedTroubles() (list []SharedTrouble) {
 	for _, i := range r.incidents.list {
 		if i.Facts.Shared == "" || i.State == incident.Resolved {
 			continue
@@ -50,7 +50,7 @@ func (r *round) sharedTroubles() (list []SharedTrouble) {
 }
 
 // askFleet returns the causes that are left to the fleet; false: this machine is in none, or its member does not run, so it tells by itself.
-func (r *round) askFleet(ctx context.Context, list []SharedTrouble) (left []string, ok bool) {
+func (r fleetPart) askFleet(ctx context.Context, list []SharedTrouble) (left []string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, shareLimit)
 	defer cancel()
 	left, err := r.opts.Fleet.Share(ctx, list)
@@ -58,7 +58,7 @@ func (r *round) askFleet(ctx context.Context, list []SharedTrouble) (left []stri
 }
 
 // followShared tells the fleet at each look what this machine shares, and people by itself of what the fleet does not tell of any more.
-func (r *round) followShared(ctx context.Context) error {
+func (r fleetPart) followShared(ctx context.Context) error {
 	list := r.sharedTroubles()
 	if r.opts.Fleet == nil || len(list) == 0 && r.unshared {
 		return nil
