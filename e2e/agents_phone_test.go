@@ -55,6 +55,7 @@ func TestPhoneThatNobodyHears(t *testing.T) {
 
 // TestPhoneAllows: a press of Allow, and nothing else, makes the agent run the command.
 func TestPhoneAllows(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +82,7 @@ func TestPhoneAllows(t *testing.T) {
 
 // TestPhoneDenies: a press of Deny, and the agent is told by whom.
 func TestPhoneDenies(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -115,6 +117,7 @@ func (m *watcher) decided(outcome string) {
 // TestPhoneIsTooLate: the human was at the keyboard before the phone. Claude Code shows its dialog at once, Codex when
 // nobody has answered in time.
 func TestPhoneIsTooLate(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -138,6 +141,7 @@ func TestPhoneIsTooLate(t *testing.T) {
 // TestPhoneIsSilent: nobody answers. The agent's own dialog stays, the command is not run, and the message offers no
 // more what is not to be had.
 func TestPhoneIsSilent(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -172,6 +176,7 @@ func crash(t *testing.T, kind string) (*agent, *watcher, faketelegram.Message) {
 
 // TestPhoneButtons: an incident's other buttons, each of which changes the one message.
 func TestPhoneButtons(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -206,6 +211,7 @@ func TestPhoneButtons(t *testing.T) {
 
 // TestPhoneStops: Stop ends the agent with everything it has started, and it stays so.
 func TestPhoneStops(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -234,6 +240,7 @@ func TestPhoneStops(t *testing.T) {
 // TestPhoneReplies: what is replied to the message of a question reaches the agent by the command that is declared for
 // it, here one that types into its terminal, as tmux does.
 func TestPhoneReplies(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -273,6 +280,7 @@ func (m *watcher) knowsItIsTold() {
 // TestPhoneOutlivesTheMonitor: it is killed between the message and the press. Started again, it understands the press,
 // and tells nobody twice.
 func TestPhoneOutlivesTheMonitor(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind+"/incident", func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 // TestMonitorHearsAContradiction: somebody reports by a ping that the agent has ended with an error, and it lives. Neither is
 // believed: nothing is done to it.
 func TestMonitorHearsAContradiction(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -50,6 +50,7 @@ func (a *agent) running() map[int]string {
 
 // TestMonitorResumes: a killed agent goes on with the very session it had, under our wrapper, without anybody being told.
 func TestMonitorResumes(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +75,7 @@ func TestMonitorResumes(t *testing.T) {
 
 // TestMonitorEndsAHang: an agent whose model has gone silent is ended, with everything it had started, and resumed.
 func TestMonitorEndsAHang(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +104,7 @@ func TestMonitorEndsAHang(t *testing.T) {
 
 // TestMonitorInterrupts: whatever an interrupt does to the CLI, its session goes on soon, and nobody is told.
 func TestMonitorInterrupts(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -124,6 +127,7 @@ func TestMonitorInterrupts(t *testing.T) {
 // TestMonitorInterruptsNoSession: an agent that nobody could go on with, because no command is declared, keeps its
 // session: a human is told instead.
 func TestMonitorInterruptsNoSession(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -141,6 +145,7 @@ func TestMonitorInterruptsNoSession(t *testing.T) {
 // TestMonitorTellsWhenTheBudgetIsSpent: then, and only then, a human is told, in one message, which is changed when the
 // agent works again.
 func TestMonitorTellsWhenTheBudgetIsSpent(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -190,6 +195,7 @@ func button(t *testing.T, msg faketelegram.Message, label string) faketelegram.B
 // TestMonitorAsksBeforeItEnds: a question in a terminal is put to a human, and its session is left alone meanwhile, although
 // nothing but resuming it is declared.
 func TestMonitorAsksBeforeItEnds(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -314,6 +314,7 @@ var untrue = []string{"exited", "crashed", "stderr", "seems to be what ends it",
 
 func TestFlakyRemote(t *testing.T) {
 	needOutlive(t)
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		share float64

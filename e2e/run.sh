@@ -21,4 +21,4 @@ echo "== go test"
 # What fails is printed as it fails; .work/test.log has all, as JSON, with the figures that tests print.
 (cd .. && go build -o e2e/.work/bin/testcount ./.ci/testcount)
 trap : TERM # the counts are still printed
-go test -json -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-4}" "$@" ./... </dev/null | tee .work/test.log | .work/bin/testcount
+go test -json -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-6}" "$@" ./... </dev/null | tee .work/test.log | .work/bin/testcount

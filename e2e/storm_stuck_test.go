@@ -99,6 +99,7 @@ func feedBlankLine(pid int) {
 // releases does not.
 func TestWhoHoldsACall(t *testing.T) {
 	needOutlive(t)
+	t.Parallel()
 	for _, kind := range []string{"holds", "loses"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 here=$PWD work=$PWD/.work root=$(cd ../.. && pwd)
 KILLS=${KILLS:-200}
-LIMIT=${LIMIT:-150} # seconds for the tests of one room
+LIMIT=${LIMIT:-300} # seconds for the tests of one room
 compiler=x86_64-w64-mingw32-gcc-win32
 
 install_wine() {
@@ -31,7 +31,24 @@ make_prefix() {
 	export WINEPREFIX=$work/prefix WINEDEBUG=-all WINEDLLOVERRIDES='bcryptprimitives=n;mscoree=;mshtml='
 	[ -d "$WINEPREFIX/drive_c/windows/system32" ] || wineboot -i >"$work/wineboot.log" 2>&1
 	"$compiler" -Os -shared -o "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" bcryptprimitives.c -ladvapi32
+	# Files of tests are in memory where there is room for them: a monitor's database waits for the disk at each step.
+	local temp
+	for temp in "$WINEPREFIX"/drive_c/users/*/Temp; do :; done
+	rm -rf "$temp"
+	if [ -w /dev/shm ] && [ "$(df --output=avail /dev/shm | tail -n 1)" -gt 1000000 ]; then
+		memory=$(mktemp -d /dev/shm/outlive-windows-XXXXXX)
+		ln -s "$memory" "$temp"
+	else
+		mkdir "$temp"
+	fi
+	wineserver -p 2>/dev/null || true # it stays between two programs, until the end
 	wine --version
+}
+
+memory=
+end() {
+	wineserver -k 2>/dev/null || true # of our prefix alone
+	[ -z "$memory" ] || rm -rf "$memory"
 }
 
 build() {
@@ -47,7 +64,7 @@ build() {
 			wanted "$package" && echo "$package"
 		done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./internal/... | sed '/^$/d; s,^.*/internal/,internal/,') >"$work/rooms"
 		rm -f "$work"/bin/*
-		sed 's,^,./,' "$work/rooms" | xargs go test -c -vet=off -overlay "$work/std/overlay.json" -ldflags='-s -w' -o "$work/bin/"
+		sed 's,^,./,' "$work/rooms" | xargs go test -c -tags wine -vet=off -overlay "$work/std/overlay.json" -ldflags='-s -w' -o "$work/bin/"
 	)
 	unset GOOS GOARCH CGO_ENABLED
 }
@@ -70,13 +87,26 @@ in_wine() {
 }
 
 test_room() {
-	local room=$1 name=${1##*/} status=0
+	local room=$1 name=${1##*/} status=0 begin=$SECONDS
 	in_wine "$room" "$LIMIT" -test.timeout "$((LIMIT - 10))s" >"$work/$name.log" 2>&1 || status=$?
 	echo "$status" >"$work/$name.status"
+	echo "$((SECONDS - begin)) s $room" >>"$work/times"
 }
 
 result() { awk -v kind="--- $1:" 'index($0, kind) == 1 {print $3}' "$work/$2.log"; }
-listed() { awk -v room="$1" -v test="$2" '$1 == room && $2 == test {found = 1} END {exit !found}' "$here/missing.txt"; }
+# listed are the tests of a room, or parts of tests, that Wine cannot pass. One with a ? sometimes does.
+listed() { awk -v room="$1" '$1 == room {print $2}' "$here/missing.txt"; }
+
+# excused says whether a log has only such failures of a test.
+excused() {
+	listed "$1" | awk -v test="$2" '
+		NR == FNR {sub(/[?]$/, ""); listed[$1]; while (sub(/\/[^\/]*$/, "")) above[$1]; next}
+		/^ *--- FAIL:/ && ($3 == test || index($3, test "/") == 1) {
+			if ($3 in listed) some = 1
+			else if (!($3 in above)) other = 1
+		}
+		END {exit other || !some}' - "$3"
+}
 
 passed=0 failed=0 skipped=0 without=0
 fail() {
@@ -87,22 +117,23 @@ fail() {
 # judge_room counts. What Wine cannot do is in missing.txt; what fails otherwise gets one more chance, alone, and is told.
 judge_room() {
 	local room=$1 name=${1##*/} test before=$failed
-	for test in $(result PASS "$name"); do
-		if listed "$room" "$test"; then
+	passed=$((passed + $(result PASS "$name" | wc -l)))
+	for test in $(listed "$room" | grep -v '?$'); do
+		if grep -aqE "^ *--- PASS: $test " "$work/$name.log"; then
 			fail "$room $test passes: take it out of missing.txt"
-		else
-			passed=$((passed + 1))
 		fi
 	done
 	skipped=$((skipped + $(result SKIP "$name" | wc -l)))
 	local failing
 	failing=$(result FAIL "$name")
 	for test in $failing; do
-		if listed "$room" "$test"; then
+		if excused "$room" "$test" "$work/$name.log"; then
 			without=$((without + 1))
 		elif in_wine "$room" 90 -test.run "^$test\$" >"$work/$name.again" 2>&1; then
 			echo "again $room $test: passed alone"
 			passed=$((passed + 1))
+		elif excused "$room" "$test" "$work/$name.again"; then
+			without=$((without + 1))
 		else
 			grep -av '^=== ' "$work/$name.again" | tail -n 30
 			fail "$room $test"
@@ -119,7 +150,8 @@ judge_room() {
 
 test_rooms() {
 	echo "== tests under Wine"
-	# Two at a time; the one with the kills takes longest and is begun first.
+	# Two at a time; those that take longest are begun first: the one with the kills, and the one with a database.
+	rm -f "$work/times"
 	OUTLIVE_TEST_KILLS=$KILLS
 	export OUTLIVE_TEST_KILLS
 	local room running=0
@@ -130,8 +162,10 @@ test_rooms() {
 			wait -n
 			running=$((running - 1))
 		fi
-	done < <(grep '/cli$' "$work/rooms" || true; grep -v '/cli$' "$work/rooms")
+	done < <(grep -E '/(cli|monitor)$' "$work/rooms" | sort -r || true; grep -vE '/(cli|monitor)$' "$work/rooms")
 	wait
+	echo "the slowest:"
+	sort -rn "$work/times" | head -n 10
 	while read -r room; do
 		judge_room "$room"
 	done <"$work/rooms"
@@ -154,20 +188,22 @@ check() {
 
 commands() {
 	echo "== commands under Wine"
-	local exe home program session
+	local exe home program session roaming
 	exe=$work/outlive.exe
 	home=$work/home
 	rm -rf "$home"
-	mkdir -p "$home/Claude" "$home/state"
+	mkdir -p "$home/state"
+	for roaming in "$WINEPREFIX"/drive_c/users/*/AppData/Roaming; do :; done # Wine takes %APPDATA% from nowhere else
+	mkdir -p "$roaming/Claude"
 	program=$(winepath -w "$exe")
-	OUTLIVE_STATE_HOME=$(winepath -w "$home/state") APPDATA=$(winepath -w "$home")
-	export OUTLIVE_STATE_HOME APPDATA
+	OUTLIVE_STATE_HOME=$(winepath -w "$home/state")
+	export OUTLIVE_STATE_HOME
 	check version '^outlive ' wine "$exe" --version
 	check demo ' 0 errors' wine "$exe" demo
 
 	# A run that stays while status, logs and restart ask for it.
 	mkfifo "$home/in"
-	wine "$exe" run --name here -- "$program" outlive-mcptest-server <"$home/in" >"$home/out" 2>"$home/err" &
+	wine "$exe" run --name here -- "$program" outlive-mcptest-server -stderr-flood 20 <"$home/in" >"$home/out" 2>"$home/err" &
 	session=$!
 	exec 9>"$home/in"
 	echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"sh","version":"1"}}}' >&9
@@ -176,7 +212,7 @@ commands() {
 	check 'run' '"id":2.*42' timeout 30 bash -c "until grep -a '\"id\":2' '$home/out'; do sleep 0.1; done"
 	check status 'here' wine "$exe" status
 	check restart 'here' wine "$exe" restart here
-	check logs '.' wine "$exe" logs here
+	check logs '[a-z]{5}' wine "$exe" logs here
 	exec 9>&-
 	wait "$session" || fail "run ended with status $?"
 
@@ -188,20 +224,20 @@ commands() {
 	YAML
 	check gateway '"id":1.*serverInfo' bash -c "(echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"sh\",\"version\":\"1\"}}}'; sleep 5) | wine '$exe' gateway -c '$(winepath -w "$home/outlive.yaml")' 2>/dev/null"
 
-	printf '{\n  "mcpServers": {\n    "one": {"command": "C:\\\\tools\\\\one.exe", "args": ["x"]}\n  }\n}\n' >"$home/Claude/claude_desktop_config.json"
-	cp "$home/Claude/claude_desktop_config.json" "$home/before"
+	printf '{\n  "mcpServers": {\n    "one": {"command": "C:\\\\tools\\\\one.exe", "args": ["x"]}\n  }\n}\n' >"$roaming/Claude/claude_desktop_config.json"
+	cp "$roaming/Claude/claude_desktop_config.json" "$home/before"
 	check wrap 'one' wine "$exe" wrap
-	check 'wrapped' 'outlive' cat "$home/Claude/claude_desktop_config.json"
+	check 'wrapped' 'outlive' cat "$roaming/Claude/claude_desktop_config.json"
 	check unwrap 'one' wine "$exe" unwrap
-	check 'unwrapped as it was' '^same$' bash -c "cmp '$home/before' '$home/Claude/claude_desktop_config.json' && echo same"
+	check 'unwrapped as it was' '^same$' bash -c "cmp '$home/before' '$roaming/Claude/claude_desktop_config.json' && echo same"
 }
 
 mkdir -p "$work"
+trap end EXIT
 install_wine
 make_prefix
 build
 test_rooms
 [ ${#rooms[@]} != 0 ] || commands
-wineserver -k >/dev/null 2>&1 || true # of our prefix alone
 echo "windows: $passed passed, $failed failed, $skipped skipped, $without need a function that Wine does not have"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -1,10 +1,12 @@
 // Overlay writes what Go's standard library needs to run under Wine 8: copies of a few of its files, changed, and an
-// overlay.json for `go build -overlay` that names them. Two things are missing in Wine 8:
+// overlay.json for `go build -overlay` that names them. Three things are missing in Wine 8:
 //
 //   - NtSetInformationFile answers STATUS_NOT_IMPLEMENTED for FileDispositionInformationEx, so that nothing can be removed: the
 //     copy takes the way that Go has for older versions of Windows.
 //   - AF_UNIX. In the copies such a socket is one of TCP on 127.0.0.1, and the file at its path holds the port. A file called *.sock
 //     is a socket.
+//   - Symbolic links. CreateSymbolicLink says that it has made one, and has not: in the copy it says what Windows says to users
+//     without the right to.
 //
 // Usage: overlay <folder for the files>
 package main
@@ -31,6 +33,8 @@ var changes = []change{
 	{"net/unixsock_posix.go", "return &UnixListener{fd: fd, path: fd.laddr.String(), unlink: true}, nil",
 		"fd.laddr = laddr\n\treturn &UnixListener{fd: fd, path: laddr.Name, unlink: true}, nil"},
 
+	{"os/file_windows.go", "func Symlink(oldname, newname string) error {\n",
+		"func Symlink(oldname, newname string) error {\n\tif true {\n\t\treturn &LinkError{\"symlink\", oldname, newname, syscall.ERROR_PRIVILEGE_NOT_HELD}\n\t}\n"},
 	{"os/types_windows.go", "\tm := fs.mode()\n", "\tm := fs.mode()\n\tif n := fs.name; len(n) > 5 && n[len(n)-5:] == \".sock\" && m.IsRegular() {\n\t\tm |= ModeSocket\n\t}\n"},
 
 	{"syscall/syscall_windows.go", "func Bind(fd Handle, sa Sockaddr) (err error) {",

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 // reading is what a turn comes to, in a few words.
@@ -276,14 +278,14 @@ func replayClaude(t *testing.T, recording string) []string {
 				t.Fatal(err)
 			}
 			id = s.ID
-			writeFile(t, filepath.Join(home, "sessions", "4711.json"), string(event.Data))
+			writeFile(t, filepath.Join(home, "sessions", "4711.json"), hostpath.InText(string(event.Data), "/home/u"))
 		case "transcript":
-			appendFile(t, filepath.Join(home, "projects", "-home-u-shop", id+".jsonl"), string(records[0]))
+			appendFile(t, filepath.Join(home, "projects", claudeFolder(hostpath.Abs("/home/u/shop")), id+".jsonl"), hostpath.InText(string(records[0]), "/home/u"))
 			records = records[1:]
 		default:
 			continue
 		}
-		all = append(all, look(t, r, "/home/u"))
+		all = append(all, look(t, r, hostpath.Abs("/home/u")))
 	}
 	return slices.Compact(all)
 }

@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
@@ -15,7 +14,7 @@ func openNoFollow(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("open %s: %w", path, errNotRegular)
 	}
 	return atomicfile.OpenShared(path, os.O_RDONLY, 0)

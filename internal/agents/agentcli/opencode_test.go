@@ -183,20 +183,20 @@ func TestOpenCodeIsNotDisturbed(t *testing.T) {
 
 func TestOpenCodeThatIsSomethingElse(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(path string){
-		"a text": func(path string) {
+	for name, make := range map[string]func(t *testing.T, path string){
+		"a text": func(t *testing.T, path string) {
 			writeFile(t, path, "this is not a database, and long enough to be looked at closely")
 		},
-		"empty":        func(path string) { writeFile(t, path, "") },
-		"other tables": func(path string) { newOpenCode(t, path).exec(`DROP TABLE session`) },
-		"other columns": func(path string) {
+		"empty":        func(t *testing.T, path string) { writeFile(t, path, "") },
+		"other tables": func(t *testing.T, path string) { newOpenCode(t, path).exec(`DROP TABLE session`) },
+		"other columns": func(t *testing.T, path string) {
 			newOpenCode(t, path).exec(`DROP TABLE session; CREATE TABLE session (name text)`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.t = t
-			make(filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+			make(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
 			same(t, name, w.found(NewReader(w.options), Query{Dirs: []string{w.dir("shop")}}))
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 // told is a parser's turn after some records; each is a minute later than the previous one, from 13:00 on.
@@ -336,9 +338,9 @@ func TestClaudeStateFile(t *testing.T) {
 		ok   bool
 	}{
 		"waits": {`{"pid":7,"sessionId":"s","cwd":"/home/u/shop","procStart":"155160","pidDomain":"linux:x","version":"2.1.330","status":"waiting","waitingFor":"permission prompt","statusUpdatedAt":1795266902750}`,
-			Session{ID: "s", Dir: "/home/u/shop", PID: 7, Start: 155160, Namespace: "linux:x", Version: "2.1.330", Status: Waiting, WaitingFor: ForPermission, StatusAt: time.UnixMilli(1795266902750).UTC()}, true},
-		"waits for what nobody knows": {`{"pid":7,"cwd":"/x","status":"waiting","waitingFor":"the weather"}`, Session{Dir: "/x", PID: 7, Status: Waiting, WaitingFor: ForDialog}, true},
-		"a status that nobody knows":  {`{"pid":7,"cwd":"/x","status":"dreaming","procStart":"Sat Nov 21"}`, Session{Dir: "/x", PID: 7}, true},
+			Session{ID: "s", Dir: hostpath.Abs("/home/u/shop"), PID: 7, Start: 155160, Namespace: "linux:x", Version: "2.1.330", Status: Waiting, WaitingFor: ForPermission, StatusAt: time.UnixMilli(1795266902750).UTC()}, true},
+		"waits for what nobody knows": {`{"pid":7,"cwd":"/x","status":"waiting","waitingFor":"the weather"}`, Session{Dir: hostpath.Abs("/x"), PID: 7, Status: Waiting, WaitingFor: ForDialog}, true},
+		"a status that nobody knows":  {`{"pid":7,"cwd":"/x","status":"dreaming","procStart":"Sat Nov 21"}`, Session{Dir: hostpath.Abs("/x"), PID: 7}, true},
 		"half of it":                  {`{"pid":7,"cwd":"/x","sta`, Session{}, false},
 		"no process":                  {`{"cwd":"/x","status":"idle"}`, Session{}, false},
 		"no directory":                {`{"pid":7,"cwd":"x","status":"idle"}`, Session{}, false},
@@ -346,7 +348,7 @@ func TestClaudeStateFile(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, ok := parseClaudeSession([]byte(test.text))
+			file, ok := parseClaudeSession([]byte(hostpath.InText(test.text, "/home/u", "/x")))
 			var got Session
 			if ok {
 				file.show(&got)

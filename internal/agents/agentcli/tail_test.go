@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 // lineParser keeps the lines that it gets.
@@ -130,7 +132,7 @@ func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	var b bytes.Buffer
-	b.WriteString(`{"type":"user","sessionId":"s1","cwd":"/home/u/shop","timestamp":"2026-11-21T13:00:00Z","message":{"content":"first"}}` + "\n")
+	b.WriteString(`{"type":"user","sessionId":"s1","cwd":"` + hostpath.InText("/home/u/shop", "/home") + `","timestamp":"2026-11-21T13:00:00Z","message":{"content":"first"}}` + "\n")
 	filler := `{"type":"attachment","sessionId":"other","cwd":"/elsewhere","x":"` + strings.Repeat("z", 100_000) + `"}` + "\n"
 	for b.Len() < 3<<20 {
 		b.WriteString(filler)
@@ -145,7 +147,7 @@ func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := tr.session(Claude)
-	if s.ID != "s1" || filepath.ToSlash(s.Dir) != "/home/u/shop" || !s.Turn.Partial || s.Turn.Open != Model || s.Turn.Turns != 1 {
+	if s.ID != "s1" || hostpath.Slashed(s.Dir) != "/home/u/shop" || !s.Turn.Partial || s.Turn.Open != Model || s.Turn.Turns != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s.Turn.Sequence <= 3<<20 || s.Turn.Sequence >= int64(b.Len()) {

@@ -379,14 +379,3 @@ func TestOnlyOneAnswers(t *testing.T) {
 		t.Errorf("still attended, error %v", err)
 	}
 }
-
-func TestFoldersOfOthersAreNotUsed(t *testing.T) {
-	dir := announced(t)
-	if err := os.Chmod(filepath.Join(dir, answersFolder), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	reply, err := Run(t.Context(), Options{Vendor: VendorNamed("claude"), Dir: dir, Ask: true}, []byte(askPayload))
-	if len(reply) != 0 || err == nil || !strings.Contains(err.Error(), "others can write") {
-		t.Errorf("said %q, error %v", reply, err)
-	}
-}

@@ -425,8 +425,8 @@ func TestClaudeWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(w.home, "projects", "shop")
-	w.write("claude/sessions/1002.json", `{"pid":1002,"cwd":"`+dir+`","procStart":"1002001","status":"waiting","waitingFor":"permission prompt","x":1}`)
-	w.write("claude/sessions/3.json", `{"pid":3,"cwd":"`+dir+`","procStart":"1","status":"waiting","waitingFor":"input needed"}`) // dead
+	w.write("claude/sessions/1002.json", `{"pid":1002,"cwd":"`+inJSON(dir)+`","procStart":"1002001","status":"waiting","waitingFor":"permission prompt","x":1}`)
+	w.write("claude/sessions/3.json", `{"pid":3,"cwd":"`+inJSON(dir)+`","procStart":"1","status":"waiting","waitingFor":"input needed"}`) // dead
 	w.write("claude/sessions/4.json", `{`)
 	w.cycle()
 	if log := w.read("improvement-log.md"); !strings.Contains(log, "[W1 waiting_permission]") || !strings.Contains(log, "restart_with_preamble") {

@@ -175,8 +175,8 @@ func TestAPressThatComesLate(t *testing.T) {
 }
 
 // answering is a declaration of an agent to which a text can be given: it ends up in a file of its directory.
-const answering = "start:\n  cmd: [agent, new]\n  resume: [agent, resume, \"{session}\"]\n" +
-	"  nudge: [sh, -c, 'printf \"%s|\" \"$0\" \"$1\" >> heard', \"{session}\", \"{text}\"]\n"
+var answering = "start:\n  cmd: [agent, new]\n  resume: [agent, resume, \"{session}\"]\n" +
+	"  nudge: " + noting("heard", "{session}", "{text}") + "\n"
 
 // A question is put to a human, whose reply is given to the session; without one the agent is told to go on alone.
 func TestAQuestion(t *testing.T) {

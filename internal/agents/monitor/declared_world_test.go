@@ -45,6 +45,9 @@ func (w *world) agent(name, lines string) string {
 
 func (w *world) dir(name string) string { return filepath.Join(w.home, "projects", name) }
 
+// inJSON is a path as it stands within a string of JSON: on Windows it has backslashes.
+func inJSON(path string) string { return strings.Trim(strconv.Quote(path), `"`) }
+
 // beats leaves a heartbeat.
 func (w *world) beats(name string, state heartbeat.State) {
 	w.t.Helper()

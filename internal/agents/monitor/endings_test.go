@@ -285,7 +285,7 @@ func (e *ending) session() string {
 // lay writes the CLI's own files.
 func (e *ending) lay(t *testing.T, w *world, first, last time.Time) {
 	t.Helper()
-	transcript := strings.ReplaceAll(string(e.text["transcript"]), "/home/u/shop", w.dir("shop"))
+	transcript := strings.ReplaceAll(string(e.text["transcript"]), "/home/u/shop", inJSON(w.dir("shop")))
 	id := e.session()
 	if e.CLI == "codex" {
 		name := filepath.Join("codex", "sessions", first.Format("2006/01/02"), "rollout-"+first.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")

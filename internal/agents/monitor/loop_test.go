@@ -169,12 +169,13 @@ func TestOnlyOneMonitor(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One of another make takes no lock: its PID file counts while it lives, and only if it can have written it.
-	w.write("supervisor.pid", strconv.Itoa(os.Getppid())+"\n")
-	if _, err := Open(t.Context(), w.opts); !errors.As(err, &running) || running.PID != os.Getppid() {
+	other := stays(t)
+	w.write("supervisor.pid", strconv.Itoa(other)+"\n")
+	if _, err := Open(t.Context(), w.opts); !errors.As(err, &running) || running.PID != other {
 		t.Errorf("beside one of another make: %v", err)
 	}
 	long := time.Unix(1e9, 0)
-	for name, text := range map[string]string{"written before it lived": strconv.Itoa(os.Getppid()), "dead": "2147483646", "no number": "x", "empty": ""} {
+	for name, text := range map[string]string{"written before it lived": strconv.Itoa(other), "dead": "2147483646", "no number": "x", "empty": ""} {
 		w.write("supervisor.pid", text)
 		if err := os.Chtimes(filepath.Join(w.home, "supervisor.pid"), long, long); err != nil {
 			t.Fatal(err)

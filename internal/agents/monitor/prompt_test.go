@@ -33,7 +33,7 @@ func TestNothingIsQuotedInAPrompt(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		said := filepath.Join(w.home, "said")
-		w.declare("", w.agent("shop", "kind: command\npolicy: {waiting_question: [nudge]}\nstart: {nudge: [sh, -c, 'printf %s \"$1\" > "+said+"', sh, \"{text}\"]}\n"))
+		w.declare("", w.agent("shop", "kind: command\npolicy: {waiting_question: [nudge]}\nstart: {nudge: "+noting(said, "{text}")+"}\n"))
 		w.process(1001, w.dir("shop"), 0)
 		w.reports("shop", 1001, nil)
 		w.cycle()

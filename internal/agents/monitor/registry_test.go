@@ -103,14 +103,14 @@ func TestAnEntryThatVanishes(t *testing.T) {
 
 func TestAnEntryThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(string) string{
-		"no path":         func(s string) string { return strings.Replace(s, "path:", "way:", 1) },
-		"a relative path": func(s string) string { return strings.Replace(s, "path: /", "path: ", 1) },
-		"a heartbeat":     func(s string) string { return strings.Replace(s, "heartbeat: '", "heartbeat: 'x", 1) },
+	for name, change := range map[string]func(w *world, s string) string{
+		"no path":         func(_ *world, s string) string { return strings.Replace(s, "path:", "way:", 1) },
+		"a relative path": func(w *world, s string) string { return strings.Replace(s, "path: "+w.home, "path: home", 1) },
+		"a heartbeat":     func(_ *world, s string) string { return strings.Replace(s, "heartbeat: '", "heartbeat: 'x", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.registry(change(w.entry("shop", piv.Running, time.Hour, 1001)))
+			w.registry(change(w, w.entry("shop", piv.Running, time.Hour, 1001)))
 			for n := range 5 {
 				w.cycle()
 				if want := min(n/2, 1); len(w.said) != want {

@@ -97,7 +97,7 @@ func TestOtherTextsAreAnsweredOnce(t *testing.T) {
 func TestATextForAnAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.declare("", w.agent("shop", "kind: claude\nstart: {nudge: [sh, -c, 'printf %s \"$1\" >said', say, \"{text}\"]}\n"), w.agent("blog", patient))
+	w.declare("", w.agent("shop", "kind: claude\nstart: {nudge: "+noting("said", "{text}")+"}\n"), w.agent("blog", patient))
 	w.claude("shop", 1001).prompt()
 	w.claude("blog", 1002).prompt()
 	w.cycle()
@@ -113,7 +113,7 @@ func TestATextForAnAgent(t *testing.T) {
 		}
 		return string(b)
 	}
-	if got := heard(); got != "use SQLite: it is enough" {
+	if got := heard(); got != "use SQLite: it is enough|" {
 		t.Errorf("it was told %q", got)
 	}
 	told = len(w.said)
@@ -123,7 +123,7 @@ func TestATextForAnAgent(t *testing.T) {
 	}
 	told = len(w.said)
 	w.writes(notify.From{Chat: -7, User: 8, Name: "@eve"}, "", "shop: delete it")
-	if got := w.lastSaid(told); got != "" || heard() != "use SQLite: it is enough" {
+	if got := w.lastSaid(told); got != "" || heard() != "use SQLite: it is enough|" {
 		t.Errorf("somebody in a group without a list: told %q, the agent %q", got, heard())
 	}
 }

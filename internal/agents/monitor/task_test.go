@@ -24,7 +24,7 @@ func (c *claude) leaves(command string) (output string) {
 	c.w.process(shellID, c.w.dir(c.name), 0)
 	c.w.parents[shellID] = c.pid
 	c.writes(fmt.Sprintf(`"type":"user","toolUseResult":{"stdout":"","backgroundTaskId":"b1"},"message":{"role":"user","content":[{"type":"tool_result",`+
-		`"tool_use_id":"t%d","content":"Command running in background with ID: b1. Output is being written to: %s. You will be notified when it completes."}]}`, id, output))
+		`"tool_use_id":"t%d","content":"Command running in background with ID: b1. Output is being written to: %s. You will be notified when it completes."}]}`, id, inJSON(output)))
 	c.w.pass(time.Second)
 	c.outputs(output)
 	c.ends("I will go on when the tests have ended.")
@@ -46,7 +46,7 @@ func (c *claude) outputs(path string) {
 // taskWorld is an agent whose turn has ended, and whose background command runs.
 func taskWorld(t *testing.T) (w *world, c *claude, output string) {
 	w = newWorld(t)
-	w.declare("", w.agent("shop", "kind: claude\nstart: {resume: [agent, resume, \"{session}\"], nudge: [sh, -c, 'printf %s \"$1\" > heard', sh, \"{text}\"]}\n"))
+	w.declare("", w.agent("shop", "kind: claude\nstart: {resume: [agent, resume, \"{session}\"], nudge: "+noting("heard", "{text}")+"}\n"))
 	c = w.claude("shop", 1001)
 	w.cycle()
 	w.pass(time.Minute)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 var night = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
@@ -27,7 +28,7 @@ func edited(t *testing.T, before string, change func(*Document) error) string {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Edit(path, Options{Home: "/home/you"}, night, change); err != nil {
+	if _, err := Edit(path, Options{Home: hostpath.Abs("/home/you")}, night, change); err != nil {
 		t.Fatal(err)
 	}
 	return readFile(t, path)
@@ -42,7 +43,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-const small = `version: 2   # of the format
+var small = hostpath.InText(`version: 2   # of the format
 updated: 2026-11-20T02:00:00Z
 
 agents:
@@ -69,7 +70,7 @@ agents:
           two
           lines
 # the end
-`
+`, "/home/you")
 
 // An edit changes the lines that it is about, and no others.
 func TestEditKeepsTheRest(t *testing.T) {
@@ -81,9 +82,9 @@ func TestEditKeepsTheRest(t *testing.T) {
 		{"pause", func(d *Document) error { return d.Set("shop", true, "paused") }, nil, []string{"    paused: true"}},
 		{"pause in braces", func(d *Document) error { return d.Set("docs", true, "paused") },
 			[]string{"  docs: {path: /home/you/docs, kind: codex}"}, []string{"  docs: {path: /home/you/docs, kind: codex, paused: true}"}},
-		{"path", func(d *Document) error { return d.Set("shop", "/srv/shop", "path") },
+		{"path", func(d *Document) error { return d.Set("shop", hostpath.InText("/srv/shop", "/srv"), "path") },
 			[]string{"    path: /home/you/shop   # here"}, []string{"    path: /srv/shop   # here"}},
-		{"path in braces", func(d *Document) error { return d.Set("docs", "/srv/a: b", "path") },
+		{"path in braces", func(d *Document) error { return d.Set("docs", hostpath.InText("/srv/a: b", "/srv"), "path") },
 			[]string{"  docs: {path: /home/you/docs, kind: codex}"}, []string{"  docs: {path: '/srv/a: b', kind: codex}"}},
 		{"duration", func(d *Document) error { return d.Set("shop", 90*time.Second, "expect", "beat") },
 			[]string{"      beat: 2m"}, []string{"      beat: 1m30s"}},
@@ -92,7 +93,9 @@ func TestEditKeepsTheRest(t *testing.T) {
 		},
 			nil, []string{"    budget:", "      per_class:", "        crashed: 2/phase"}},
 		{"list", func(d *Document) error { return d.Set("shop", []string{"heartbeat", "process"}, "signals") }, nil, []string{"    signals: [heartbeat, process]"}},
-		{"add", func(d *Document) error { return d.Add("new", agentcli.Gemini, "/home/you/new") }, nil, []string{"  new:", "    path: /home/you/new", "    kind: gemini"}},
+		{"add", func(d *Document) error {
+			return d.Add("new", agentcli.Gemini, hostpath.InText("/home/you/new", "/home"))
+		}, nil, []string{"  new:", "    path: /home/you/new", "    kind: gemini"}},
 		{"remove", func(d *Document) error { return d.Remove("docs") }, []string{"  # The docs.", "  docs: {path: /home/you/docs, kind: codex}", ""}, nil},
 		{"remove the first", func(d *Document) error { return d.Remove("shop") }, strings.Split("  # The shop.\n  # It never sleeps.\n  shop:\n    path: /home/you/shop   # here\n    kind: claude\n    x-odd: [kept]\n    expect:\n      beat: 2m\n\n", "\n"), nil},
 		{"remove the last", func(d *Document) error { return d.Remove("last") },
@@ -102,6 +105,12 @@ func TestEditKeepsTheRest(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := edited(t, small, tc.change)
 			want := strings.Replace(small, "2026-11-20T", "2026-11-21T", 1)
+			for i := range tc.gone {
+				tc.gone[i] = hostpath.InText(tc.gone[i], "/home/you", "/srv")
+			}
+			for i := range tc.come {
+				tc.come[i] = hostpath.InText(tc.come[i], "/home/you", "/srv")
+			}
 			if gone, come := lineDiff(want, got); !cmp.Equal(gone, tc.gone) || !cmp.Equal(come, tc.come) {
 				t.Errorf("gone %q, want %q\ncome %q, want %q\n%s", gone, tc.gone, come, tc.come, got)
 			}
@@ -134,12 +143,12 @@ func lineDiff(a, b string) (gone, come []string) {
 
 func TestFirstAgent(t *testing.T) {
 	add := func(d *Document) error {
-		if err := d.Add("shop", agentcli.Claude, "/home/you/shop"); err != nil {
+		if err := d.Add("shop", agentcli.Claude, hostpath.InText("/home/you/shop", "/home")); err != nil {
 			return err
 		}
 		return d.Set("shop", []string{"claude", "-p", "go on"}, "start", "cmd")
 	}
-	agent := "agents:\n  shop:\n    path: /home/you/shop\n    kind: claude\n    start:\n      cmd: [claude, -p, go on]\n"
+	agent := hostpath.InText("agents:\n  shop:\n    path: /home/you/shop\n    kind: claude\n    start:\n      cmd: [claude, -p, go on]\n", "/home/you")
 	for _, tc := range []struct{ name, before, want string }{
 		{"no file", "", "version: 2\nupdated: 2026-11-21T02:00:00Z\n" + agent},
 		{"comments only", "# mine\n", "# mine\nversion: 2\nupdated: 2026-11-21T02:00:00Z\n" + agent},
@@ -174,10 +183,10 @@ func TestEditRefuses(t *testing.T) {
 		{"empty", "", "it is empty", nil, pause},
 		{"unknown agent", small, "no such agent", ErrUnknown, func(d *Document) error { return d.Set("shoop", true, "paused") }},
 		{"remove unknown", small, "no such agent", ErrUnknown, func(d *Document) error { return d.Remove("shoop") }},
-		{"add twice", small, "is declared already", ErrExists, func(d *Document) error { return d.Add("shop", agentcli.Claude, "/a") }},
-		{"bad name", small, "is not an agent name", nil, func(d *Document) error { return d.Add("../x", agentcli.Claude, "/a") }},
+		{"add twice", small, "is declared already", ErrExists, func(d *Document) error { return d.Add("shop", agentcli.Claude, hostpath.Abs("/a")) }},
+		{"bad name", small, "is not an agent name", nil, func(d *Document) error { return d.Add("../x", agentcli.Claude, hostpath.Abs("/a")) }},
 		{"bad value", small, "change would leave a registry with mistakes", nil, func(d *Document) error { return d.Set("shop", "soon", "expect", "beat") }},
-		{"into an alias", "version: 2\nx-e: &e {beat: 1m}\nagents: {shop: {kind: acp, path: /a, expect: *e}}\n", "is an alias", nil,
+		{"into an alias", "version: 2\nx-e: &e {beat: 1m}\nagents: {shop: {kind: acp, path: " + hostpath.InText("/a", "/a") + ", expect: *e}}\n", "is an alias", nil,
 			func(d *Document) error { return d.Set("shop", time.Minute, "expect", "tool") }},
 		{"strange value", small, "a registry cannot hold a struct {}", nil, func(d *Document) error { return d.Set("shop", struct{}{}, "x-y") }},
 		{"no change", small, "", nil, func(*Document) error { return nil }},
@@ -251,7 +260,9 @@ func TestManyWriters(t *testing.T) {
 	}()
 	for w := range writers {
 		group.Go(func() {
-			_, err := Edit(path, Options{}, night, func(d *Document) error { return d.Add(fmt.Sprintf("agent-%d", w), agentcli.Codex, "/tmp/x") })
+			_, err := Edit(path, Options{}, night, func(d *Document) error {
+				return d.Add(fmt.Sprintf("agent-%d", w), agentcli.Codex, hostpath.Abs("/tmp/x"))
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -318,7 +329,7 @@ func TestEditModel(t *testing.T) {
 		case 1:
 			err, want = d.Set(name, 7*time.Minute, "expect", "tool"), func(a *Agent) { a.Expect.Tool = 7 * time.Minute }
 		case 2:
-			err, want = d.Set(name, "/new path # x", "path"), func(a *Agent) { a.Path = "/new path # x" }
+			err, want = d.Set(name, hostpath.Abs("/new path # x"), "path"), func(a *Agent) { a.Path = hostpath.Abs("/new path # x") }
 		case 3:
 			err, want = d.Remove(name), nil
 		}
@@ -368,11 +379,11 @@ func randomRegistry(rt *rapid.T) string {
 			fmt.Fprintf(&b, "%s#c above\n", indent)
 		}
 		if flip("braces") {
-			fmt.Fprintf(&b, "%sa%d: {kind: acp, path: \"/p%d\", paused: false} #c\n", indent, i, i)
+			fmt.Fprintf(&b, "%sa%d: {kind: acp, path: %q, paused: false} #c\n", indent, i, hostpath.Abs(fmt.Sprint("/p", i)))
 			continue
 		}
 		fmt.Fprintf(&b, "%sa%d:\n", indent, i)
-		members := []string{fmt.Sprintf("path: /p%d", i), "kind: acp", "expect:\n" + indent + "  beat: 1m #c", "x-list:\n- one\n- two", "x-text: |\n  # not a comment\n  text", "x-flow: [1,\n  2]"}
+		members := []string{"path: " + hostpath.Abs(fmt.Sprint("/p", i)), "kind: acp", "expect:\n" + indent + "  beat: 1m #c", "x-list:\n- one\n- two", "x-text: |\n  # not a comment\n  text", "x-flow: [1,\n  2]"}
 		for _, m := range rapid.Permutation(members).Draw(rt, "members")[:] {
 			for line := range strings.Lines(m) {
 				fmt.Fprintf(&b, "%s%s%s\n", indent, indent, strings.TrimSuffix(line, "\n"))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -50,7 +51,7 @@ func readTestdata(t *testing.T, name string) []byte {
 
 func parse(t *testing.T, text string) *Registry {
 	t.Helper()
-	r, err := Parse("registry.yaml", []byte(text), Options{Home: "/home/you"})
+	r, err := Parse("registry.yaml", []byte(text), Options{Home: hostpath.Abs("/home/you")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +61,11 @@ func parse(t *testing.T, text string) *Registry {
 func ptr[T any](v T) *T { return &v }
 
 func TestParse(t *testing.T) {
-	r := parse(t, string(readTestdata(t, "full.yaml")))
+	r := parse(t, hostpath.InText(string(readTestdata(t, "full.yaml")), "/home/you"))
 	quiet := []string{"23:00-07:00 critical-only"}
 	want := []Agent{
 		{
-			Name: "shop", Path: "/home/you/shop", Kind: agentcli.Claude,
+			Name: "shop", Path: hostpath.InText("/home/you/shop", "/home"), Kind: agentcli.Claude,
 			Match: Match{CWD: ptr(true), Session: "auto", PIDFile: ".run/pid"},
 			Start: Start{
 				Cmd:    []string{"npx", "tsx", ".claude/orchestrator/src/index.ts"},
@@ -81,7 +82,7 @@ func TestParse(t *testing.T) {
 			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Repeat: 30 * time.Minute, Next: []string{"page", "ntfy:night"}, Quiet: quiet, Max: 3},
 		},
 		{
-			Name: "docs", Path: "/home/you/docs", Kind: agentcli.Codex, Paused: true,
+			Name: "docs", Path: hostpath.Abs("/home/you/docs"), Kind: agentcli.Codex, Paused: true,
 			Expect:   Expect{Beat: 2 * time.Minute, Stale: 6 * time.Minute, Startup: 3 * time.Minute},
 			Budget:   Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}}, Global: Limit{Count: 1, Window: time.Minute}},
 			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Quiet: quiet},
@@ -116,7 +117,7 @@ func TestParse(t *testing.T) {
 
 // All mistakes are reported together, with their positions.
 func TestMistakes(t *testing.T) {
-	_, err := Parse("registry.yaml", readTestdata(t, "mistakes.yaml"), Options{Home: "/home/you"})
+	_, err := Parse("registry.yaml", readTestdata(t, "mistakes.yaml"), Options{Home: hostpath.Abs("/home/you")})
 	var problems *fileerror.Problems
 	if !errors.As(err, &problems) {
 		t.Fatalf("got %v", err)
@@ -135,7 +136,7 @@ func TestSyntaxMistakes(t *testing.T) {
 		{"merge of itself", "defaults: &a\n  <<: *a\n", "2:7: this contains itself"},
 		{"too long", "#" + strings.Repeat("x", SizeLimit), "longer than 1 MiB"},
 		{"agents and projects", "version: 2\nagents: {}\nprojects: {}\n", "they are the same"},
-		{"same key in two spellings", "version: 2\nagents: {a: {kind: acp, path: /a, escalate: {ackTimeout: 1m, ack_timeout: 2m}}}", "is given twice"},
+		{"same key in two spellings", "version: 2\nagents: {a: {kind: acp, path: ~/a, escalate: {ackTimeout: 1m, ack_timeout: 2m}}}", "is given twice"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("registry.yaml", []byte(tc.text), Options{})
@@ -148,7 +149,7 @@ func TestSyntaxMistakes(t *testing.T) {
 
 // Groups that merge groups that merge groups are as small as they are written.
 func TestMergesOfMerges(t *testing.T) {
-	r := parse(t, mergeBomb()+"agents: {a: {path: /a}}\n")
+	r := parse(t, mergeBomb()+"agents: {a: {path: ~/a}}\n")
 	if a, ok := r.Agent("a"); !ok || a.Kind != ACP {
 		t.Errorf("got %+v", a)
 	}
@@ -170,7 +171,7 @@ func TestManyMistakes(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("version: 2\nagents:\n")
 	for i := 0; text.Len() < 100_000; i++ {
-		fmt.Fprintf(&text, "  a%d: {kind: x, path: /a}\n", i)
+		fmt.Fprintf(&text, "  a%d: {kind: x, path: ~/a}\n", i)
 	}
 	_, err := Parse("r", []byte(text.String()), Options{})
 	if err == nil || strings.Count(err.Error(), "\n") > 3*100+1 || !strings.HasSuffix(err.Error(), " more") {
@@ -183,7 +184,7 @@ func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
 	text.WriteString("version: 2\ndefaults: {expect: {beat: 2m, stale: 6m}, budget: {per_class: {crashed: 5/1h}}}\nagents:\n")
 	for i := range 200 {
-		fmt.Fprintf(&text, "  agent-%d: {path: /srv/%d, kind: claude, expect: {tool: 30m}, policy: {crashed: [resume, restart]}}\n", i, i)
+		fmt.Fprintf(&text, "  agent-%d: {path: ~/%d, kind: claude, expect: {tool: 30m}, policy: {crashed: [resume, restart]}}\n", i, i)
 	}
 	for b.Loop() {
 		if r, err := Parse("r", []byte(text.String()), Options{}); err != nil || len(r.Agents) != 200 {
@@ -195,17 +196,17 @@ func BenchmarkParse(b *testing.B) {
 // A key that nobody knows is a mistake, as in outlive.yaml: what it was meant to say would not be done.
 func TestUnknownKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		"version: 2\nagnts:\n  a: {kind: acp, path: /a}\n":                      `registry.yaml:2:1: unknown key "agnts": did you mean "agents"?`,
-		"version: 2\nagents:\n  a: {kind: acp, path: /a, bugdet: {}}\n":         `registry.yaml:3:28: unknown key "bugdet" in agents.a: did you mean "budget"?`,
-		"version: 2\nagents:\n  a: {knd: acp, path: /a}\n":                      `registry.yaml:3:7: unknown key "knd" in agents.a: did you mean "kind"?`,
-		"version: 2\nagents: {a: {kind: acp, path: /a, expect: {stael: 2m}}}\n": `unknown key "stael" in agents.a.expect: did you mean "stale"?`,
-		"version: 2\ndefaults: {expct: {}}\n":                                   `unknown key "expct" in defaults: did you mean "expect"?`,
+		"version: 2\nagnts:\n  a: {kind: acp, path: ~/a}\n":                      `registry.yaml:2:1: unknown key "agnts": did you mean "agents"?`,
+		"version: 2\nagents:\n  a: {kind: acp, path: ~/a, bugdet: {}}\n":         `registry.yaml:3:29: unknown key "bugdet" in agents.a: did you mean "budget"?`,
+		"version: 2\nagents:\n  a: {knd: acp, path: ~/a}\n":                      `registry.yaml:3:7: unknown key "knd" in agents.a: did you mean "kind"?`,
+		"version: 2\nagents: {a: {kind: acp, path: ~/a, expect: {stael: 2m}}}\n": `unknown key "stael" in agents.a.expect: did you mean "stale"?`,
+		"version: 2\ndefaults: {expct: {}}\n":                                    `unknown key "expct" in defaults: did you mean "expect"?`,
 	} {
 		if _, err := Parse("registry.yaml", []byte(text), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
-	if r := parse(t, "version: 2\nx-note: hello\nagents: {a: {kind: acp, path: /a, x-note: b}}\n"); len(r.Warnings) > 0 {
+	if r := parse(t, "version: 2\nx-note: hello\nagents: {a: {kind: acp, path: ~/a, x-note: b}}\n"); len(r.Warnings) > 0 {
 		t.Errorf("keys for notes: %v", r.Warnings)
 	}
 }
@@ -214,7 +215,7 @@ func TestWarnings(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"no version", "agents: {}", "no version: write version: 2"},
 		{"open to the network", "version: 2\nlisten: :80", "others on the network"},
-		{"twins", "version: 2\nagents: {a: {kind: acp, path: /a}, b: {kind: acp, path: /a}}", "agents a and b have the same path and kind"},
+		{"twins", "version: 2\nagents: {a: {kind: acp, path: ~/a}, b: {kind: acp, path: ~/a}}", "agents a and b have the same path and kind"},
 		{"PIV without a path", "projects: {a: {status: idle}}", "is left out"},
 		{"no time", "version: 2\nupdated: yesterday", "is not a time"},
 	} {
@@ -229,13 +230,13 @@ func TestWarnings(t *testing.T) {
 
 // A PIV registry is read in every state in which its writers may leave it.
 func TestPIV(t *testing.T) {
-	r := parse(t, "projects:\n  my shop:\n    name: Shop\n    path: /home/you/shop\n    status: running\n    heartbeat: '2026-11-21T02:00:00.000Z'\n    orchestratorPid: null\nlastUpdated: '2026-11-21T02:00:00.000Z'\n")
-	want := []Agent{{Name: "my shop", Path: "/home/you/shop", Kind: PIV, Pos: fileerror.Pos{Line: 2, Column: 3}}}
+	r := parse(t, "projects:\n  my shop:\n    name: Shop\n    path: "+hostpath.InText("/home/you/shop", "/home")+"\n    status: running\n    heartbeat: '2026-11-21T02:00:00.000Z'\n    orchestratorPid: null\nlastUpdated: '2026-11-21T02:00:00.000Z'\n")
+	want := []Agent{{Name: "my shop", Path: hostpath.InText("/home/you/shop", "/home"), Kind: PIV, Pos: fileerror.Pos{Line: 2, Column: 3}}}
 	if diff := cmp.Diff(want, r.Agents); diff != "" || r.Version != 1 || r.Updated.IsZero() || len(r.Warnings) > 0 {
 		t.Errorf("version %d, updated %v, warnings %v, %s", r.Version, r.Updated, r.Warnings, diff)
 	}
 	// In version 2 PIV's names are as good as ours.
-	r = parse(t, "version: 2\nlastUpdated: 2026-11-21T02:00:00Z\nprojects: {a: {path: /a, kind: piv, orchestratorPid: 7, currentPhase: null, expect: {modelSilent: 8m}}}")
+	r = parse(t, "version: 2\nlastUpdated: 2026-11-21T02:00:00Z\nprojects: {a: {path: ~/a, kind: piv, orchestratorPid: 7, currentPhase: null, expect: {modelSilent: 8m}}}")
 	if len(r.Agents) != 1 || r.Agents[0].Expect.ModelSilent != 8*time.Minute || len(r.Warnings) > 0 || r.Updated.IsZero() {
 		t.Errorf("got %+v", r)
 	}
@@ -382,11 +383,11 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte("projects: {a: {path: /a}}"))
+	f.Add([]byte("projects: {a: {path: ~/a}}"))
 	f.Add([]byte("a: &a\n  <<: [*a, *a]\n"))
 	f.Add([]byte(mergeBomb()))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := Parse("r.yaml", text, Options{Home: "/home/you"})
+		r, err := Parse("r.yaml", text, Options{Home: hostpath.Abs("/home/you")})
 		if (r == nil) == (err == nil) {
 			t.Fatalf("registry %v, error %v", r, err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 var update = flag.Bool("update", false, "write what is seen as what is wanted")
@@ -73,7 +74,7 @@ func inDir(dir string) Options {
 			return v, ok
 		},
 		ReadFile: func(path string, limit int64) ([]byte, error) {
-			if text, ok := files[path]; int64(len(text)) > limit {
+			if text, ok := files[hostpath.Slashed(path)]; int64(len(text)) > limit {
 				return nil, atomicfile.ErrTooLong
 			} else if ok {
 				return []byte(text), nil
@@ -89,7 +90,7 @@ func inDir(dir string) Options {
 			}
 			return "", nil
 		},
-		Dir: dir, Home: "/home/you",
+		Dir: hostpath.Abs(dir), Home: hostpath.Abs("/home/you"),
 	}
 }
 
@@ -165,7 +166,7 @@ func TestGood(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := Parse(strings.TrimPrefix(name, corpus+"/good/"), data, optionsFor(name))
+			f, err := Parse(strings.TrimPrefix(filepath.ToSlash(name), corpus+"/good/"), data, optionsFor(name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,6 +210,8 @@ func pruned(v any) any {
 		for i := range v {
 			v[i] = pruned(v[i])
 		}
+	case string:
+		return hostpath.Slashed(v)
 	}
 	return v
 }

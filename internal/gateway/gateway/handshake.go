@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"time"
 	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"

@@ -41,6 +41,7 @@ type mute struct{}
 
 func (mute) Write(p []byte) (int, error) { return len(p), nil }
 func (mute) Room() <-chan struct{}       { return nil }
+func (mute) Note(time.Time, string)      {}
 
 // watcher counts events.
 type watcher struct {

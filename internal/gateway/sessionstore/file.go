@@ -106,19 +106,15 @@ func (f *File) writeAnew(all []change, now time.Time) error {
 		lines[c.Key] = line{int64(len(text)), int64(len(one)), c.Until}
 		text = append(text, one...)
 	}
-	if err := atomicfile.Write(f.path, text); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(f.path, os.O_RDWR|os.O_APPEND, 0)
+	log, err := f.replace(text)
 	if err != nil {
 		return err
-	}
-	if f.log != nil {
-		_ = f.log.Close() // it is no longer there
 	}
 	f.log, f.lines, f.size, f.live, f.cleared = log, lines, int64(len(text)), int64(len(text)), now
 	return nil
 }
+
+func openLog(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) }
 
 // line is the change as it stands in the log.
 func (c change) line() []byte {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,9 @@ func rawPost(body, session string) string {
 // Requests that come while another process takes over wait, on connections that are open as on new ones, and it answers them. Those
 // that were in progress are answered before.
 func TestConnectionsAreHandedOn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a program cannot hand its connections on to another one on Windows, so it is not upgraded in place there")
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

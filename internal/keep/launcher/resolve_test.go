@@ -48,19 +48,20 @@ func TestChoose(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	given := []string{"PATH=/bin:/usr/bin", "SECRET=s3cret", "GONE=1", "HOME=/h", "OUTLIVE_COOKIE=a", "_=/usr/bin/npx", "NODE_PATH="}
-	got := []string{"PATH=/cache/.bin:/bin:/usr/bin", "SECRET=s3cret", "HOME=/h2", "npm_command=exec", "OUTLIVE_COOKIE=b", "NODE_PATH=/n"}
+	paths := func(text string) string { return strings.ReplaceAll(text, ":", string(os.PathListSeparator)) }
+	given := []string{paths("PATH=/bin:/usr/bin"), "SECRET=s3cret", "GONE=1", "HOME=/h", "OUTLIVE_COOKIE=a", "_=/usr/bin/npx", "NODE_PATH="}
+	got := []string{paths("PATH=/cache/.bin:/bin:/usr/bin"), "SECRET=s3cret", "HOME=/h2", "npm_command=exec", "OUTLIVE_COOKIE=b", "NODE_PATH=/n"}
 	e := changes(given, got)
 	want := Environment{
 		Set:    []string{"HOME=/h2", "NODE_PATH=/n", "npm_command=exec"},
 		Unset:  []string{"GONE"},
-		Before: []string{"PATH=/cache/.bin:"},
+		Before: []string{paths("PATH=/cache/.bin:")},
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	next := e.Apply([]string{"PATH=/new", "SECRET=other", "GONE=2", "OUTLIVE_COOKIE=c"})
-	if diff := cmp.Diff([]string{"PATH=/cache/.bin:/new", "SECRET=other", "OUTLIVE_COOKIE=c", "HOME=/h2", "NODE_PATH=/n", "npm_command=exec"}, next); diff != "" {
+	if diff := cmp.Diff([]string{paths("PATH=/cache/.bin:/new"), "SECRET=other", "OUTLIVE_COOKIE=c", "HOME=/h2", "NODE_PATH=/n", "npm_command=exec"}, next); diff != "" {
 		t.Errorf("with another environment (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"PATH=/cache/.bin", "HOME=/h2", "NODE_PATH=/n", "npm_command=exec"}, e.Apply(nil)); diff != "" {
@@ -133,7 +134,7 @@ func installed(t *testing.T) (c Command, root string) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("../pkg/dist/index.js", bin); err != nil {
-		t.Fatal(err)
+		t.Skipf("npm makes a link here, which needs a right on Windows, where launchers are not replaced: %v", err)
 	}
 	c = Command{
 		Kind: Npx, Asked: []string{"npx", "-y", "pkg"}, Version: Latest, Dir: filepath.Join(root, "project"),

@@ -42,6 +42,8 @@ type Stderr interface {
 	// Room returns nil if there is room for more, otherwise a channel that is closed when there may be. Servers are kept
 	// waiting meanwhile, so it must be closed after some time even if there is none.
 	Room() <-chan struct{}
+	// Note gets what has become of the process that wrote before, or that another one is started.
+	Note(at time.Time, text string)
 }
 
 // Options are a host's settings.
@@ -105,7 +107,18 @@ func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 func (h *Host) Deadline() time.Time { return h.wakeAt }
 
 // sink is where the backend's events go: those who tell of them are told soon, those who act on them at once.
-func (h *Host) sink() event.Sink { return event.Tee{&h.events, (*restartWatch)(h)} }
+func (h *Host) sink() event.Sink { return event.Tee{&h.events, (*restartWatch)(h), stderrNotes{h.opts.Stderr}} }
+
+// stderrNotes notes beside what servers write when one has crashed, and when the next one is started, before that one writes.
+type stderrNotes struct{ to Stderr }
+
+// Emit implements event.Sink.
+func (n stderrNotes) Emit(e event.Event) {
+	switch {
+	case e.Type == event.ServerCrashed, e.Type == event.BreakerOpened, e.Type == event.ServerStarting && e.Generation > 0:
+		n.to.Note(e.Time, e.Message)
+	}
+}
 
 // Close kills what still runs and tells those who wait that there is nothing to wait for. Loop goroutine, or after the loop.
 func (h *Host) Close() {

@@ -39,6 +39,7 @@ type mute struct{}
 
 func (mute) Write(p []byte) (int, error) { return len(p), nil }
 func (mute) Room() <-chan struct{}       { return nil }
+func (mute) Note(time.Time, string)      {}
 
 // hearsay takes events for whoever waits for them.
 type hearsay chan event.Event

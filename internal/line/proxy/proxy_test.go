@@ -35,6 +35,7 @@ type mute struct{}
 
 func (mute) Write(p []byte) (int, error) { return len(p), nil }
 func (mute) Room() <-chan struct{}       { return nil }
+func (mute) Note(time.Time, string)      {}
 func (mute) Tail(int) []string           { return nil }
 
 // watcher counts events and hands the ready ones on.

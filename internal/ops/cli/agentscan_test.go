@@ -10,6 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
+	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 // What an agent CLI has started of its own kind is the same agent; what another kind has started is another.
@@ -60,6 +61,7 @@ func TestAddScannedNames(t *testing.T) {
 			{Kind: "codex", Dir: "/older/shop"}, {Kind: "claude", Dir: "/src/Grüße 2"}, {Kind: "claude", Dir: "/src/日本"},
 			{Kind: "claude", Dir: "/src/nul"},
 		} {
+			s.Dir = hostpath.Abs(s.Dir)
 			name, err := addUnique(d, &s)
 			if err != nil {
 				return err

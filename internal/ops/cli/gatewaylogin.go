@@ -93,7 +93,8 @@ func (f *loginFlags) server(name string) (config.Server, error) {
 	}
 	path, _, err := configFile(f.config)
 	if err != nil {
-		return config.Server{}, fail(exitUsage, "login: %q is no URL, and there is no configuration with a server of that name: write the URL (outlive login https://…), or -c FILE", name)
+		return config.Server{}, fail(exitUsage, "login: %q is no URL, such as https://mcp.example/mcp, and for the name of a server there is no configuration: %s", name,
+			strings.TrimPrefix(err.Error(), "gateway: no configuration: "))
 	}
 	file, _, err := loadConfig(path)
 	if err != nil {

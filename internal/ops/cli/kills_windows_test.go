@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -114,9 +115,19 @@ func (k *killed) inFlight(t *testing.T) map[string]*mcptest.Pending {
 // held is the server's process: its number may be another one's soon.
 func (k *killed) held(t *testing.T) windows.Handle {
 	t.Helper()
-	id, err := k.Identity(k.ctx)
-	if err != nil {
-		t.Fatal(err)
+	var id mcptest.Identity
+	for { // the question may meet the process that was just killed; then its outcome is not known either
+		r, err := k.Tool(k.ctx, "read", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.IsError {
+			continue
+		}
+		if err := json.Unmarshal([]byte(r.Text), &id); err != nil {
+			t.Fatal(err)
+		}
+		break
 	}
 	h, err := windows.OpenProcess(windows.PROCESS_TERMINATE|windows.SYNCHRONIZE, false, uint32(id.PID))
 	if err != nil {
@@ -132,6 +143,9 @@ func (k *killed) killServer(t *testing.T) {
 	sent := k.inFlight(t)
 	if err := windows.TerminateProcess(server, 1); err != nil {
 		t.Fatal(err)
+	}
+	if event, err := windows.WaitForSingleObject(server, 10_000); err != nil || event != windows.WAIT_OBJECT_0 {
+		t.Fatalf("the server lives on: %v, %v", event, err)
 	}
 	for line, p := range sent {
 		raw, err := p.Wait(k.ctx)

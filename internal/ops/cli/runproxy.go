@@ -73,7 +73,6 @@ func (k *sinks) lost(what string) func(error) {
 
 // Emit implements event.Sink. Here events get the levels that people and programs see.
 func (k *sinks) Emit(e event.Event) {
-	k.keep(e)
 	e.Level = event.LevelOf(e)
 	if k.server != "" {
 		e.Attrs = append(e.Attrs[:len(e.Attrs):len(e.Attrs)], slog.String(event.KeyServer, k.server))
@@ -83,16 +82,6 @@ func (k *sinks) Emit(e event.Event) {
 	k.feed.Emit(e)
 	if k.audit != nil {
 		k.audit.Emit(e)
-	}
-}
-
-// keep notes in the kept stderr of a server what became of the process that wrote it.
-func (k *sinks) keep(e event.Event) {
-	switch {
-	case e.Type == event.ServerCrashed, e.Type == event.BreakerOpened:
-		k.kept.Note(e.Time, e.Message)
-	case e.Type == event.ServerSpawned && e.Generation > 0:
-		k.kept.Note(e.Time, fmt.Sprintf("%s, restart #%d", e.Message, e.RestartCount))
 	}
 }
 

@@ -25,21 +25,25 @@ import (
 const watchEvery = 250 * time.Millisecond
 
 const watchLong = `Show what happens to the servers and agents of this user on this machine, as it happens: the events of every running
-outlive, of those that start later, and what the monitor sees and does. One line for each event, until interrupted. The past is not
-shown: outlive dashboard has the last day, the audit logs have more.
+outlive, of those that start later, and what the monitor sees and does. One line for each event, until interrupted.
+
+With --since the events of the audit logs from then on come first: of all runs and gateways, also of those that have ended, but not
+the monitor's. With --no-follow that is all.
 
 With --json each line is that of the audit log with "instance", the name that other verbs take; events of the monitor have "agent"
 in place of it. With --state there are lines {"state": {…}}, too: how everything stands, at the beginning, after each event, and
 every two seconds. The events and their fields: https://github.com/outlive-mcp/outlive/blob/main/docs/OPERATIONS.md#audit-log
 
 EXIT STATUS
-  0  interrupted
+  0  interrupted; with --no-follow: shown
   1  the sockets could not be read`
 
 // watchFlags are the flags of the verb.
 type watchFlags struct {
 	home                   string
 	asJSON, state, history bool
+	since                  string
+	noFollow               bool
 	on                     hostFlags
 }
 
@@ -61,6 +65,8 @@ func newWatchEvents(io streams) *cobra.Command {
 	fl.BoolVar(&f.asJSON, "json", false, "one JSON object a line")
 	fl.BoolVar(&f.state, "state", false, "with --json: also how everything stands, whenever it may have changed")
 	fl.BoolVar(&f.history, "history", false, "with --state: the first state also has the events of the last 24 hours")
+	fl.StringVar(&f.since, "since", "", "first the past: how long ago it begins, or its beginning, as `TIME`, such as 2h or 2026-05-04T12:00:00Z")
+	fl.BoolVar(&f.noFollow, "no-follow", false, "with --since: nothing but the past")
 	defineHome(fl, &f.home)
 	f.on.define(cmd)
 	return cmd
@@ -73,6 +79,10 @@ func (f *watchFlags) options(ctx context.Context) (collect.Options, error) {
 		return collect.Options{}, fail(exitUsage, "--state is for programs: give --json with it")
 	case f.history && !f.state:
 		return collect.Options{}, fail(exitUsage, "--history goes with --state")
+	case f.noFollow && f.since == "":
+		return collect.Options{}, fail(exitUsage, "--no-follow goes with --since")
+	case f.since != "" && (f.state || f.on.given()):
+		return collect.Options{}, fail(exitUsage, "--since is of this machine, and for events: leave out --state, --hosts and --fleet")
 	case f.on.given() && f.state:
 		return collect.Options{}, fail(exitUsage, "--state is of this machine: leave out --hosts and --fleet")
 	}
@@ -99,8 +109,18 @@ func (f *watchFlags) watch(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	defer seeHome(&o, f.home)()
 	w := &watching{io: io, asJSON: f.asJSON, out: logline.NewScreen(io.out), since: time.Now(), failed: make(chan error, 1)}
+	if f.since != "" {
+		if w.since, err = sinceTime(f.since, w.since); err != nil {
+			return err
+		}
+		w.writePast(w.since)
+		o.History = true // what the running ones have told since, and is not in their logs yet
+	}
+	if f.noFollow {
+		return w.ended()
+	}
+	defer seeHome(&o, f.home)()
 	o.OnEvent = w.event
 	c := collect.New(o)
 	defer c.Close()
@@ -136,8 +156,9 @@ const (
 type watching struct {
 	io     streams
 	asJSON bool
-	out    io.Writer // for people
-	since  time.Time // what was before that is the past
+	out    io.Writer          // for people
+	since  time.Time          // what was before that is the past
+	past   map[toldEvent]bool // that was written
 	failed chan error
 
 	mu      sync.Mutex
@@ -148,6 +169,9 @@ type watching struct {
 // event writes an event. The past, which only the first state has, is left out.
 func (w *watching) event(e overview.Event, line []byte) {
 	if e.At.Before(w.since) && e.Host == "" && line != nil {
+		return
+	}
+	if w.past[toldOf(e)] {
 		return
 	}
 	w.mu.Lock()
@@ -172,6 +196,16 @@ func (w *watching) note(err error) {
 		case w.failed <- err:
 		default:
 		}
+	}
+}
+
+// ended is the error that writing has failed with.
+func (w *watching) ended() error {
+	select {
+	case err := <-w.failed:
+		return fail(exitFailure, "%w", err)
+	default:
+		return nil
 	}
 }
 
@@ -250,7 +284,11 @@ func eventText(e overview.Event) string {
 	case e.Agent != "" || who == "":
 		who = "monitor"
 	}
-	return e.At.Local().Format("15:04:05.000") + " " + who + ": " + e.Message
+	clock := e.At.Local().Format("15:04:05.000")
+	if now := time.Now().Local(); e.At.Local().Format(time.DateOnly) != now.Format(time.DateOnly) {
+		clock = e.At.Local().Format("2006-01-02 15:04:05.000")
+	}
+	return clock + " " + who + ": " + e.Message
 }
 
 // eventJSON is one event for programs: the line of the audit log with the instance, or the same fields of the monitor's. The line

@@ -74,16 +74,16 @@ func TestRun(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}},
-		{"does not end with its stdin", func() Spec {
-			s := spec()
-			s.Argv = append([]string{"sh", "-c", `"$@"; sleep 60`, "sh"}, s.Argv...)
-			return s
-		}(), func(t *testing.T, r Report) {
+		{"does not end with its stdin", spec("-ignore-eof", "-ignore-term"), func(t *testing.T, r Report) {
 			if !r.Ready || !r.Stubborn || len(r.Stderr) > 0 {
 				t.Errorf("%+v", r)
 			}
 		}},
-		{"is not a server", Spec{Argv: []string{"sleep", "60"}, Timeout: 400 * time.Millisecond, Grace: 100 * time.Millisecond}, func(t *testing.T, r Report) {
+		{"is not a server", func() Spec {
+			s := spec("-slow-start", "1m")
+			s.Timeout, s.Grace = 400*time.Millisecond, 100*time.Millisecond
+			return s
+		}(), func(t *testing.T, r Report) {
 			if !r.Found || r.Ready || !strings.Contains(r.Problem, "no answer to the handshake within 400ms") || r.Hint == "" || r.Stubborn {
 				t.Errorf("%+v", r)
 			}

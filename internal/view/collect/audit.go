@@ -29,21 +29,53 @@ func readAudit(paths []string, now time.Time) (list []overview.Event) {
 	return list[max(0, len(list)-eventsKept):]
 }
 
+// Logged is an event of an audit log.
+type Logged struct {
+	overview.Event
+	Path string // of the log
+	Line []byte
+}
+
+// Since reads the events of audit logs from that time on, the oldest first. What cannot be read is left out.
+func Since(paths []string, since time.Time) (list []Logged) {
+	for _, path := range paths {
+		if st, err := os.Stat(path); err != nil || st.ModTime().Before(since) {
+			continue
+		}
+		readEnd(path, 0, func(e overview.Event, line []byte) {
+			if !e.At.Before(since) {
+				list = append(list, Logged{e, path, slices.Clone(line)})
+			}
+		})
+	}
+	slices.SortStableFunc(list, func(a, b Logged) int { return a.At.Compare(b.At) })
+	return list
+}
+
 func readTail(path string, now time.Time) (list []overview.Event) {
+	readEnd(path, auditTail, func(e overview.Event, _ []byte) {
+		if now.Sub(e.At) <= overview.Day && e.Level != "DEBUG" {
+			list = append(list, e)
+		}
+	})
+	return list
+}
+
+// readEnd reads the last bytes of an audit log; 0: all of it. A line is valid until the next one.
+func readEnd(path string, most int64, each func(e overview.Event, line []byte)) {
 	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
-		return nil
+		return
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.Size() > auditTail {
-		_, _ = f.Seek(-auditTail, io.SeekEnd) // the first line is cut then, and passed over
+	if st, err := f.Stat(); err == nil && most > 0 && st.Size() > most {
+		_, _ = f.Seek(-most, io.SeekEnd) // the first line is cut then, and passed over
 	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, lineLimit)
 	for lines.Scan() {
-		if e, err := overview.ParseEvent(lines.Bytes()); err == nil && now.Sub(e.At) <= overview.Day && e.Level != "DEBUG" {
-			list = append(list, e)
+		if e, err := overview.ParseEvent(lines.Bytes()); err == nil {
+			each(e, lines.Bytes())
 		}
 	}
-	return list
 }

@@ -334,19 +334,22 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 	}
 }
 
-// followOne follows a running outlive until it has ended. farewell: it has said that it ends, or not all of its events were heard.
+// followOne follows a running outlive until it has ended. farewell: it has said that it ends, or it is not known, because not all of
+// its events were heard: none at all of one that lives for a moment only.
 func (c *Collector) followOne(ctx context.Context, i control.Instance, after string) (farewell bool) {
+	farewell = after != ""
+	lost := false
 	for ctx.Err() == nil {
 		err := i.Follow(ctx, after, func(n control.News) {
 			c.setLives(i.Path, true)
 			if n.Line == nil {
-				farewell = true
+				lost, farewell = true, true
 				return // what was lost is in the audit log
 			}
 			after = n.ID
 			if e, err := overview.ParseEvent(n.Line); err == nil {
 				e.Instance = i.Label()
-				farewell = farewell || e.Type == event.ProxyStopped || e.Type == event.FatalError
+				farewell = lost || e.Type == event.ProxyStopped || e.Type == event.FatalError
 				c.mu.Lock()
 				c.told[i.Path] = true
 				c.mu.Unlock()

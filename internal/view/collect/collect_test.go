@@ -114,6 +114,19 @@ func TestARunThatEndsIsGone(t *testing.T) {
 	})
 }
 
+// Of one that has ended before anything of it was heard nothing is known.
+func TestARunThatWasNeverHeard(t *testing.T) {
+	c := New(Options{Dirs: []string{socketDir(t)}, Every: 10 * time.Millisecond})
+	defer c.Close()
+	gone := control.Instance{Name: "x", PID: 1, Path: filepath.Join(socketDir(t), "x.1.sock")}
+	if farewell := c.followOne(t.Context(), gone, "0"); !farewell {
+		t.Error("it is said to have been killed")
+	}
+	if farewell := c.followOne(t.Context(), gone, ""); farewell {
+		t.Error("one that was there when looking began is not said to have been killed")
+	}
+}
+
 // One that does not say that it ends was killed. It stays for a while, and there is an event.
 func TestARunThatIsKilled(t *testing.T) {
 	dir := socketDir(t)

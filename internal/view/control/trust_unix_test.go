@@ -136,3 +136,23 @@ func TestListenerIsOurs(t *testing.T) {
 		t.Error("a socket that cannot be asked about is believed")
 	}
 }
+
+func TestPermissions(t *testing.T) {
+	dir := shortDir(t)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := listen(t, dir, "x", 1, newFake("x"))
+	for path, want := range map[string]os.FileMode{s.path: 0o600, dir: 0o700} {
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, st.Mode(), err)
+		}
+	}
+	link := filepath.Join(filepath.Dir(dir), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(link, "x", 2, newFake("x")); !errors.Is(err, ErrForeign) {
+		t.Errorf("a link as socket directory: %v", err)
+	}
+}

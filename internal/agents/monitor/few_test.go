@@ -1,11 +1,11 @@
-//go:build race
+//go:build race || wine
 
 package monitor
 
 import "time"
 
-// scenarioStride is every how manieth scenario, or ending, is driven: the detector makes the database ten times as slow, and every scenario
-// goes the same ways through the code. Without it each is driven.
+// scenarioStride is every how manieth scenario, or ending, is driven: the detector makes the database ten times as slow,
+// and Wine (e2e/windows) each access to a file; every scenario goes the same ways through the code. Without them each is driven.
 const scenarioStride = 8
 
 // runLength is how many cycles of a test are one run of the monitor, as in its loop. Without the detector each is a run

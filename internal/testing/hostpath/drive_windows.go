@@ -1,0 +1,3 @@
+package hostpath
+
+const drive = "C:"
