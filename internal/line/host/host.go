@@ -107,7 +107,9 @@ func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 func (h *Host) Deadline() time.Time { return h.wakeAt }
 
 // sink is where the backend's events go: those who tell of them are told soon, those who act on them at once.
-func (h *Host) sink() event.Sink { return event.Tee{&h.events, (*restartWatch)(h), stderrNotes{h.opts.Stderr}} }
+func (h *Host) sink() event.Sink {
+	return event.Tee{&h.events, (*restartWatch)(h), stderrNotes{h.opts.Stderr}}
+}
 
 // stderrNotes notes beside what servers write when one has crashed, and when the next one is started, before that one writes.
 type stderrNotes struct{ to Stderr }
