@@ -257,6 +257,7 @@ func TestFleet(t *testing.T) {
 		monitor := b.command("monitor")
 		monitor.Env = append(monitor.Env, "PIV_MONITOR_INTERVAL_MS=1000")
 		b.begin(t, "monitor.log", monitor)
+		b.says(t, "monitor.log", `Monitor cycle complete: 1 projects`) // it has seen the agent alive: one that was never seen is not missed
 		if !eventually(func() bool {
 			out, _ := a.command("agent", "list", "--fleet").Output()
 			return regexp.MustCompile(`(?m)^b/shop +command +works `).Match(out)

@@ -181,7 +181,8 @@ func (j *joined) share(t *testing.T, list string) string {
 }
 
 // A cause that agents of several machines share is one message, which names them all, also those that join them; it ends when none has it.
-func TestFleetSharedCause(t *testing.T) {
+// Machines that fall silent at the same time are one, too.
+func TestFleetOneMessage(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "127.0.0.1:0")
 	p := newPeople(t)
@@ -212,5 +213,18 @@ func TestFleetSharedCause(t *testing.T) {
 	b.share(t, `[]`)
 	c.share(t, `[]`)
 	p.hear("The account of claude (credit) works again")
+
+	d := f.join(t, "d")
+	a.stands(t, "d", "connected")
+	for _, j := range []*joined{b, c, d} {
+		j.killMember()
+	}
+	p.hear("A group of 3 machines (b, c, d) is gone from the fleet")
+	a.shows(t, `^c +silent, gone (.*\n)+The machines b, c, d are gone since .*; people were told by a`, "fleet", "status")
+	c.joinAgain(t)
+	last := func() string { list := p.phone.Messages(); return list[len(list)-1].Text }
+	if !p.phone.Wait(time.Minute, func() bool { return strings.Contains(last(), "A group of 3 machines (b, d) is gone from the fleet") }) {
+		t.Errorf("people see %q", last())
+	}
 	p.hearNothing(0)
 }

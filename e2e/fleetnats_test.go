@@ -172,6 +172,8 @@ func TestFleetOwnNATS(t *testing.T) {
 		c.more = []string{"SSL_CERT_FILE=" + filepath.Join(small.dir, "cert.pem")}
 		want(t, c.run(t, 1, "fleet", "join", "--nats", small.address, "--creds", small.credentials(small.account, "c")), `insufficient storage.*it needs JetStream, with \d+ MB`)
 	})
+	p := newPeople(t)
+	p.watch(a)
 	t.Run("the server is killed", func(t *testing.T) {
 		events.forget()
 		_ = n.cmd.Process.Kill()
@@ -180,14 +182,13 @@ func TestFleetOwnNATS(t *testing.T) {
 		kill(t, one.keptPID(t))
 		one.ask(t, "tools/list", nil)
 		events.forget()
+		p.hearNothing(40 * time.Second) // longer than a silence and a lease: that nobody is heard says nothing of anybody, now and below
 		n.start(regexp.MustCompile(`\d+$`).FindString(n.address))
 		events.await(t, `b: connected`)
 		events.await(t, `b/one@\d+: Server crashed`)
 		a.stands(t, "b", "connected")
 	})
 	t.Run("a machine is killed", func(t *testing.T) {
-		p := newPeople(t)
-		p.watch(a)
 		b.killMember()
 		p.hear("The machine b is silent in the fleet") // how its connection ended is known to that server alone
 		a.shows(t, `^b +silent, lost (.*\n)+The machine b is lost since .*; people were told by a`, "fleet", "status")

@@ -31,11 +31,8 @@ const (
 	unknownFor = 5 * time.Minute
 )
 
-// machinePrefix begins the key of an incident about a machine, sharedPrefix that of one about a cause that machines share.
-const (
-	machinePrefix = "machine:"
-	sharedPrefix  = "shared:"
-)
+// How the keys of incidents begin, by kind.
+var prefixes = map[judge.Kind]string{judge.Silent: "machine:", judge.Machines: "machines:", judge.Shared: "shared:"}
 
 // herald has this machine's monitor tell people what the judge has found. It implements judge.Teller.
 type herald struct {
@@ -53,6 +50,7 @@ type told struct {
 	fleetcases.Case
 	kind    judge.Kind
 	subject string
+	agents  []string  // as the monitor knows them; nil after a new start
 	ended   time.Time // zero: it is not over
 }
 
@@ -71,10 +69,10 @@ func (h *herald) load() error {
 		if c.Over != "" {
 			t.ended = time.Now()
 		}
-		if host, is := strings.CutPrefix(c.Agent, machinePrefix); is {
-			t.kind, t.subject = judge.Silent, host
-		} else if cause, is := strings.CutPrefix(c.Agent, sharedPrefix); is {
-			t.kind, t.subject = judge.Shared, cause
+		for kind, prefix := range prefixes {
+			if subject, is := strings.CutPrefix(c.Agent, prefix); is {
+				t.kind, t.subject = kind, subject
+			}
 		}
 		h.cases = append(h.cases, t)
 	}
@@ -152,7 +150,7 @@ func (h *herald) open(c judge.Case, repeated bool) (string, error) {
 			return t.ID, nil
 		}
 	}
-	t := told{kind: c.Kind, subject: c.Subject, Case: caseOf(c)}
+	t := told{kind: c.Kind, subject: c.Subject, agents: c.Agents, Case: caseOf(c)}
 	if repeated {
 		t.Details += " (another machine was about to tell of it and may have done so)"
 	}
@@ -162,23 +160,54 @@ func (h *herald) open(c judge.Case, repeated bool) (string, error) {
 
 // caseOf is a case in the words of a monitor.
 func caseOf(c judge.Case) fleetcases.Case {
-	if c.Kind == judge.Shared {
-		return fleetcases.Case{
-			ID: rand.Text()[:12], Agent: sharedPrefix + c.Subject, Class: "shared_cause", Name: causeName(c.Subject), Members: c.Agents,
-			Since: time.Now().UTC().Round(time.Second), Details: sharedBy(c.Agents),
-		}
-	}
-	one := fleetcases.Case{
-		ID: rand.Text()[:12], Agent: machinePrefix + c.Subject, Name: "The machine " + c.Subject, Since: time.Now().Add(-c.For).UTC().Round(time.Second),
-		Class: "machine_silent", Details: "nobody answers for it; how its connection has ended is not known",
+	one := fleetcases.Case{ID: rand.Text()[:12], Agent: prefixes[c.Kind] + c.Subject, Since: time.Now().Add(-c.For).UTC().Round(time.Second), Details: details(c.Kind, c.Standing, c.Agents)}
+	switch c.Kind {
+	case judge.Shared:
+		one.Class, one.Name, one.Members = "shared_cause", causeName(c.Subject), c.Agents
+		return one
+	case judge.Machines:
+		one.Name = fmt.Sprintf("A group of %d machines", len(c.Agents)) + some(c.Agents)
+	default:
+		one.Name = "The machine " + c.Subject
 	}
 	switch c.Standing {
 	case judge.Gone:
-		one.Class, one.Details = "machine_gone", "its connection was closed without a word: its outlive fleet join was killed, or the machine went down"
+		one.Class = "machine_gone"
 	case judge.CutOff:
-		one.Class, one.Details = "machine_cut_off", "its connection fell silent: the machine is off, asleep or cut off; which of these cannot be known from here"
+		one.Class = "machine_cut_off"
+	default:
+		one.Class = "machine_silent"
 	}
 	return one
+}
+
+// namesShown is how many machines of a group a title names.
+const namesShown = 5
+
+// some are the first of some names, in brackets.
+func some(names []string) string {
+	if more := len(names) - namesShown; more > 0 {
+		return fmt.Sprintf(" (%s and %d more)", strings.Join(names[:namesShown], ", "), more)
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// details say more of a case. agents are those that share a cause, or several machines.
+func details(kind judge.Kind, s judge.Standing, agents []string) string {
+	if kind == judge.Shared {
+		return sharedBy(agents)
+	}
+	text := "nobody answers; how the connection has ended is not known"
+	switch s {
+	case judge.Gone:
+		text = "the connection was closed without a word: outlive fleet join was killed there, or the machine went down"
+	case judge.CutOff:
+		text = "the connection fell silent: the machine is off, asleep or cut off; which of these cannot be known from here"
+	}
+	if kind == judge.Machines {
+		return strings.Join(agents, ", ") + ": " + text
+	}
+	return text
 }
 
 // causeName is a cause for people: "account:claude:limit" is the account of claude.
@@ -204,16 +233,22 @@ func sharedBy(agents []string) string {
 	return fmt.Sprintf("agents of %d machines have this trouble", len(machines))
 }
 
-// update notes who shares a cause now.
-func (h *herald) update(id string, agents []string) {
+// update notes who shares a cause, or is silent, now.
+func (h *herald) update(id string, n judge.Note) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for n := range h.cases {
-		t := &h.cases[n]
-		if t.ID != id || !t.ended.IsZero() || slices.Equal(t.Members, agents) {
+	for i := range h.cases {
+		t := &h.cases[i]
+		if t.ID != id || !t.ended.IsZero() || slices.Equal(t.agents, n.Agents) {
 			continue
 		}
-		t.Members, t.Details = agents, sharedBy(agents)
+		t.agents, t.Details = n.Agents, details(n.Kind, n.Standing, n.Agents)
+		switch group, _, _ := strings.Cut(t.Name, " ("); n.Kind {
+		case judge.Shared:
+			t.Members = n.Agents
+		case judge.Machines:
+			t.Name = group + some(n.Agents)
+		}
 		if err := h.write(); err != nil {
 			h.m.log.Error("the monitor here cannot be told of a change", "error", err)
 		}
@@ -300,16 +335,19 @@ func (h *herald) isOver(ctx context.Context, t told) (how fleetcases.Case, over 
 		return h.ending(ctx, t), true
 	case n.State == judge.Sent && n.Message != h.m.Host:
 		return fleetcases.Case{Over: "another machine tells of it", Withdrawn: true}, true
-	case t.kind == judge.Shared:
-		h.update(t.ID, n.Agents)
+	case t.kind != judge.Silent && n.State == judge.Sent:
+		h.update(t.ID, n)
 	}
 	return how, false
 }
 
 // ending is how a case has ended that is over.
 func (h *herald) ending(ctx context.Context, t told) fleetcases.Case {
-	if t.kind == judge.Shared {
+	switch t.kind {
+	case judge.Shared:
 		return fleetcases.Case{Over: "no agent has this trouble any more", Recovered: true}
+	case judge.Machines:
+		return fleetcases.Case{Over: "all of them are heard again", Recovered: true}
 	}
 	if _, err := h.m.engine.Get(ctx, engine.Key(digestTable, t.subject)); errors.Is(err, engine.ErrNotFound) {
 		return fleetcases.Case{Over: "it is in the fleet no more"}

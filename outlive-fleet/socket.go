@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
@@ -178,7 +179,10 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 // caseLine is a case for people.
 func caseLine(c fleetsocket.Case) string {
 	text := "\nThe machine " + c.Subject + " is " + cmp.Or(c.How, fleetsocket.Silent)
-	if len(c.Agents) > 0 {
+	switch judge.Kind(c.Kind) {
+	case judge.Machines:
+		text = "\nThe machines " + strings.Join(c.Agents, ", ") + " are " + cmp.Or(c.How, fleetsocket.Silent)
+	case judge.Shared:
 		text = "\n" + causeName(c.Subject) + " stops " + strings.Join(c.Agents, ", ")
 	}
 	if !c.Since.IsZero() {

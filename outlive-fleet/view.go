@@ -181,7 +181,12 @@ func (v *view) takeCase(c engine.Change) {
 
 // howSilent is how a machine has fallen silent; "": that was not found out. The lock is held.
 func (v *view) howSilent(host string) string {
-	return string(v.cases[judge.NoteKey(judge.Silent, host)].Standing)
+	for _, n := range v.cases {
+		if n.Kind == judge.Silent && n.Subject == host || n.Kind == judge.Machines && slices.Contains(n.Agents, host) {
+			return string(n.Standing)
+		}
+	}
+	return ""
 }
 
 // take takes what a machine has written. What is not understood is passed over: another version may be there. now says that it was

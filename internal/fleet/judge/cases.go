@@ -11,9 +11,13 @@ type Kind string
 
 // The kinds.
 const (
-	Silent Kind = "silent" // a machine
-	Shared Kind = "shared" // a cause that machines share
+	Silent   Kind = "silent"   // a machine
+	Machines Kind = "machines" // several that fell silent at the same time: most likely for one cause
+	Shared   Kind = "shared"   // a cause that machines share
 )
+
+// groupFrom is how many machines that fall silent at the same time are one case.
+const groupFrom = 3
 
 // Standing is what asking a silent machine has shown.
 type Standing string
@@ -30,12 +34,12 @@ const (
 // Case is something that people are told of, once.
 type Case struct {
 	Kind    Kind
-	Subject string // the machine, or the cause
-	// Standing is that of a silent machine: Gone, CutOff or Lost.
+	Subject string // the machine, the first of several, or the cause
+	// Standing is that of silent machines: Gone, CutOff or Lost.
 	Standing Standing
 	// For is how long a machine was silent when this was found.
 	For time.Duration
-	// Agents are those that share a cause, as "host/agent", in order.
+	// Agents are those that share a cause, as "host/agent", or the machines of several, in order.
 	Agents []string
 	// Told says that a machine has told of the cause by itself already.
 	Told bool
@@ -81,14 +85,80 @@ func (v view) suspects(silence time.Duration, now time.Time) []string {
 	return names
 }
 
-// cases are what people have to know, in order. A machine that is silent still has the troubles it had.
-func (v view) cases(silence time.Duration, now time.Time) []Case {
-	var list []Case
-	for _, name := range v.suspects(silence, now) {
-		if h := v[name]; h.asked != Unasked && h.asked != Works {
-			list = append(list, Case{Kind: Silent, Subject: name, Standing: h.asked, For: now.Sub(h.changed)})
+// cases are what people have to know, in order. A machine that is silent still has the troubles it had. open are the cases that are known
+// already. A machine that falls silent waits for a beat for others that do so, too.
+func (v view) cases(silence, beat time.Duration, open []Note, now time.Time) []Case {
+	list := append(v.silentCases(silence, beat, open, now), v.sharedCases()...)
+	slices.SortFunc(list, func(a, b Case) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
+	})
+	return list
+}
+
+func (v view) silentCases(silence, beat time.Duration, open []Note, now time.Time) (list []Case) {
+	belongs := map[string]Note{} // the open case of a machine
+	for _, n := range open {
+		switch n.Kind {
+		case Silent:
+			belongs[n.Subject] = n
+		case Machines:
+			for _, name := range n.Agents {
+				belongs[name] = n
+			}
 		}
 	}
+	groups, due := map[string]*Case{}, false
+	var fresh []string
+	for _, name := range v.suspects(silence, now) {
+		h := v[name]
+		if h.asked == Unasked || h.asked == Works {
+			continue
+		}
+		n, known := belongs[name]
+		switch {
+		case known && n.Kind == Silent:
+			list = append(list, v.one(name, now))
+		case known:
+			v.join(groups, n.Subject, name, now)
+		default:
+			fresh, due = append(fresh, name), due || now.Sub(h.changed) >= silence+beat
+		}
+	}
+	for _, name := range fresh {
+		switch {
+		case !due:
+		case len(fresh) < groupFrom:
+			list = append(list, v.one(name, now))
+		default:
+			v.join(groups, fresh[0], name, now)
+		}
+	}
+	for _, c := range groups {
+		list = append(list, *c)
+	}
+	return list
+}
+
+// one is the case of one silent machine.
+func (v view) one(name string, now time.Time) Case {
+	return Case{Kind: Silent, Subject: name, Standing: v[name].asked, For: now.Sub(v[name].changed)}
+}
+
+// join adds a silent machine to the case of several.
+func (v view) join(groups map[string]*Case, subject, name string, now time.Time) {
+	one := v.one(name, now)
+	c := groups[subject]
+	if c == nil {
+		c = &Case{Kind: Machines, Subject: subject, Standing: one.Standing}
+		groups[subject] = c
+	}
+	if c.Standing != one.Standing {
+		c.Standing = Lost
+	}
+	c.Agents, c.For = append(c.Agents, name), max(c.For, one.For)
+}
+
+func (v view) sharedCases() (list []Case) {
 	shared := map[string]*Case{}
 	for name, h := range v {
 		for _, t := range h.digest.Troubles {
@@ -105,8 +175,5 @@ func (v view) cases(silence time.Duration, now time.Time) []Case {
 		slices.Sort(c.Agents)
 		list = append(list, *c)
 	}
-	slices.SortFunc(list, func(a, b Case) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
-	})
 	return list
 }

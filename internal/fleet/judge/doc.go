@@ -21,6 +21,7 @@
 //
 //   - silent: the digests of a machine have stopped, by the judge's own clock. Then the machine is asked over the bus. Nobody there:
 //     its program has ended. No answer: the machine is cut off, or stopped. An answer: it works, and only its digests are lost.
+//   - machines: three or more that fell silent within a beat of each other are one case, which names them.
 //   - shared: a trouble with a cause beyond one machine, such as an account's limit. Its machines leave it to the judge while they
 //     reach the fleet ([Member.Leaves]); one that is cut off tells by itself, and says so in its next digest.
 //

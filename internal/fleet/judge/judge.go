@@ -229,7 +229,13 @@ func (j *judge) look(ctx context.Context) error {
 	j.ask(ctx)
 	now := time.Now()
 	seen := map[string]bool{}
-	for _, c := range j.view.cases(j.opts.Silence, now) {
+	var known []Note
+	for key, r := range j.open {
+		if n, ok := r.note(key); ok {
+			known = append(known, n)
+		}
+	}
+	for _, c := range j.view.cases(j.opts.Silence, j.opts.Beat, known, now) {
 		key := escKey(c)
 		seen[key] = true
 		delete(j.gone, key)

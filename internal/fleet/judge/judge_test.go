@@ -141,6 +141,46 @@ func TestBrokenChannel(t *testing.T) {
 	})
 }
 
+// Machines that fall silent at the same time are one message, which goes on until all are back; one that follows later is another.
+func TestGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 6, 1, 0)
+		defer w.end()
+		time.Sleep(time.Minute)
+		for _, m := range w.machines[1:5] {
+			m.network.Cut()
+		}
+		time.Sleep(time.Minute)
+		told := "machines m1 cut offm1 m2 m3 m4"
+		w.wants(t, "four are cut off", told)
+		w.machines[5].network.Cut()
+		time.Sleep(time.Minute)
+		w.wants(t, "another one", told, "silent m5 cut off")
+		w.machines[1].network.Heal()
+		w.machines[5].network.Heal()
+		time.Sleep(3 * time.Minute)
+		w.wants(t, "two are back", told, "silent m5 cut off", "over: silent m5")
+		entry, err := w.registry.Get(t.Context(), NoteKey(Machines, "m1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := ReadNote(NoteKey(Machines, "m1"), entry.Value); !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent {
+			t.Errorf("written down is %+v", n)
+		}
+		w.machines[1].network.Cut() // again: it is a case of its own
+		time.Sleep(time.Minute)
+		w.wants(t, "one is cut off again", told, "silent m5 cut off", "over: silent m5", "silent m1 cut off")
+		for _, m := range w.machines {
+			m.network.Heal()
+		}
+		time.Sleep(3 * time.Minute)
+		heard := w.all()
+		if len(heard) != 6 || !slices.Contains(heard, "over: machines m1") || !slices.Contains(heard, "over: silent m1") {
+			t.Errorf("people have heard %q", heard)
+		}
+	})
+}
+
 // A case is written down where nobody can be told, and told of by the machine that can, once there is one.
 func TestReach(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {

@@ -68,8 +68,15 @@ const Table = "esc"
 // ReadNote reads a record of [Table]. false: it is none that can be read.
 func ReadNote(key string, value []byte) (n Note, ok bool) {
 	var r record
+	if json.Unmarshal(value, &r) != nil || stateversion.Check(key, r.Version, format) != nil {
+		return n, false
+	}
+	return r.note(key)
+}
+
+func (r record) note(key string) (n Note, ok bool) {
 	names := engine.Names(Table, key)
-	if len(names) != 2 || json.Unmarshal(value, &r) != nil || stateversion.Check(key, r.Version, format) != nil {
+	if len(names) != 2 {
 		return n, false
 	}
 	machine, _, _ := strings.Cut(r.Holder, "/")

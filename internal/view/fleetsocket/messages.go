@@ -20,11 +20,11 @@ type Status struct {
 
 // Case is something that concerns more than one machine.
 type Case struct {
-	Kind    string    `json:"kind"`    // silent: a machine; shared: a cause of trouble
-	Subject string    `json:"subject"` // the machine, or the cause
+	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble
+	Subject string    `json:"subject"` // the machine, the first of several, or the cause
 	How     string    `json:"how,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-	Agents  []string  `json:"agents,omitempty"` // that share a cause
+	Agents  []string  `json:"agents,omitempty"` // that share a cause, or the machines of several
 	By      string    `json:"by"`               // the machine that has found it
 	State   string    `json:"state"`            // one of the words below
 }
