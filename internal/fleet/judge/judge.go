@@ -175,6 +175,10 @@ func (j *judge) watch(ctx context.Context) error {
 			}
 			j.record(c)
 		case <-tick.C:
+			// All that has come: asking silent machines takes a beat, and who was heard meanwhile would count as silent, too.
+			if !j.take(beats, records) {
+				return context.Cause(ctx)
+			}
 			if j.view.reach(j.opts.Silence, time.Now()) > j.opts.Reach() {
 				return errOther
 			}
@@ -184,6 +188,26 @@ func (j *judge) watch(ctx context.Context) error {
 			if err := j.look(ctx); err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// take takes all that the registry has told; false: it tells nothing any more.
+func (j *judge) take(beats, records <-chan engine.Change) bool {
+	for {
+		select {
+		case c, ok := <-beats:
+			if !ok {
+				return false
+			}
+			j.beat(c)
+		case c, ok := <-records:
+			if !ok {
+				return false
+			}
+			j.record(c)
+		default:
+			return true
 		}
 	}
 }
