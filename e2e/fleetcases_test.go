@@ -112,23 +112,27 @@ func (j *joined) joinAgain(t *testing.T) {
 	j.member = j.start(t, "member.log", "fleet", "join")
 }
 
-// A machine that falls silent is one incident of the fleet, which says whether it is gone or cut off; it is told once, also if the
-// machine that judges is killed, or stopped and wakes late.
+// twoWatched are two machines of a fleet with monitors that tell the same people, the first the one that judges.
+func twoWatched(t *testing.T, f *fleetOf) (p *people, judge, other *joined) {
+	t.Helper()
+	p = newPeople(t)
+	a, b := f.join(t, "a"), f.join(t, "b")
+	p.watch(a)
+	p.watch(b)
+	if judges(t, f, a, b) == a {
+		return p, a, b
+	}
+	return p, b, a
+}
+
+// A machine that falls silent is one incident of the fleet, which says whether it is gone or cut off.
 func TestFleetSilentMachine(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
 	f := newFleet(t, n.address+":0")
-	p := newPeople(t)
-	a, b := f.join(t, "a"), f.join(t, "b")
-	c, e := f.join(t, "c"), f.join(t, "e")
+	p, judge, other := twoWatched(t, f)
+	c := f.join(t, "c")
 	f.join(t, "d", "ip", "netns", "exec", n.name)
-	p.watch(a)
-	p.watch(b)
-	judge := judges(t, f, a, b)
-	other := a
-	if judge == a {
-		other = b
-	}
 
 	c.killMember()
 	p.hear("The machine c is gone from the fleet")
@@ -141,33 +145,41 @@ func TestFleetSilentMachine(t *testing.T) {
 	n.set(t, "down")
 	p.hear("The machine d is cut off from the fleet", "The machine c works again")
 	other.shows(t, `^d +silent, cut off `, "fleet", "status")
-
-	// The judge is killed: the other one judges, and tells of it. When the first is back it says that what it has told of is over.
 	n.set(t, "up")
+	p.hear("The machine d works again")
+}
+
+// The machine that judges is killed: the other one judges, and tells of it.
+func TestFleetJudgeIsKilled(t *testing.T) {
+	t.Parallel()
+	p, judge, other := twoWatched(t, newFleet(t, "127.0.0.1:0"))
 	judge.killMember()
 	p.hear("The machine " + judge.name + " is gone")
 	other.shows(t, `^The machine `+judge.name+` is gone since .*; people were told by `+other.name, "fleet", "status")
-	other.stands(t, "d", "connected")
 	judge.joinAgain(t)
-	p.hear("The machine "+judge.name+" works again", "The machine d works again")
+	p.hear("The machine " + judge.name + " works again")
+}
 
-	// The judge is stopped: when it goes on it tells nobody what the other one has told.
-	if held := judges(t, f, a, b); held != other {
-		t.Fatalf("%s judges", held.name)
-	}
-	stopped := other.member.Process
+// The machine that judges is stopped while another one falls silent: when it goes on it tells nobody what the other one has told. One that
+// ends as it should is not missed.
+func TestFleetJudgeIsStopped(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "127.0.0.1:0")
+	p, judge, other := twoWatched(t, f)
+	c, e := f.join(t, "c"), f.join(t, "e")
+	other.stands(t, "c", "connected")
+	other.stands(t, "e", "connected")
+	stopped := judge.member.Process
 	_ = stopped.Signal(syscall.SIGSTOP)
 	t.Cleanup(func() { _ = stopped.Signal(syscall.SIGCONT) }) // before it is ended
 	e.killMember()
-	p.hear("The machine "+other.name+" is cut off", "The machine e is gone")
+	p.hear("The machine "+judge.name+" is cut off", "The machine e is gone")
 	_ = stopped.Signal(syscall.SIGCONT)
 	e.joinAgain(t)
-	p.hear("The machine "+other.name+" works again", "The machine e works again")
-
-	// One that ends as it should is not missed.
+	p.hear("The machine "+judge.name+" works again", "The machine e works again")
 	ended(c.member)
 	p.hearNothing(time.Minute) // more than a silence and a lease
-	a.shows(t, `^c +silent +`, "fleet", "status")
+	other.shows(t, `^c +silent +`, "fleet", "status")
 }
 
 // share says to the member of a machine what its monitor would: which agents have a trouble that machines may share.
