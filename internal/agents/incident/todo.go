@@ -4,7 +4,7 @@ import "strings"
 
 // todoWords say what the reader of a message should do, by class. They do not mention buttons, which may be missing.
 var todoWords = map[string]string{
-	"crashed":              "find out why it ends (outlive agent logs NAME), then start it again",
+	"crashed":              "find out why it has ended (outlive agent logs NAME), then start it again",
 	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",
 	"startup_blocked":      "look at its terminal: most often a dialog waits there",
 	"stopped":              "let it go on, or end it",
