@@ -17,6 +17,8 @@ import (
 // settings are what outlive says of itself.
 type settings struct {
 	state, socket, program, release string
+
+	read tokensRead
 }
 
 // usage is the error of a mistake in the command line.

@@ -10,10 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -93,6 +95,35 @@ func (f *tokenFile) find(host string) int {
 
 func (s *settings) tokensPath() string { return filepath.Join(s.hubDir(), "tokens.json") }
 
+// tokensRead is what was read last: many machines come at the same time when a hub is back.
+type tokensRead struct {
+	mu   sync.Mutex
+	of   os.FileInfo
+	file tokenFile
+}
+
+// tokens are those of the file, which nobody may change: who writes it replaces it.
+func (s *settings) tokens() (tokenFile, error) {
+	s.read.mu.Lock()
+	defer s.read.mu.Unlock()
+	now, err := os.Stat(s.tokensPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return tokenFile{}, nil
+	}
+	if err != nil {
+		return tokenFile{}, err
+	}
+	if was := s.read.of; was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime()) && was.Size() == now.Size() {
+		return s.read.file, nil
+	}
+	var f tokenFile
+	if _, err := readFile(s.tokensPath(), &f); err != nil {
+		return tokenFile{}, err
+	}
+	s.read.of, s.read.file = now, f
+	return f, nil
+}
+
 // changeTokens reads the tokens and writes what change makes of them, one process at a time.
 func (s *settings) changeTokens(change func(*tokenFile) error) error {
 	if err := os.MkdirAll(s.hubDir(), 0o700); err != nil {
@@ -121,8 +152,8 @@ var (
 
 // admit reports whether a machine may come in, and remembers which one has used a token first.
 func (s *settings) admit(host, machine, secret, from string) error {
-	var f tokenFile
-	if _, err := readFile(s.tokensPath(), &f); err != nil {
+	f, err := s.tokens()
+	if err != nil {
 		return err
 	}
 	check := func(f *tokenFile) (*known, error) {
