@@ -59,6 +59,7 @@ func required(t *testing.T, side, revision string) []string {
 type score struct {
 	passed, failed int
 	failures       []check
+	said           string // by the client that the suite has run
 }
 
 // check is one of a scenario's checks as the suite stores it.
@@ -75,6 +76,9 @@ func (s score) String() string {
 	out := fmt.Sprintf("%d passed, %d failed", s.passed, s.failed)
 	for _, c := range s.failures {
 		out += fmt.Sprintf("\n\t%s: %s %.600s", c.ID, c.Message, c.Details)
+	}
+	if s.said != "" {
+		out += "\nwhat the client has said:\n" + s.said
 	}
 	return out
 }
@@ -114,7 +118,7 @@ func scoreOf(dir, scenario, passed, failed string) score {
 	s.passed, _ = strconv.Atoi(passed)
 	s.failed, _ = strconv.Atoi(failed)
 	if s.failed > 0 {
-		s.failures = failures(dir, scenario)
+		s.failures, s.said = failures(dir, scenario)
 	}
 	return s
 }
@@ -135,9 +139,9 @@ func (w *workspace) startSuite(t *testing.T, args ...string) (dir, said string, 
 	return dir, out.String(), err
 }
 
-// failures are the checks of a scenario that failed. The suite keeps them in DIR/[server-]SCENARIO-DATE/checks.json.
-func failures(dir, scenario string) []check {
-	var failed []check
+// failures are the checks of a scenario that failed, and what the client has said. The suite keeps them in
+// DIR/[server-]SCENARIO-DATE/.
+func failures(dir, scenario string) (failed []check, said string) {
 	for _, prefix := range []string{"server-", ""} {
 		files, _ := filepath.Glob(filepath.Join(dir, prefix+scenario+"-20[0-9][0-9]-*", "checks.json"))
 		for _, file := range files {
@@ -149,9 +153,11 @@ func failures(dir, scenario string) []check {
 					failed = append(failed, c)
 				}
 			}
+			text, _ = os.ReadFile(filepath.Join(filepath.Dir(file), "stderr.txt"))
+			said += string(text)
 		}
 	}
-	return failed
+	return failed, said
 }
 
 // judge fails the test for every required scenario that has not passed, and tells the counts.

@@ -107,6 +107,10 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 		if m.stopStep == coming {
 			m.cameUp(now)
 		}
+	case Refused: // it does not come up, and has nothing else to answer
+		if m.stopStep == coming {
+			m.terminate(now, m.opts.EOFGrace)
+		}
 	case MarkUnhealthy:
 		// The reason stays: a request that takes too long is no crash.
 		if ev.condemns() && m.stopStep < killed {

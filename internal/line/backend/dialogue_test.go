@@ -105,6 +105,8 @@ func dialogueOptions(t *testing.T, name string) Options {
 		case "known-no-listen":
 			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", Listen: ListenSilent,
 				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
+		case "remote":
+			o.Remote, o.Elsewhere = true, true
 		case "known-legacy":
 			o.Known = Knowledge{Era: mcp.Legacy, Probe: "error"}
 		case "known-modern":

@@ -23,13 +23,14 @@ import (
 // eras is broken and has failed to start.
 const eraFlipsMost = 2
 
-// modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only.
+// modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only. Over
+// HTTP that may be an error about the headers, which legacy requests lack.
 func modernOnly(raw []byte) bool {
 	switch code := jsonrpc.Find(raw, "code").Of(raw); string(code) {
 	case codeUnsupportedVersion:
 		supported := jsonrpc.FindPath(raw, "data", "supported").Of(raw)
 		return supported == nil || bytes.Contains(supported, []byte(`"`+mcp.ModernVersion+`"`))
-	case codeNoMethod:
+	case codeNoMethod, codeHeaderMismatch:
 		return true
 	}
 	return false
@@ -70,16 +71,7 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 			return true
 		}
 	}
-	known := e.memory.known
-	e.memory.known.Lists = nil // and everything else it has shown: it is another version of the program
-	known.Asked, known.Initialize = "", nil
-	if speaks == mcp.Modern {
-		known.Discover = nil
-		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
-	} else {
-		known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Legacy, "error", nil, false
-	}
-	e.memory.learn(known)
+	e.learnEra(speaks)
 	switch {
 	case p.role == serving:
 		p.mark(mustDrain)
@@ -91,6 +83,20 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 		e.spares.spareFailed(p, reason)
 	}
 	return true
+}
+
+// learnEra notes that the server speaks another era only, and forgets what it has shown: it is another version of the
+// program, or was mistaken for a server of the other era.
+func (e *eras) learnEra(speaks mcp.Era) {
+	known := e.memory.known
+	e.memory.known.Lists = nil
+	known.Asked, known.Initialize, known.Discover = "", nil, nil
+	if speaks == mcp.Modern {
+		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
+	} else {
+		known.Era, known.Probe, known.NoInitialize = mcp.Legacy, "error", false
+	}
+	e.memory.learn(known)
 }
 
 // turnedLegacy handles a new process whose answer to server/discover shows that it is legacy now.

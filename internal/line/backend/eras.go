@@ -77,6 +77,12 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 	if e.translating(bridge.ModernClient) {
 		return e.otherEra(e.process, mcp.Modern)
 	}
+	if e.memory.known.Era == mcp.Legacy || e.closing { // it was mistaken for a legacy server, or was one
+		e.learnEra(mcp.Modern)
+	}
+	if e.closing { // no process is started any more, so the client gets the refusal, and the next run knows better
+		return false
+	}
 	e.handshake.endFirstStart()
 	hasty := e.session.Initialized
 	e.session.Reset()

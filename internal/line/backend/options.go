@@ -49,7 +49,7 @@ type Options struct {
 	QueueMax  int           // requests waiting at most (default 1024)
 	QueueSize int           // bytes waiting at most (default 64 MiB)
 
-	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s)
+	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s); not of a Remote one
 	ProbePatience time.Duration // a server that has not even read it this long is legacy (default 8 s)
 	// ListenPatience is how long a server that was asked for its first stream may answer nothing (default 5 s).
 	ListenPatience time.Duration

@@ -39,6 +39,9 @@ const probeLook = 100 * time.Millisecond
 // codeUnsupportedVersion is how a modern server refuses another protocol version.
 const codeUnsupportedVersion = "-32022"
 
+// codeHeaderMismatch is how a modern server refuses a request whose headers do not match its body, or are missing.
+const codeHeaderMismatch = "-32020"
+
 // probe protects servers from a client that sends server/discover first. Legacy servers may answer with an error, never
 // answer, or exit; the client must not notice.
 type probe struct {
@@ -100,7 +103,7 @@ func (s *prober) probeTick() {
 	}
 	read := !s.probe.readAt.IsZero() && s.now.Sub(s.probe.readAt) >= s.opts.ProbeSilence
 	switch {
-	case read:
+	case read && !s.opts.Remote:
 		s.probeFailed("silent")
 		s.replaceProbed()
 	case s.now.Sub(s.probe.sentAt) >= s.opts.ProbePatience:

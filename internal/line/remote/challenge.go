@@ -3,6 +3,7 @@ package remote
 import (
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
@@ -35,6 +36,44 @@ func challengeOf(resp *http.Response) challenge {
 		}
 	}
 	return challenge{}
+}
+
+// consentsMost is how often a user is asked for the same before the server has let a request through with it. A second time may
+// help where the first one granted less than was asked for.
+const consentsMost = 2
+
+// vainConsents counts by scopes how often the user has consented since a server was content with that: a server that never is,
+// must not have its user asked by each request. The zero value is ready.
+type vainConsents struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (v *vainConsents) key(asked challenge) string { return strings.Join(asked.scopes, " ") }
+
+// enough reports whether the user should not be asked again.
+func (v *vainConsents) enough(asked challenge) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.of[v.key(asked)] >= consentsMost
+}
+
+func (v *vainConsents) granted(asked challenge) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.of == nil {
+		v.of = map[string]int{}
+	}
+	v.of[v.key(asked)]++
+}
+
+// over notes that a request has been let through after these challenges.
+func (v *vainConsents) over(asked []challenge) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, one := range asked {
+		delete(v.of, v.key(one))
+	}
 }
 
 // challengeWord is a scheme, or a parameter with its value: a quoted string or a token. A string may be unterminated.

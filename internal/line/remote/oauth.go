@@ -94,7 +94,8 @@ type OAuth struct {
 	opts     OAuthOptions
 	endpoint *url.URL
 	client   *http.Client
-	asking   atomic.Bool   // the user is being asked
+	asking   atomic.Bool // the user is being asked
+	vain     vainConsents
 	turn     chan struct{} // holds one token: its holder owns what follows
 
 	grant  Grant
@@ -267,10 +268,18 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 		}
 	}
 	return o.finish(ctx, func(ctx context.Context) error {
+		asked := challengeOf(resp)
 		if o.opts.Authorize == nil {
-			return o.notInteractive(ctx, challengeOf(resp))
+			return o.notInteractive(ctx, asked)
 		}
-		return o.authorize(ctx, challengeOf(resp), false, o.byBrowser(false))
+		if o.vain.enough(asked) {
+			return o.insatiable(asked)
+		}
+		err := o.authorize(ctx, asked, false, o.byBrowser(false))
+		if err == nil {
+			o.vain.granted(asked)
+		}
+		return err
 	})
 }
 
@@ -375,6 +384,15 @@ func (o *OAuth) replace(ctx context.Context, g Grant) error {
 		g.RefreshToken = o.grant.RefreshToken
 	}
 	return o.keep(g)
+}
+
+// insatiable says that a server refuses what it has asked for.
+func (o *OAuth) insatiable(asked challenge) error {
+	what := "a token"
+	if len(asked.scopes) > 0 {
+		what = strings.Join(asked.scopes, " ")
+	}
+	return fmt.Errorf("the server has been granted %s, and refuses still: only those who run it can say what it wants", what)
 }
 
 // notInteractive says what the user can do, and keeps for that what the server wants.

@@ -32,6 +32,7 @@ type authority struct {
 	resource string         // what the protected-resource metadata is about, "": the server
 	names    string         // the authorization server it names, "": itself
 	need     string         // scope that calls need
+	stubborn bool           // no token has it
 	lifetime int            // of tokens in seconds
 	iss      *string        // in redirects; nil: the right one
 	refuse   string         // error for refresh tokens
@@ -80,13 +81,13 @@ func (a *authority) mcp(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	a.mu.Lock()
 	scopes, ok := a.valid[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-	need := a.need
+	need, stubborn := a.need, a.stubborn
 	a.mu.Unlock()
 	switch {
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Basic realm="x", Bearer error="invalid_token", scope="read"`)
 		w.WriteHeader(http.StatusUnauthorized)
-	case need != "" && !slices.Contains(strings.Fields(scopes), need):
+	case need != "" && (stubborn || !slices.Contains(strings.Fields(scopes), need)):
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q`, need))
 		w.WriteHeader(http.StatusForbidden)
 	default:
@@ -287,6 +288,47 @@ func TestAuthorization(t *testing.T) {
 	if diff := gocmp.Diff([]string{"authorization_code", "authorization_code", "refresh_token"}, grants); diff != "" {
 		t.Errorf("grants: %s", diff)
 	}
+}
+
+// A server that is not content with what it has asked for has its user asked twice, however many requests there are. Once it
+// is content, the user may be asked again.
+func TestConsentIsNotAskedForEver(t *testing.T) {
+	a := newAuthority(t)
+	a.need, a.stubborn = "write", true
+	c, _ := a.open(OAuthOptions{Authorize: browser(t), Login: "outlive gateway login x"})
+	pages := func() (scopes []string) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, page := range a.pages {
+			scopes = append(scopes, page.Get("scope"))
+		}
+		return scopes
+	}
+	const other = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	c.say(ping)
+	c.say(other)
+	for range 2 {
+		if line := c.hear(); !strings.Contains(line, "has been granted write, and refuses still") || strings.Contains(line, "login") {
+			t.Errorf("line %s", line)
+		}
+	}
+	c.say(ping)
+	c.wantError("1", "refuses still")
+	write := "write read offline_access"
+	if diff := gocmp.Diff([]string{"read offline_access", write, write}, pages()); diff != "" {
+		t.Errorf("asked for consent: %s", diff)
+	}
+
+	a.mu.Lock()
+	a.need, a.stubborn = "", false
+	a.mu.Unlock()
+	c.say(ping)
+	c.wantLine(pong)
+	a.mu.Lock()
+	a.need = "more"
+	a.mu.Unlock()
+	c.say(ping)
+	c.wantLine(pong)
 }
 
 // The page where the user is asked has what its endpoint's address has, and asks for a refresh token in OpenID Connect's way.

@@ -28,8 +28,8 @@ const (
 	silenceFor = 20 * time.Second
 	// maxRedirects within one origin.
 	maxRedirects = 5
-	// maxChallenges is how often one request may cause another authorization.
-	maxChallenges = 3
+	// maxChallenges is how often one request is sent again with another token: the first, and those that [consentsMost] allows.
+	maxChallenges = 4
 )
 
 // Header names of the protocol.
@@ -116,6 +116,7 @@ func (c *Connection) do(req *http.Request) (*http.Response, error) {
 	if oauth == nil {
 		return c.client.Do(req)
 	}
+	var wanted []challenge // so far by the server of this request
 	for try := 1; ; try++ {
 		used, err := oauth.token(req.Context())
 		if err != nil {
@@ -126,8 +127,12 @@ func (c *Connection) do(req *http.Request) (*http.Response, error) {
 		}
 		resp, err := c.client.Do(req)
 		if err != nil || try > maxChallenges || !isChallenge(resp) {
+			if err == nil && resp.StatusCode < 400 {
+				oauth.vain.over(wanted)
+			}
 			return resp, err
 		}
+		wanted = append(wanted, challengeOf(resp))
 		discard(resp)
 		if err := oauth.answerChallenge(req.Context(), used, resp); err != nil {
 			return nil, authError{err}
