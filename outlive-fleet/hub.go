@@ -127,10 +127,11 @@ func (s *settings) runHub(ctx context.Context, listen string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	a := &admission{settings: s}
 	hub, e, err := natsengine.StartHub(natsengine.HubOptions{
 		Dir: s.hubDir(), Listen: listen, Certificate: pair,
 		Admit: func(host, machine, password, from string) error {
-			err := s.admit(host, machine, password, from)
+			err := a.admit(host, machine, password, from)
 			if err != nil {
 				log.Warn("a machine was not let in", "name", host, "from", from, "why", err)
 			}
@@ -150,7 +151,7 @@ func (s *settings) runHub(ctx context.Context, listen string) error {
 		return err
 	}
 	defer asked()
-	h := &hubRun{settings: s, hub: hub, engine: e, log: log, hashes: map[string]string{}}
+	h := &hubRun{settings: s, hub: hub, engine: e, log: log}
 	return h.followTokens(ctx)
 }
 
@@ -160,7 +161,7 @@ type hubRun struct {
 	hub    *natsengine.Hub
 	engine *natsengine.Engine
 	log    *slog.Logger
-	hashes map[string]string // of the tokens, by host
+	hashes map[string]string // of the tokens, by host; nil: they were not read yet
 }
 
 // followTokens acts on what is done with the tokens until ctx ends.
@@ -194,22 +195,27 @@ func (h *hubRun) followTokens(ctx context.Context) error {
 
 // tokensChanged drops who is let in no more, and forgets what was said by them.
 func (h *hubRun) tokensChanged(ctx context.Context) error {
-	var f tokenFile
-	if _, err := readFile(h.tokensPath(), &f); err != nil {
+	f, err := h.tokens()
+	if err != nil {
 		return err
 	}
 	now := map[string]string{}
 	for _, k := range f.Tokens {
 		now[k.Host] = k.Hash
 	}
+	first, revoked := h.hashes == nil, false
 	for host, hash := range h.hashes {
 		if now[host] == hash {
 			continue
 		}
 		h.log.Info("a token was revoked", "name", host)
 		h.hub.Drop(host)
+		revoked = true
 	}
 	h.hashes = now
+	if !first && !revoked {
+		return nil // tokens were made or used
+	}
 	return h.forget(ctx, now)
 }
 

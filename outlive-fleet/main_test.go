@@ -95,7 +95,7 @@ func TestStates(t *testing.T) {
 // A machine is silent from three beats without a word on, and not before; its next word ends that.
 func TestSilent(t *testing.T) {
 	old := []byte(`{"v":1,"inc":"a","beat":1,"at":"2001-01-01T00:00:00Z"}`)
-	h := &seen{written: map[string]bool{}}
+	h := newSeen()
 	h.take(digestTable, old, false)
 	if !h.beaten.IsZero() {
 		t.Error("an old beat counts as one that was just heard")

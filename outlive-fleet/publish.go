@@ -24,6 +24,8 @@ import (
 const (
 	beatEvery   = 5 * time.Second // between two digests
 	stateEvery  = time.Minute     // between two whole states if nothing changes
+	beatLimit   = 2 * time.Second // for a digest to be written, before it is tried again
+	beatAgain   = 500 * time.Millisecond
 	askLimit    = 5 * time.Second // for one answer of the hub
 	newsKept    = 200             // events
 	newsBytes   = 128 << 10       // of all events that are kept
@@ -65,6 +67,7 @@ type publisher struct {
 	ring     news
 	newsDue  bool
 	stateDue bool
+	beatDue  bool
 	stopped  bool
 	busy     sync.Mutex // held while something is written
 
@@ -93,6 +96,21 @@ func (p *publisher) again() {
 	p.wake()
 }
 
+// beatNow has a digest written now, besides those of every beat.
+func (p *publisher) beatNow() {
+	p.mu.Lock()
+	p.beatDue = true
+	p.mu.Unlock()
+	p.wake()
+}
+
+// writes reports whether this machine has something to write: otherwise not even its beats are.
+func (p *publisher) writes() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.have && !p.stopped
+}
+
 func (p *publisher) wake() {
 	select {
 	case p.wakes <- struct{}{}:
@@ -113,33 +131,37 @@ func (p *publisher) run(ctx context.Context) {
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
 	for {
-		beat := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.wakes:
 		case <-beats.C:
-			beat = true
+			p.mu.Lock()
+			p.beatDue = true
+			p.mu.Unlock()
 		}
 		if p.m.engine.Connected() {
-			p.write(ctx, beat)
+			p.write(ctx)
 		}
 	}
 }
 
 // write writes what is due. An error is of the connection, which is told elsewhere: it stays due.
-func (p *publisher) write(ctx context.Context, beat bool) {
+func (p *publisher) write(ctx context.Context) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
 	p.mu.Lock()
 	s, sign, ring, have := p.snapshot, p.sign, p.ring, p.have
 	stateDue := have && (p.stateDue || sign != p.told || time.Since(p.stateAt) >= stateEvery)
 	newsDue := p.newsDue && len(ring.Lines) > 0
-	stopped := p.stopped
-	p.stateDue, p.newsDue = false, false
+	beatDue, stopped := p.beatDue || stateDue, p.stopped
+	p.stateDue, p.newsDue, p.beatDue = false, false, false
 	p.mu.Unlock()
 	if stopped || !have {
 		return
+	}
+	if beatDue && p.putDigest(ctx, s, ring.Incarnation) != nil {
+		time.AfterFunc(beatAgain, p.beatNow) // or others would wait for it until the next one
 	}
 	if newsDue && p.put(ctx, newsTable, ring) != nil {
 		p.mu.Lock()
@@ -155,19 +177,22 @@ func (p *publisher) write(ctx context.Context, beat bool) {
 			p.told, p.stateAt = sign, time.Now()
 		}
 	}
-	if beat || stateDue {
-		p.beat++
-		d := digest{Format: formatKnown, Incarnation: ring.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s)}
-		if s.Home != nil {
-			d.Agents = len(s.Home.Agents)
-			for _, i := range s.Home.Incidents {
-				if i.Resolved.IsZero() {
-					d.Incidents++
-				}
+}
+
+func (p *publisher) putDigest(ctx context.Context, s overview.Snapshot, incarnation string) error {
+	p.beat++
+	d := digest{Format: formatKnown, Incarnation: incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s)}
+	if s.Home != nil {
+		d.Agents = len(s.Home.Agents)
+		for _, i := range s.Home.Incidents {
+			if i.Resolved.IsZero() {
+				d.Incidents++
 			}
 		}
-		_ = p.put(ctx, digestTable, d) // the next one comes
 	}
+	ctx, cancel := context.WithTimeout(ctx, beatLimit)
+	defer cancel()
+	return p.put(ctx, digestTable, d)
 }
 
 func servers(s overview.Snapshot) (n int) {

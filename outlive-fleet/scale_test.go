@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -177,8 +178,22 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 		}
 	}
 	defer one.engine.Close()
+	// The judging of a member: its own digests, and waiting for the lease or, for one of them, watching all others.
+	judging := judge.Options{Beat: beatEvery, Reach: func() judge.Reach { return judge.Nobody }}
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	parts.Go(func() {
+		_ = judge.NewMember(one.engine, m.token.Host, judging).Run(ctx, func() []judge.Trouble { return nil })
+	}) // it ends with ctx
+	parts.Go(func() { _ = judge.Run(ctx, one.engine, m.token.Host, nobody{}, judging) }) // likewise
 	one.publisher.run(ctx)
 }
+
+// nobody tells nobody.
+type nobody struct{}
+
+func (nobody) Tell(context.Context, judge.Case, bool) (string, error) { return "", judge.ErrNotSent }
+func (nobody) Over(context.Context, judge.Kind, string, string)       {}
 
 // startFleetProcess starts outlive-fleet, and returns when it has printed what is looked for.
 func startFleetProcess(b *testing.B, programs, state, want string, args ...string) (pid int, found string) {

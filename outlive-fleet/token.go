@@ -134,10 +134,11 @@ func (s *settings) changeTokens(change func(*tokenFile) error) error {
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	f := tokenFile{Version: fileVersion}
-	if _, err := readFile(s.tokensPath(), &f); err != nil {
+	f, err := s.tokens()
+	if err != nil {
 		return err
 	}
+	f.Version, f.Tokens = fileVersion, slices.Clone(f.Tokens)
 	if err := change(&f); err != nil {
 		return err
 	}
@@ -145,47 +146,21 @@ func (s *settings) changeTokens(change func(*tokenFile) error) error {
 }
 
 var (
-	errNoToken     = errors.New("no such token")
-	errOtherUser   = errors.New("another machine has used this token")
-	errNothingToDo = errors.New("nothing to do")
+	errNoToken   = errors.New("no such token")
+	errOtherUser = errors.New("another machine has used this token: make a new one for this machine, or revoke the old one first if it is the same machine set up anew")
 )
 
-// admit reports whether a machine may come in, and remembers which one has used a token first.
-func (s *settings) admit(host, machine, secret, from string) error {
-	f, err := s.tokens()
-	if err != nil {
-		return err
+// check returns the token of a machine that wants to come in, or why it may not.
+func (f *tokenFile) check(host, machine, secret string) (*known, error) {
+	at := f.find(host)
+	if at < 0 || subtle.ConstantTimeCompare([]byte(f.Tokens[at].Hash), []byte(hashOf(secret))) != 1 {
+		return nil, errNoToken
 	}
-	check := func(f *tokenFile) (*known, error) {
-		at := f.find(host)
-		if at < 0 || subtle.ConstantTimeCompare([]byte(f.Tokens[at].Hash), []byte(hashOf(secret))) != 1 {
-			return nil, errNoToken
-		}
-		k := &f.Tokens[at]
-		if k.Machine != "" && k.Machine != machine {
-			return nil, fmt.Errorf("%w: make a new one for this machine, or revoke the old one first if it is the same machine set up anew", errOtherUser)
-		}
-		return k, nil
+	k := &f.Tokens[at]
+	if k.Machine != "" && k.Machine != machine {
+		return nil, errOtherUser
 	}
-	k, err := check(&f)
-	if err != nil || k.Machine != "" {
-		return err
-	}
-	err = s.changeTokens(func(f *tokenFile) error {
-		k, err := check(f)
-		if err != nil {
-			return err
-		}
-		if k.Machine != "" {
-			return errNothingToDo
-		}
-		k.Machine, k.Used, k.From = machine, time.Now().UTC(), from
-		return nil
-	})
-	if errors.Is(err, errNothingToDo) {
-		return nil
-	}
-	return err
+	return k, nil
 }
 
 func hashOf(secret string) string {
@@ -269,8 +244,8 @@ type tokenRecord struct {
 }
 
 func (s *settings) listTokens(asJSON bool) error {
-	var f tokenFile
-	if _, err := readFile(s.tokensPath(), &f); err != nil {
+	f, err := s.tokens()
+	if err != nil {
 		return err
 	}
 	records := []tokenRecord{}

@@ -18,12 +18,15 @@ import (
 )
 
 const (
-	// silentAfter is how long nothing is heard of a machine until it counts as silent: three beats, so that one that is lost and one
-	// that is late do not show.
-	silentAfter = 3 * beatEvery
+	// silentAfter is how long nothing is heard of a machine until we look whether we hear anything at all (see [view.notice]). With
+	// twice [lookEach] it counts as silent within two beats and a second.
+	silentAfter = 2 * beatEvery
+	// promptly is how soon our own beat comes back to us while the registry works.
+	promptly = time.Second
 	// lingers is how long what others have written is read after the last one who looked: pages ask again and again.
 	lingers  = 30 * time.Second
-	lookEach = time.Second // how often the age of the last beats is looked at
+	lookEach = 250 * time.Millisecond // how often the age of the last beats is looked at
+	tryAgain = time.Second            // before what could not be read is tried again
 )
 
 // seen is what is known of a machine.
@@ -34,6 +37,14 @@ type seen struct {
 	news    news
 	silent  bool
 	written map[string]bool // tables that have something of it
+	changed chan struct{}   // closed when it has changed, or something that concerns all
+}
+
+func newSeen() *seen { return &seen{written: map[string]bool{}, changed: make(chan struct{})} }
+
+func (h *seen) tell() {
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 // view is what other machines have written, as long as somebody looks.
@@ -47,7 +58,9 @@ type view struct {
 	synced  map[string]bool    // tables that were read whole
 	hosts   map[string]*seen
 	cases   map[string]judge.Note // that are not over, by key
-	changed chan struct{}         // closed with every change
+	asked   time.Time             // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
+	heard   time.Time             // when the registry began to tell again, after it had told nothing
+	changed chan struct{}         // closed when a machine is new or gone, and with all that concerns more than one
 }
 
 func newView(m *member) *view {
@@ -90,6 +103,7 @@ func (v *view) rest() {
 	}
 	v.cancel()
 	v.cancel, v.hosts, v.synced, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]judge.Note{}
+	v.asked, v.heard = time.Time{}, time.Time{}
 }
 
 // close ends everything.
@@ -111,7 +125,16 @@ func (v *view) wake() {
 	v.tell()
 }
 
+// tell wakes everybody. The lock is held.
 func (v *view) tell() {
+	v.tellNames()
+	for _, h := range v.hosts {
+		h.tell()
+	}
+}
+
+// tellNames wakes who wants to know which machines there are. The lock is held.
+func (v *view) tellNames() {
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
@@ -123,7 +146,7 @@ func (v *view) read(ctx context.Context, table string) {
 		if err != nil {
 			select {
 			case <-ctx.Done():
-			case <-time.After(lookEach):
+			case <-time.After(tryAgain):
 			}
 			continue
 		}
@@ -140,13 +163,14 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 	if ctx.Err() != nil {
 		return // others read by now
 	}
-	defer v.tell()
 	if c.Synced {
 		v.synced[table] = true
+		v.tell()
 		return
 	}
 	if table == judge.Table {
 		v.takeCase(c)
+		v.tell()
 		return
 	}
 	if len(names) != 1 {
@@ -158,15 +182,21 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 			if delete(h.written, table); len(h.written) == 0 || table == digestTable {
 				delete(v.hosts, names[0])
 			}
+			h.tell()
+			v.tellNames()
 		}
 		return
 	}
 	if h == nil {
-		h = &seen{written: map[string]bool{}}
+		h = newSeen()
 		v.hosts[names[0]] = h
 	}
-	h.written[table] = true
+	if !h.written[table] {
+		h.written[table] = true
+		v.tellNames()
+	}
 	h.take(table, c.Value, v.synced[table])
+	h.tell()
 }
 
 // takeCase takes what the judge has written. The lock is held.
@@ -228,20 +258,54 @@ func (v *view) look(ctx context.Context) {
 		}
 		connected, since, _ := v.m.linkNow()
 		v.mu.Lock()
-		news := false
-		for _, h := range v.hosts {
-			last := h.beaten
-			if !last.IsZero() && since.After(last) {
-				last = since // what was said meanwhile did not reach us
-			}
-			if connected && !h.silent && time.Since(last) >= silentAfter {
-				h.silent, news = true, true
-			}
-		}
-		if news {
-			v.tell()
-		}
+		v.notice(connected, since, time.Now())
 		v.mu.Unlock()
+	}
+}
+
+// notice notices who has fallen silent; connected and since say how the connection stands. Before a machine counts as silent we write a beat
+// and read it: where that takes long the registry was silent, as while hubs elect a leader, and not the machine. The lock is held.
+func (v *view) notice(connected bool, since, now time.Time) {
+	if v.heard.After(since) {
+		since = v.heard
+	}
+	due := v.due(since, now)
+	own := v.hosts[v.m.Host]
+	switch {
+	case !connected || len(due) == 0:
+		v.asked = time.Time{}
+	case own == nil || !v.m.publisher.writes():
+		fallSilent(due)
+	case v.asked.IsZero():
+		v.asked = now
+		v.m.publisher.beatNow()
+	case own.beaten.Before(v.asked): // it may come yet
+	case own.beaten.Sub(v.asked) > promptly:
+		v.heard, v.asked = own.beaten, time.Time{}
+	default:
+		v.asked = time.Time{}
+		fallSilent(due)
+	}
+}
+
+// due are the machines of which nothing was heard for too long. What was said before since did not reach us.
+func (v *view) due(since, now time.Time) (list []*seen) {
+	for _, h := range v.hosts {
+		last := h.beaten
+		if !last.IsZero() && since.After(last) {
+			last = since
+		}
+		if !h.silent && now.Sub(last) >= silentAfter {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+func fallSilent(list []*seen) {
+	for _, h := range list {
+		h.silent = true
+		h.tell()
 	}
 }
 
@@ -264,7 +328,7 @@ func (v *view) at(name string) glance {
 	g := glance{Host: fleetsocket.Host{Name: name, State: fleetsocket.Connected}, changed: v.changed, ready: v.ready()}
 	h := v.hosts[name]
 	if h != nil {
-		g.digest, g.state, g.news = h.digest, h.state, h.news
+		g.digest, g.state, g.news, g.changed = h.digest, h.state, h.news, h.changed
 		g.Version, g.Heard, g.Servers, g.Agents, g.Incidents = h.digest.Version, h.digest.At, h.digest.Servers, h.digest.Agents, h.digest.Incidents
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -247,9 +248,19 @@ func TestHowEnded(t *testing.T) {
 	is(Lives)
 	a.Close()
 	is(Closed)
+	// One that was killed with bytes unread: its system resets the connection.
+	reset := newTunnel(t, h.Address())
+	o := options(h, pair, "a", "secret")
+	o.URL = "nats://" + reset.address
+	if a, err = Connect(o, false); err != nil {
+		t.Fatal(err)
+	}
+	is(Lives)
+	reset.reset()
+	a.Close()
+	is(Closed)
 	// One whose bytes do not come any more, and whose system does not say that it has ended.
 	through := newTunnel(t, h.Address())
-	o := options(h, pair, "a", "secret")
 	o.URL = "nats://" + through.address
 	if a, err = Connect(o, false); err != nil {
 		t.Fatal(err)
@@ -262,8 +273,12 @@ func TestHowEnded(t *testing.T) {
 
 // tunnel carries connections, until nothing passes any more.
 type tunnel struct {
-	address string
-	muted   chan struct{}
+	address  string
+	listener net.Listener
+	muted    chan struct{}
+
+	mu    sync.Mutex
+	there []*net.TCPConn
 }
 
 func newTunnel(t *testing.T, to string) *tunnel {
@@ -271,7 +286,7 @@ func newTunnel(t *testing.T, to string) *tunnel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := &tunnel{address: listener.Addr().String(), muted: make(chan struct{})}
+	one := &tunnel{address: listener.Addr().String(), listener: listener, muted: make(chan struct{})}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -285,6 +300,9 @@ func newTunnel(t *testing.T, to string) *tunnel {
 				continue
 			}
 			t.Cleanup(func() { _, _ = from.Close(), there.Close() })
+			one.mu.Lock()
+			one.there = append(one.there, there.(*net.TCPConn))
+			one.mu.Unlock()
 			go one.carry(there, from)
 			go one.carry(from, there)
 		}
@@ -311,3 +329,14 @@ func (o *tunnel) carry(to, from net.Conn) {
 }
 
 func (o *tunnel) mute() { close(o.muted) }
+
+// reset resets the connections, and takes no others.
+func (o *tunnel) reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.listener.Close()
+	for _, one := range o.there {
+		_ = one.SetLinger(0)
+		_ = one.Close()
+	}
+}

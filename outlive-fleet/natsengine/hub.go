@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -176,11 +177,15 @@ func (h *Hub) HowEnded(host string) HowEnded {
 	switch {
 	case err != nil || len(all.Conns) == 0:
 		return NotKnown
-	case all.Conns[0].Reason == server.ClientClosed.String():
+	case slices.Contains(endedThere, all.Conns[0].Reason):
 		return Closed
 	}
 	return FellMute
 }
+
+// endedThere are the ends of connections that the machine's own system has told of: it closes those of a program that ends,
+// and resets them where that has left bytes unread. Silence is noticed by other means, long before its own error.
+var endedThere = []string{server.ClientClosed.String(), server.ReadError.String(), server.WriteError.String()}
 
 // Tables that a machine of the fleet writes its own key of.
 var ownTables = []string{"digest", "state", "news", "beat"}

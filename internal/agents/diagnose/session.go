@@ -102,7 +102,9 @@ type Task struct {
 	// Awaited says that the session does nothing until the task has ended.
 	Awaited bool `json:"awaited,omitempty"`
 	// Gone says that no process below the agent's is as young as the task, proven by the system's process table.
-	Gone        bool `json:"gone,omitempty"`
+	Gone bool `json:"gone,omitempty"`
+	// GoneAge is the time since it was first seen gone: its CLI needs a moment to tell the model of a task's end.
+	GoneAge     Span `json:"gone_age,omitzero"`
 	SilentKnown bool `json:"silent_known,omitempty"`
 	Silent      Span `json:"silent,omitzero"` // time since its last output
 }

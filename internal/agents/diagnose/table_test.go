@@ -39,7 +39,7 @@ var examples = []struct {
 	{"H6", BudgetExceeded, File, session(Session{Status: IdleStatus, CostUSD: 100, LastAge: minute})},
 	{"H3", Loop, File, session(Session{Status: BusyStatus, LastAge: minute, Repeats: Repeats{SameCall: 9}})},
 	{"L1", APIBackoff, File, session(Session{Status: RetryingStatus, LastAge: minute, Error: SessionError{Kind: APIError}})},
-	{"H7", TaskDead, File, session(parked(Task{Tool: "Bash", Shell: true, Gone: true, SilentKnown: true, Silent: hour}))},
+	{"H7", TaskDead, File, session(parked(Task{Tool: "Bash", Shell: true, Gone: true, GoneAge: hour, SilentKnown: true, Silent: hour}))},
 	{"H1", ModelSilent, File, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: hour, LastAge: hour})},
 	{"H2", ToolHung, File, func(e *Evidence) {
 		e.CPU.Known = true

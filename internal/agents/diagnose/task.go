@@ -37,6 +37,8 @@ func (s *Session) deadTask(p Policy) (dead *Task, why string) {
 			return nil, s.name() + " does not wait for its background task"
 		case !t.Gone:
 			return nil, "a process that could be its background task runs"
+		case t.GoneAge <= t.limit(p):
+			return nil, "its background task was seen gone " + ago(t.GoneAge)
 		case !t.SilentKnown:
 			return nil, "nothing shows when its background task last wrote something"
 		case t.Silent <= t.limit(p):
@@ -48,7 +50,7 @@ func (s *Session) deadTask(p Policy) (dead *Task, why string) {
 	return dead, ""
 }
 
-// limit is how long a task that is gone may be silent.
+// limit is how long a task may be gone and silent.
 func (t *Task) limit(p Policy) Span {
 	if t.Shell {
 		return p.Task

@@ -9,7 +9,7 @@ import (
 // A task of the background is called dead only when that is proven, and only when nothing else is waited for.
 func TestBackgroundTaskThatIsDead(t *testing.T) {
 	t.Parallel()
-	shell := Task{Tool: "Bash", Text: "npm test", Shell: true, Gone: true, SilentKnown: true, Silent: 6 * minute, Age: hour}
+	shell := Task{Tool: "Bash", Text: "npm test", Shell: true, Gone: true, GoneAge: 31 * minute, SilentKnown: true, Silent: 6 * minute, Age: hour}
 	with := func(change func(*Task)) Task {
 		task := shell
 		change(&task)
@@ -31,6 +31,7 @@ func TestBackgroundTaskThatIsDead(t *testing.T) {
 		"one of two":                                 {of(asIs, shell, with(func(t *Task) { t.Gone = false })), Policy{}, Idle},
 		"both":                                       {of(asIs, shell, shell), Policy{}, TaskDead},
 		"it has a process":                           {of(asIs, with(func(t *Task) { t.Gone = false })), Policy{}, Idle},
+		"it has only just ended":                     {of(asIs, with(func(t *Task) { t.GoneAge = 4 * minute })), Policy{}, Idle},
 		"it wrote something":                         {of(asIs, with(func(t *Task) { t.Silent = 4 * minute })), Policy{}, Idle},
 		"nobody sees where it writes":                {of(asIs, with(func(t *Task) { t.SilentKnown = false })), Policy{}, Idle},
 		"the session was at work only just":          {of(func(s *Session) { s.LastAge = minute }, shell), Policy{}, Idle},

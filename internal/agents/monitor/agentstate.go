@@ -37,6 +37,8 @@ type agentState struct {
 	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
 	// RestSince is since when it was idle when it was last seen alive. Zero: it was not idle.
 	RestSince time.Time `json:"rest_since,omitzero"`
+	// TasksGone is since when all background tasks of its sessions have been seen gone.
+	TasksGone time.Time `json:"tasks_gone,omitzero"`
 	Left      bool      `json:"left,omitempty"` // its CLI has said that a person has left it
 
 	// Worked says that it has worked since the last announcement. DoneRun is the last run that was announced, or needed

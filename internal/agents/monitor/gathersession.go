@@ -37,6 +37,27 @@ func (g *gathering) sessions() {
 			g.left = g.leftBy(v)
 		}
 	}
+	g.tasksGone()
+}
+
+// tasksGone is since when all background tasks are gone. While one may live, none is called dead.
+func (g *gathering) tasksGone() {
+	var tasks []*diagnose.Task
+	for i := range g.e.Sessions {
+		for j := range g.e.Sessions[i].Tasks {
+			tasks = append(tasks, &g.e.Sessions[i].Tasks[j])
+		}
+	}
+	if len(tasks) == 0 || slices.ContainsFunc(tasks, func(t *diagnose.Task) bool { return !t.Gone }) {
+		return
+	}
+	g.f.tasksGone = g.known.agentState.TasksGone
+	if g.f.tasksGone.IsZero() {
+		g.f.tasksGone = g.now.Wall.Round(0)
+	}
+	for _, t := range tasks {
+		t.GoneAge = max(t.GoneAge, g.age(g.f.tasksGone))
+	}
 }
 
 // shownBy records facts that hold for living and dead agents: the session continues, which session is the agent's own,
@@ -142,7 +163,8 @@ func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task 
 	if v.SubagentAt.After(task.WroteAt) && !task.Shell {
 		d.Silent = g.age(v.SubagentAt)
 	}
-	if d.Gone = task.Left; d.Gone {
+	if task.Left {
+		d.Gone, d.GoneAge = true, d.Age
 		return d
 	}
 	if _, there := g.sources.entry(g.f.process); there {

@@ -236,14 +236,15 @@ type finding struct {
 	typed   time.Time        // when a person last typed in it; zero: nobody has, or it is not known
 	session string           // that could be gone on with
 	// joinable says that people can join the agent's terminal; joined are those who have.
-	joinable bool
-	joined   []agentrun.Joined
-	tool     time.Time // when the open tool was started; zero: there is none
-	request  string    // the open request for a permission
-	input    string    // what would run if it were allowed, in full
-	unasked  string    // why such a request is left to the agent's own dialog
-	servers  []string  // keys of the MCP servers in the evidence, in the same order
-	signs    string    // the latest signs of life in one word; "": there are none
+	joinable  bool
+	joined    []agentrun.Joined
+	tool      time.Time // when the open tool was started; zero: there is none
+	request   string    // the open request for a permission
+	input     string    // what would run if it were allowed, in full
+	tasksGone time.Time // since when all background tasks are gone; zero: they are not, or there is none
+	unasked   string    // why such a request is left to the agent's own dialog
+	servers   []string  // keys of the MCP servers in the evidence, in the same order
+	signs     string    // the latest signs of life in one word; "": there are none
 	// stranger says why the process may not be the agent's: it is only observed, neither ended nor replaced.
 	stranger string
 	phase    int

@@ -74,6 +74,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 	s.Declared, s.Entry = true, c.Entry
 	s.Phase = c.subject.phase
 	rememberWork(c, s)
+	s.TasksGone = c.subject.tasksGone
 	if c.subject.session != "" {
 		s.Session = c.subject.session
 	}

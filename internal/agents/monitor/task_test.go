@@ -85,6 +85,23 @@ func TestATurnThatWaitsForADeadTask(t *testing.T) {
 	}
 }
 
+// A task that has written nothing for an hour ends now: its CLI needs a moment to tell the model.
+func TestATaskThatEndsAfterALongSilence(t *testing.T) {
+	t.Parallel()
+	w, _, output := taskWorld(t)
+	(&claude{w: w}).outputs(output)
+	w.spends(time.Hour, 5*time.Minute)
+	delete(w.living, shellID)
+	w.spends(4*time.Minute, 30*time.Second)
+	if v := w.diagnosis(); v.Class != diagnose.Idle {
+		t.Fatalf("its task has only just ended, and it is called %s: %s", v.Class, v.Details)
+	}
+	w.spends(2*time.Minute, 30*time.Second)
+	if v := w.diagnosis(); v.Class != diagnose.TaskDead {
+		t.Fatalf("its task is dead, and it is called %s: %s", v.Class, v.Details)
+	}
+}
+
 // The CLI tells the session of the end of its task, and it goes on: nothing was dead, and no person has typed that.
 func TestATaskWhoseEndIsTold(t *testing.T) {
 	t.Parallel()

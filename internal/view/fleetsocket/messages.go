@@ -53,7 +53,7 @@ type Host struct {
 // The words for how a machine stands.
 const (
 	Connected = "connected"
-	Silent    = "silent"      // nothing was heard of it for three beats
+	Silent    = "silent"      // nothing was heard of it for two beats and a second
 	Unknown   = "not known"   // we have no connection to the hub
 	Left      = "has left"    // it is in the fleet no more
 	NoAnswer  = "no answer"   // it was asked, and did not answer
