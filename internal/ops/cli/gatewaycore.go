@@ -62,8 +62,8 @@ type coreOf struct {
 	ready  *os.File     // gets readyWord, and is closed; nil: nobody waits for that
 }
 
-// errCoreRuns is wrapped by the error for a second core.
-var errCoreRuns = errors.New("a core with this configuration runs already")
+// errCoreRuns is the error for a second core.
+var errCoreRuns = errors.New("a core with this configuration runs already: end it first; outlive status shows its PID")
 
 // listenAsCore opens the socket for replicas.
 func (g *endpoint) listenAsCore(io streams, file *config.File) error {
@@ -81,7 +81,7 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	address := "core " + c.socket
 	left, err := g.inherit(address)
 	if err == nil {
-		err = c.take()
+		err = c.take(g.from != nil)
 	}
 	if err == nil && left == nil {
 		left, err = c.listen()
@@ -101,16 +101,23 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	return nil
 }
 
-// take waits for the end of a former core: two would write the same records.
-func (c *coreOf) take() error {
+// take waits for the end of a former core: two would write the same records. One that still takes replicas does not end; ours: we
+// are its next image.
+func (c *coreOf) take(ours bool) error {
 	if err := control.MakeDir(filepath.Dir(c.socket)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
 	defer cancel()
+	if !ours {
+		if conn, err := control.Dial(ctx, c.socket); err == nil {
+			_ = conn.Close()
+			return errCoreRuns
+		}
+	}
 	lock := flock.New(c.socket+".core", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
-		return fmt.Errorf("%w, and does not end", errCoreRuns)
+		return errCoreRuns
 	}
 	c.lock = lock
 	return nil
