@@ -23,8 +23,9 @@
 //	a replica is killed    requests that it had end with their connections, and the core goes on with them: a client with an
 //	                       event id gets its answer by GET at another replica. Sessions, streams and processes stay
 //	the core is killed     the replicas start another at once. Sessions go on from their records (package sessionstore), as
-//	                       when a single gateway is killed, with new processes. What was sent to it and is not answered
-//	                       is answered with 502, "not known"; what was not yet sent waits for the next core
+//	                       when a single gateway is killed, with new processes. A request that was sent to it and is not
+//	                       answered gets a JSON-RPC error, "outcome unknown", also in a stream that has begun; a notification
+//	                       gets 502. GET streams and subscriptions/listen break. What was not yet sent waits for the next core
 //	a replica ends         requests in progress are finished, within streamhttp.Options.Grace
 //	all replicas have gone the core ends after a while, if a replica has started it
 //

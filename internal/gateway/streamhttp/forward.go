@@ -47,6 +47,9 @@ type forwarded struct {
 	id      []byte // raw, of its request; nil: it is none
 	era     mcp.Era
 	endless bool // it ends when streams are to end
+
+	stream bool    // the answer is an event stream
+	last   [2]byte // bytes of it; zero: none yet
 }
 
 // forward passes a request of an admitted client on, and the answer back.
@@ -100,14 +103,15 @@ func (p *forwarded) pass(path string, header http.Header) {
 		p.front.endless.Add(1)
 		defer p.front.endless.Add(-1)
 		drained = p.front.drain.done()
-		go func() {
-			select {
-			case <-drained:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
 	}
+	go func() {
+		select {
+		case <-drained:
+		case <-p.front.stop:
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
 	var body io.Reader
 	if p.line != nil {
 		body = bytes.NewReader(p.line)
@@ -124,7 +128,8 @@ func (p *forwarded) pass(path string, header http.Header) {
 		return
 	}
 	defer resp.Body.Close()
-	if err := p.answer(resp); err != nil && !closed(drained) {
+	whole, lost := p.answer(resp)
+	if !whole && !(lost && p.endLost()) && !closed(drained) {
 		panic(http.ErrAbortHandler) // the client must not take what it got for the whole answer
 	}
 }
@@ -142,24 +147,48 @@ func closed(ch <-chan struct{}) bool {
 func (p *forwarded) fail(err error) {
 	switch {
 	case p.r.Context().Err() != nil: // nobody waits for it
+	case closed(p.front.stop): // it is cut
+		panic(http.ErrAbortHandler)
 	case errors.Is(err, ErrNotSent) || p.endless || p.r.Method != http.MethodPost:
 		p.front.opts.Log.Warn("request not forwarded", "error", err, "remote", p.r.RemoteAddr)
 		refuse(p.w, http.StatusServiceUnavailable, p.id, refusal{code: codeInternal, text: "the gateway's servers cannot be reached now", retry: true})
 	case p.id != nil:
 		p.front.opts.Log.Warn("request without an answer", "error", err, "remote", p.r.RemoteAddr)
-		line := jsonrpc.AppendError(nil, p.id, codeInternal,
-			"outcome unknown: the process that has the gateway's servers ended before it answered; the request may have been carried out", nil)
+		line := p.unknown()
 		writeJSON(p.w, statusOf(p.era, line), line)
 	default:
 		refuse(p.w, http.StatusBadGateway, nil, refusal{code: codeInternal, text: "the process that has the gateway's servers ended before it answered"})
 	}
 }
 
+// unknown is the answer to a request that may have been carried out.
+func (p *forwarded) unknown() []byte {
+	return jsonrpc.AppendError(nil, p.id, codeInternal,
+		"outcome unknown: the process that has the gateway's servers ended before it answered; the request may have been carried out", nil)
+}
+
+// endLost ends the event stream of a request whose answer cannot come any more: nobody else has what would follow, so that a client
+// which resumed it would wait in vain. It reports whether that was possible.
+func (p *forwarded) endLost() bool {
+	if p.id == nil || p.endless || !p.between() || p.r.Context().Err() != nil || closed(p.front.stop) {
+		return false
+	}
+	p.front.opts.Log.Warn("request without an answer", "remote", p.r.RemoteAddr)
+	out := eventWriter{w: p.w, control: http.NewResponseController(p.w), timeout: p.front.opts.WriteTimeout}
+	defer out.end()
+	return out.write([][]byte{p.unknown()}, 0) == nil
+}
+
+// between reports that an event stream was passed on, and nothing of an event that has not come whole.
+func (p *forwarded) between() bool {
+	return p.stream && (p.last == [2]byte{} || p.last == [2]byte{'\n', '\n'})
+}
+
 // pieces are reused to pass answers on.
 var pieces = sync.Pool{New: func() any { return new([longMessage]byte) }}
 
-// answer writes an answer as it comes.
-func (p *forwarded) answer(resp *http.Response) error {
+// answer writes an answer as it comes. lost: the other front did not send all of it.
+func (p *forwarded) answer(resp *http.Response) (whole, lost bool) {
 	h := p.w.Header()
 	for name, values := range resp.Header {
 		if name != "Connection" && name != "Date" {
@@ -168,35 +197,39 @@ func (p *forwarded) answer(resp *http.Response) error {
 	}
 	p.w.WriteHeader(resp.StatusCode)
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	stream := media == eventStream
+	p.stream = media == eventStream
 	control := http.NewResponseController(p.w)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
-	if stream {
-		_ = control.SetWriteDeadline(time.Now().Add(p.front.opts.WriteTimeout))
-		if err := control.Flush(); err != nil {
-			return err
-		}
+	if p.stream && p.write(control, nil) != nil {
+		return false, false
 	}
 	piece := pieces.Get().(*[longMessage]byte)
 	defer pieces.Put(piece)
 	for {
 		n, err := resp.Body.Read(piece[:])
-		if n > 0 {
-			_ = control.SetWriteDeadline(time.Now().Add(p.front.opts.WriteTimeout))
-			if _, err := p.w.Write(piece[:n]); err != nil {
-				return err
-			}
-			if stream {
-				if err := control.Flush(); err != nil {
-					return err
-				}
-			}
+		if n > 0 && p.write(control, piece[:n]) != nil {
+			return false, false
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return true, false
 		case err != nil:
-			return err
+			return false, true
 		}
 	}
+}
+
+// write passes a piece of the answer on; of a stream at once.
+func (p *forwarded) write(control *http.ResponseController, piece []byte) error {
+	_ = control.SetWriteDeadline(time.Now().Add(p.front.opts.WriteTimeout))
+	if _, err := p.w.Write(piece); err != nil {
+		return err
+	}
+	for _, b := range piece[max(0, len(piece)-2):] {
+		p.last = [2]byte{p.last[1], b}
+	}
+	if !p.stream {
+		return nil
+	}
+	return control.Flush()
 }
