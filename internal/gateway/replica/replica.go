@@ -75,15 +75,15 @@ const again = time.Second
 func (r *Replica) Attend(ctx context.Context) {
 	failing := false
 	for wait := time.Millisecond; ctx.Err() == nil; {
-		begun, err := r.attend(ctx, func() {
+		start := time.Now()
+		err := r.attend(ctx, func() {
 			if failing {
 				failing = false
 				r.opts.Tell(nil)
 			}
 		})
-		if begun {
+		if time.Since(start) >= again { // a core that is ending may let us in again and again
 			wait = time.Millisecond
-			continue
 		}
 		if err != nil && ctx.Err() == nil && !failing {
 			failing = true
@@ -99,24 +99,24 @@ func (r *Replica) Attend(ctx context.Context) {
 	}
 }
 
-// attend is in attendance once, until the core ends it. begun: the core has taken it, which here is called for.
-func (r *Replica) attend(ctx context.Context, here func()) (begun bool, err error) {
+// attend is in attendance once, until the core ends it. here is called when the core has taken it; if that does not come, there is an error.
+func (r *Replica) attend(ctx context.Context, here func()) error {
 	me, err := json.Marshal(r.opts.Me)
 	if err != nil { // not reached: there are only texts and numbers
-		return false, err
+		return err
 	}
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://core"+Path, nil)
 	if err != nil { // not reached
-		return false, err
+		return err
 	}
 	ask.Header.Set(attendant, string(me))
 	resp, err := r.transport.RoundTrip(ask)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return false, errors.New("the core answers " + resp.Status)
+		return errors.New("the core answers " + resp.Status)
 	}
 	here()
 	for said := bufio.NewScanner(resp.Body); said.Scan(); {
@@ -124,7 +124,7 @@ func (r *Replica) attend(ctx context.Context, here func()) (begun bool, err erro
 			r.opts.Reload()
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // reload is the line by which a core has its replicas read the configuration again.
