@@ -248,7 +248,7 @@ func TestUnused(t *testing.T) {
 		var unused atomic.Int32
 		h := newHouse(t, CoreOptions{Idle: idle, Unused: func() { unused.Add(1) }})
 		h.begin()
-		time.Sleep(idle - 1)
+		time.Sleep(idle - time.Nanosecond)
 		g := h.guest("http://a")
 		h.said()
 		time.Sleep(10 * idle)
@@ -262,12 +262,12 @@ func TestUnused(t *testing.T) {
 		h.said()
 		g.leave()
 		h.said()
-		time.Sleep(idle - 1)
+		time.Sleep(idle - time.Nanosecond)
 		synctest.Wait()
 		if unused.Load() != 0 {
 			t.Error("it ends too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if unused.Load() != 1 {
 			t.Errorf("it ended %d times", unused.Load())

@@ -384,11 +384,13 @@ func TestPagesOfACore(t *testing.T) {
 			t.Errorf("%s %s: %+v", tc.method, tc.path, a)
 		}
 	}
-	go c.doAt("/attend", "GET", "")
+	answered := make(chan answer, 1)
+	go func() { answered <- c.doAt("/attend", "GET", "") }()
 	<-began
 	if n := c.front.endless.Load(); n != 1 {
 		t.Errorf("%d endless streams", n)
 	}
 	c.front.endStreams()
 	<-ended
+	<-answered
 }
