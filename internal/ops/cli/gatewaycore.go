@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -62,6 +63,9 @@ type coreOf struct {
 	ready  *os.File     // gets readyWord, and is closed; nil: nobody waits for that
 }
 
+// yieldPath is where a core is asked to end for another one.
+const yieldPath = "/yield"
+
 // errCoreRuns is the error for a second core.
 var errCoreRuns = errors.New("a core with this configuration runs already: end it first; outlive status shows its PID")
 
@@ -80,8 +84,13 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	c := &coreOf{sinks: g.sinks, socket: coreSocket(key), idle: g.flags.coreIdle}
 	address := "core " + c.socket
 	left, err := g.inherit(address)
+	if err == nil && c.idle == 0 && g.from == nil {
+		unlock, told := c.takeOver()
+		defer unlock()
+		err = told
+	}
 	if err == nil {
-		err = c.take(g.from != nil)
+		err = c.take()
 	}
 	if err == nil && left == nil {
 		left, err = c.listen()
@@ -101,20 +110,52 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	return nil
 }
 
-// take waits for the end of a former core: two would write the same records. One that still takes replicas does not end; ours: we
-// are its next image.
-func (c *coreOf) take(ours bool) error {
+// takeOver has a core that replicas have started end, if there is one: from now on there is one that does not depend on them. Until
+// unlock they start no other.
+func (c *coreOf) takeOver() (unlock func(), err error) {
+	if err := control.MakeDir(filepath.Dir(c.socket)); err != nil {
+		return func() {}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
+	defer cancel()
+	if unlock, err = lockStart(ctx, c.socket); err != nil {
+		return func() {}, err
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return control.Dial(ctx, c.socket)
+	}}}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://core"+yieldPath, nil)
+	if err != nil { // not reached
+		return unlock, err
+	}
+	resp, err := client.Do(ask)
+	if err != nil { // nobody listens
+		return unlock, nil
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusAccepted {
+		return unlock, errCoreRuns
+	}
+	return unlock, nil
+}
+
+// yield ends a core that replicas have started, for one that was started by itself.
+func (g *endpoint) yield(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || g.core.idle == 0 {
+		http.Error(w, errCoreRuns.Error(), http.StatusConflict)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	g.Interrupt()
+}
+
+// take waits for the end of a former core: two would write the same records.
+func (c *coreOf) take() error {
 	if err := control.MakeDir(filepath.Dir(c.socket)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
 	defer cancel()
-	if !ours {
-		if conn, err := control.Dial(ctx, c.socket); err == nil {
-			_ = conn.Close()
-			return errCoreRuns
-		}
-	}
 	lock := flock.New(c.socket+".core", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
 		return errCoreRuns

@@ -129,6 +129,9 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{healthPath: g.health(), metricsPath: g.metrics()}
 	g.front.Log = frontLog(g.flags, g.sinks)
+	if g.core != nil {
+		g.front.Extra[yieldPath] = http.HandlerFunc(g.yield)
+	}
 	front := g.openFront()
 	if g.core != nil {
 		g.core.tellListening()
