@@ -10,6 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
 const (
@@ -116,4 +117,17 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 		}
 	}
 	return fleetsocket.SilentFor(host, d.At, how)
+}
+
+// hubs asks for the hubs of a fleet that has several.
+func (m *member) hubs(ctx context.Context) (list []fleetsocket.Hub) {
+	answer, err := m.engine.Request(ctx, natsengine.PeersAddress, nil)
+	if err != nil {
+		return nil
+	}
+	peers, _ := natsengine.PeersOf(answer) // a hub of another version may say it otherwise
+	for _, p := range peers {
+		list = append(list, fleetsocket.Hub(p))
+	}
+	return list
 }

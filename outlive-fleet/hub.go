@@ -12,10 +12,14 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -31,8 +35,17 @@ const defaultPort = "4242"
 // certificateYears is how long a hub's certificate is good: it is known by its tokens, which name it, and not by who has signed it.
 const certificateYears = 20
 
+// defaultHubsPort is where the hubs of a fleet reach each other.
+const defaultHubsPort = "4243"
+
+// hubFlags are those of the verb.
+type hubFlags struct {
+	listen, self string
+	cluster      []string
+}
+
 func newHub(s *settings) *cobra.Command {
-	var listen string
+	var f hubFlags
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the hub of a fleet; until interrupted",
@@ -42,15 +55,24 @@ when they connect; only the certificate and the tokens cannot be made again.
 
 To have this machine in the fleet as well, let it join its own hub.
 
+Three hubs on three machines are one with --cluster, which names all of them as HOST or HOST:PORT, the same on each, and --self, which of
+them this one is. While two of them reach each other the fleet goes on, and the third one gets what it has missed when it is back. They know
+each other by their certificate: copy hub.json of the first one (outlive fleet token make makes it) to the others before they are started.
+A token that is made or revoked on one is so on all.
+
 EXIT STATUS
   0  interrupted
-  1  it cannot listen there, or another one runs
+  1  it cannot listen there, another one runs, or hub.json is missing
   2  a mistake in the command line`,
-		Example: "  outlive fleet hub\n  outlive fleet hub --listen 10.0.0.1:4242",
+		Example: "  outlive fleet hub\n  outlive fleet hub --listen 10.0.0.1:4242\n  outlive fleet hub --cluster hub1.example,hub2.example,hub3.example --self hub1.example",
 		Args:    cobra.NoArgs,
-		RunE:    does(func(cmd *cobra.Command, _ []string) error { return s.runHub(cmd.Context(), listen) }),
+		RunE:    does(func(cmd *cobra.Command, _ []string) error { return s.runHub(cmd.Context(), f) }),
 	}
-	cmd.Flags().StringVar(&listen, "listen", "0.0.0.0:"+defaultPort, "address of this machine, and port; port 0: any that is free")
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.StringVar(&f.listen, "listen", "0.0.0.0:"+defaultPort, "address of this machine, and port; port 0: any that is free")
+	fl.StringSliceVar(&f.cluster, "cluster", nil, "the three hubs of the fleet, this one among them: `HOST,HOST,HOST`, each with :PORT where the hubs reach it; default: "+defaultHubsPort)
+	fl.StringVar(&f.self, "self", "", "with --cluster: which `HOST` of it this one is")
 	return cmd
 }
 
@@ -67,9 +89,11 @@ func (i identity) pin() []byte {
 	return sum[:]
 }
 
+func (s *settings) identityPath() string { return filepath.Join(s.hubDir(), "hub.json") }
+
 // identity is that of this hub, which is made if there is none.
 func (s *settings) identity() (identity, tls.Certificate, error) {
-	path := filepath.Join(s.hubDir(), "hub.json")
+	path := s.identityPath()
 	var id identity
 	there, err := readFile(path, &id)
 	if err == nil && !there {
@@ -116,21 +140,31 @@ func newIdentity() (identity, error) {
 	}, nil
 }
 
-func (s *settings) runHub(ctx context.Context, listen string) error {
+func (s *settings) runHub(ctx context.Context, f hubFlags) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	cluster, err := f.hubs(log)
+	if err != nil {
+		return err
+	}
 	release, err := hold(filepath.Join(s.hubDir(), "hub.lock"), "a hub")
 	if err != nil {
 		return err
 	}
 	defer release()
+	dir, err := s.storeDir(cluster != nil)
+	if err != nil {
+		return err
+	}
 	_, pair, err := s.identity()
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	a := &admission{settings: s}
+	started := make(chan struct{}) // nobody is let in before
 	hub, e, err := natsengine.StartHub(natsengine.HubOptions{
-		Dir: s.hubDir(), Listen: listen, Certificate: pair,
+		Dir: dir, Listen: f.listen, Certificate: pair, Cluster: cluster,
 		Admit: func(host, machine, password, from string) error {
+			<-started
 			err := a.admit(host, machine, password, from)
 			if err != nil {
 				log.Warn("a machine was not let in", "name", host, "from", from, "why", err)
@@ -143,25 +177,145 @@ func (s *settings) runHub(ctx context.Context, listen string) error {
 	}
 	defer hub.Close()
 	defer e.Close()
-	if err := e.MakeTables(ctx); err != nil {
-		return err
+	h := &hubRun{settings: s, hub: hub, engine: e, log: log, forgets: make(chan struct{}, 1)}
+	if cluster != nil {
+		h.share = newShare(s, e, cluster.Hubs, cluster.Self, log)
+		a.share = h.share
 	}
-	asked, err := e.Serve(natsengine.EndedAddress, func(_ context.Context, host []byte) []byte { return []byte(hub.HowEnded(string(host))) })
+	return h.run(ctx, started)
+}
+
+// run runs a hub that has been started, until ctx ends. Machines are let in when started is closed.
+func (h *hubRun) run(ctx context.Context, started chan<- struct{}) error {
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	open := sync.OnceFunc(func() { close(started) })
+	defer open()
+	if h.share == nil {
+		if err := h.engine.MakeTables(ctx); err != nil {
+			return err
+		}
+	} else {
+		stop, err := h.share.serve()
+		if err != nil {
+			return err
+		}
+		defer stop()
+		parts.Go(func() { h.makeTables(ctx) })
+		parts.Go(func() { h.share.run(ctx) })
+	}
+	open()
+	asked, err := h.hub.Serve(h.engine)
 	if err != nil {
 		return err
 	}
 	defer asked()
-	h := &hubRun{settings: s, hub: hub, engine: e, log: log}
+	parts.Go(func() { h.forgetting(ctx) })
 	return h.followTokens(ctx)
+}
+
+// storeDir is where a hub keeps what machines have said: one of several not where one alone does, since NATS deletes what the other has kept.
+// It has to be told which of the two it is: a hub of three that is started alone is a fleet of its own.
+func (s *settings) storeDir(several bool) (string, error) {
+	dir := filepath.Join(s.hubDir(), "cluster")
+	if several {
+		if _, err := os.Stat(s.identityPath()); errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("%s is missing: copy that of another hub of this fleet; on the first one, outlive fleet token make NAME makes it", s.identityPath())
+		}
+		return dir, nil
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return "", fmt.Errorf("this hub is one of several: start it with --cluster and --self, or, for it to be the only one, stop the others and delete %s", dir)
+	}
+	return s.hubDir(), nil
+}
+
+// hubs are those of --cluster; nil: there is one.
+func (f hubFlags) hubs(log *slog.Logger) (*natsengine.Cluster, error) {
+	if len(f.cluster) == 0 {
+		if f.self != "" {
+			return nil, wrong("--self goes with --cluster")
+		}
+		return nil, nil
+	}
+	if len(f.cluster) != hubsOfCluster {
+		return nil, wrong("--cluster: want three hubs, HOST,HOST,HOST: of fewer no majority is left when one is lost")
+	}
+	c := &natsengine.Cluster{Self: -1}
+	for _, text := range f.cluster {
+		address, err := hostPort(text, defaultHubsPort)
+		if err != nil {
+			return nil, wrong("--cluster: %q: want HOST or HOST:PORT of a hub", text)
+		}
+		if slices.Contains(c.Hubs, address) {
+			return nil, wrong("--cluster: %s is there twice", address)
+		}
+		c.Hubs = append(c.Hubs, address)
+	}
+	if f.self == "" {
+		return nil, wrong("--self is missing: which of %s is this hub?", strings.Join(f.cluster, ", "))
+	}
+	self, err := hostPort(f.self, defaultHubsPort)
+	if c.Self = slices.Index(c.Hubs, self); err != nil || c.Self < 0 {
+		return nil, wrong("--self %s: it is none of --cluster", f.self)
+	}
+	var mu sync.Mutex
+	told := time.Time{}
+	c.Stranger = func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(told) >= time.Minute {
+			told = time.Now()
+			log.Warn("another hub is not one of this fleet", "why", err)
+		}
+	}
+	c.Changed = func(p natsengine.Peer) {
+		if p.Connected {
+			log.Info("another hub is there", "hub", p.Name)
+			return
+		}
+		log.Warn("another hub is away", "hub", p.Name)
+	}
+	c.Serves = func(serves bool) {
+		if serves {
+			log.Info("this hub reaches another one: they decide together")
+			return
+		}
+		log.Warn("this hub reaches no other one; machines are sent away until it does")
+	}
+	return c, nil
+}
+
+const hubsOfCluster = 3
+
+// forgetLimit is how long it may take to delete what machines without a token have said.
+const forgetLimit = 20 * time.Second
+
+// makeTables tries until the hubs have a majority that makes them.
+func (h *hubRun) makeTables(ctx context.Context) {
+	for {
+		if h.engine.MakeTables(ctx, natsengine.TokenTable) == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tryAgain):
+		}
+	}
 }
 
 // hubRun is a running hub.
 type hubRun struct {
 	*settings
-	hub    *natsengine.Hub
-	engine *natsengine.Engine
-	log    *slog.Logger
-	hashes map[string]string // of the tokens, by host; nil: they were not read yet
+	hub     *natsengine.Hub
+	engine  *natsengine.Engine
+	log     *slog.Logger
+	share   *share            // nil: there is no other hub
+	hashes  map[string]string // of the tokens that are good, by host; nil: they were not read yet
+	forgets chan struct{}     // what machines without a token have said is to be deleted
 }
 
 // followTokens acts on what is done with the tokens until ctx ends.
@@ -174,7 +328,7 @@ func (h *hubRun) followTokens(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", h.hubDir(), err)
 	}
-	if err := h.tokensChanged(ctx); err != nil {
+	if err := h.tokensChanged(); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "The hub listens on %s. A token for a machine: outlive fleet token make NAME\n", h.hub.Address())
@@ -186,41 +340,78 @@ func (h *hubRun) followTokens(ctx context.Context) error {
 			if filepath.Base(n.Name) != filepath.Base(h.tokensPath()) {
 				continue
 			}
-			if err := h.tokensChanged(ctx); err != nil && ctx.Err() == nil {
+			if err := h.tokensChanged(); err != nil && ctx.Err() == nil {
 				h.log.Error("the tokens cannot be read; who is in stays in", "error", err)
 			}
 		}
 	}
 }
 
-// tokensChanged drops who is let in no more, and forgets what was said by them.
-func (h *hubRun) tokensChanged(ctx context.Context) error {
+// tokensChanged drops who is let in no more, and has forgotten what was said by them.
+func (h *hubRun) tokensChanged() error {
 	f, err := h.tokens()
 	if err != nil {
 		return err
 	}
-	now := map[string]string{}
-	for _, k := range f.Tokens {
-		now[k.Host] = k.Hash
-	}
-	first, revoked := h.hashes == nil, false
+	now := f.good()
+	due := h.hashes == nil
 	for host, hash := range h.hashes {
-		if now[host] == hash {
-			continue
+		if now[host] != hash {
+			h.log.Info("a token was revoked", "name", host)
+			due = true
 		}
-		h.log.Info("a token was revoked", "name", host)
-		h.hub.Drop(host)
-		revoked = true
+	}
+	if len(h.hub.Drop(func(host, hash string) bool { return now[host] == hash })) > 0 || due {
+		select {
+		case h.forgets <- struct{}{}:
+		default:
+		}
 	}
 	h.hashes = now
-	if !first && !revoked {
-		return nil // tokens were made or used
+	if h.share != nil {
+		h.share.kick()
 	}
-	return h.forget(ctx, now)
+	return nil
+}
+
+// forgetting deletes what machines without a token have said, whenever that is due, until ctx ends. Where it fails it is tried again.
+func (h *hubRun) forgetting(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.forgets:
+		}
+		for told := false; ctx.Err() == nil; told = true {
+			err := h.forget(ctx)
+			if err == nil {
+				break
+			}
+			if !told {
+				h.log.Warn("what machines without a token have said is not deleted yet; it is tried again", "why", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(shareAgain):
+			}
+		}
+	}
 }
 
 // forget deletes what was said by machines that have no token.
-func (h *hubRun) forget(ctx context.Context, known map[string]string) error {
+func (h *hubRun) forget(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
+	defer cancel()
+	if h.share != nil {
+		if err := h.share.catchUp(ctx); err != nil {
+			return err // the tokens of another hub may be missing here
+		}
+	}
+	f, err := h.tokens()
+	if err != nil {
+		return err
+	}
+	known := f.good()
 	for _, table := range ownTables {
 		keys, err := h.engine.Keys(ctx, table)
 		if err != nil {

@@ -37,7 +37,7 @@ func (m membership) where() string {
 	if m.NATS != "" {
 		return m.NATS
 	}
-	return m.Address
+	return strings.ReplaceAll(m.Address, ",", ", ")
 }
 
 func (m membership) options() (natsengine.Options, error) {
@@ -50,7 +50,7 @@ func (m membership) options() (natsengine.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.URL, o.Password, o.Pin = "nats://"+m.Address, t.Secret, t.Pin
+	o.URL, o.Password, o.Pin = natsengine.URLs(m.Address), t.Secret, t.Pin
 	return o, nil
 }
 
@@ -62,8 +62,8 @@ func newJoin(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join [ADDRESS --token TOKEN]",
 		Short: "Join this machine to a fleet, and stay as long as this runs",
-		Long: `Join this machine to a fleet, and stay as long as this runs. ADDRESS is HOST or HOST:PORT of the hub; TOKEN was made there, for this
-machine, with "outlive fleet token make NAME", and "-" reads it from stdin, where no other user sees it. Both are kept: from then on
+		Long: `Join this machine to a fleet, and stay as long as this runs. ADDRESS is HOST or HOST:PORT of the hub, or of all hubs of a fleet
+that has three, with commas: it goes to another one when one is lost. TOKEN was made there, for this machine, with "outlive fleet token make NAME", and "-" reads it from stdin, where no other user sees it. Both are kept: from then on
 "outlive fleet join" alone goes on. Only connections outwards are made. While the hub cannot be reached, everything here goes on, and
 the hub is told afterwards.
 
@@ -76,7 +76,7 @@ EXIT STATUS
   0  interrupted, or the machine has left the fleet
   1  the hub cannot be reached at the first time, or refuses the token
   2  a mistake in the command line`,
-		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join",
+		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join hub1.example,hub2.example,hub3.example --token outlive1.…\n  outlive fleet join",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    does(func(cmd *cobra.Command, args []string) error { return s.join(cmd.Context(), f, strings.Join(args, "")) }),
 	}
@@ -114,7 +114,7 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 	if f.creds != "" || f.name != "" {
 		return m, false, wrong("--creds and --name go with --nats: the token says what this machine is called")
 	}
-	if next.Address, err = hubAddress(address); err != nil {
+	if next.Address, err = hubAddresses(address); err != nil {
 		return m, false, err
 	}
 	text := f.token
@@ -165,13 +165,28 @@ func (f joining) ownServer(m *membership, address string) (err error) {
 	return nil
 }
 
-func hubAddress(text string) (string, error) {
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		host, port = strings.Trim(text, "[]"), defaultPort
+// hubAddresses are those of one or several hubs, with commas.
+func hubAddresses(text string) (string, error) {
+	list := strings.Split(text, ",")
+	for n, one := range list {
+		var err error
+		if list[n], err = hostPort(one, defaultPort); err != nil {
+			return "", wrong("%q: want HOST or HOST:PORT of the hub, or of several with commas", text)
+		}
+	}
+	return strings.Join(list, ","), nil
+}
+
+var errAddress = errors.New("want HOST or HOST:PORT")
+
+// hostPort is an address with its port.
+func hostPort(text, port string) (string, error) {
+	host := strings.Trim(text, "[]")
+	if h, p, err := net.SplitHostPort(text); err == nil {
+		host, port = h, p
 	}
 	if host == "" || strings.ContainsAny(host, "/@ ,?#") || strings.ContainsAny(port, "/") {
-		return "", wrong("%q: want HOST or HOST:PORT of the hub", text)
+		return "", errAddress
 	}
 	return net.JoinHostPort(host, port), nil
 }

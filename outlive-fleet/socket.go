@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -170,10 +172,36 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	showHubs(out, st.Hubs)
 	for _, c := range st.Cases {
 		fmt.Fprintln(out, caseLine(c))
 	}
 	return lost
+}
+
+// showHubs shows the hubs of a fleet that has several.
+func showHubs(out io.Writer, hubs []fleetsocket.Hub) {
+	if len(hubs) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "HUB\tSTATE\tSINCE\tLEADS")
+	led := false
+	for _, h := range hubs {
+		state, leads := "connected", slices.Clone(h.Tables)
+		if !h.Connected {
+			state = "away"
+		}
+		if h.Leader {
+			led, leads = true, append([]string{"the hubs"}, leads...)
+		}
+		fmt.Fprintln(t, strings.Join([]string{h.Name, state, h.Since.Local().Format(time.DateTime), strings.Join(leads, ", ")}, "\t"))
+	}
+	_ = t.Flush() // whoever reads it may be gone
+	if !led {
+		fmt.Fprintln(out, "No hub leads just now: they elect one. Until then nothing is written, and what is shown may be old.")
+	}
 }
 
 // caseLine is a case for people.

@@ -81,7 +81,13 @@ type known struct {
 	Machine string    `json:"machine,omitempty"` // that has used it first; no other one may
 	Used    time.Time `json:"used,omitzero"`     // for the first time
 	From    string    `json:"from,omitempty"`    // address of that
+	// Revoked is when it was revoked; then only that is kept of it, so that no other hub takes it for one that is good.
+	Revoked time.Time `json:"revoked,omitzero"`
+	// Serial rises with every change. Of what two hubs know of a host, the higher one is true.
+	Serial int `json:"serial,omitempty"`
 }
+
+func (k known) good() bool { return k.Revoked.IsZero() }
 
 // tokenFile is all that the hub knows of the machines.
 type tokenFile struct {
@@ -89,6 +95,18 @@ type tokenFile struct {
 	Tokens  []known `json:"tokens"`
 }
 
+// good are the hashes of the tokens that are good, by host.
+func (f *tokenFile) good() map[string]string {
+	all := map[string]string{}
+	for _, k := range f.Tokens {
+		if k.good() {
+			all[k.Host] = k.Hash
+		}
+	}
+	return all
+}
+
+// find is where a host's record is, also of a token that was revoked; -1: there is none.
 func (f *tokenFile) find(host string) int {
 	return slices.IndexFunc(f.Tokens, func(k known) bool { return k.Host == host })
 }
@@ -150,17 +168,54 @@ var (
 	errOtherUser = errors.New("another machine has used this token: make a new one for this machine, or revoke the old one first if it is the same machine set up anew")
 )
 
+// make adds a token for a host, which has none that is good.
+func (f *tokenFile) make(host, secret string) error {
+	made := known{Host: host, Hash: hashOf(secret), Made: time.Now().UTC(), Serial: 1}
+	switch at := f.find(host); {
+	case at < 0:
+		f.Tokens = append(f.Tokens, made)
+	case f.Tokens[at].good():
+		return fmt.Errorf("%s has a token already: revoke it first (outlive fleet token revoke %s), or take another name", host, host)
+	default:
+		made.Serial += f.Tokens[at].Serial
+		f.Tokens[at] = made
+	}
+	return nil
+}
+
+// revoke leaves of a host's token only that it was revoked.
+func (f *tokenFile) revoke(host string) error {
+	at := f.find(host)
+	if at < 0 || !f.Tokens[at].good() {
+		return fmt.Errorf("no machine %q has a token here; outlive fleet token list shows those that have", host)
+	}
+	f.Tokens[at] = known{Host: host, Serial: f.Tokens[at].Serial + 1, Revoked: time.Now().UTC()}
+	return nil
+}
+
 // check returns the token of a machine that wants to come in, or why it may not.
 func (f *tokenFile) check(host, machine, secret string) (*known, error) {
 	at := f.find(host)
-	if at < 0 || subtle.ConstantTimeCompare([]byte(f.Tokens[at].Hash), []byte(hashOf(secret))) != 1 {
+	if at < 0 {
 		return nil, errNoToken
 	}
-	k := &f.Tokens[at]
-	if k.Machine != "" && k.Machine != machine {
-		return nil, errOtherUser
+	return &f.Tokens[at], f.Tokens[at].check(machine, secret)
+}
+
+func (k *known) check(machine, secret string) error {
+	if !k.good() || subtle.ConstantTimeCompare([]byte(k.Hash), []byte(hashOf(secret))) != 1 {
+		return errNoToken
 	}
-	return k, nil
+	if k.Machine != "" && k.Machine != machine {
+		return errOtherUser
+	}
+	return nil
+}
+
+// use notes which machine has used a token first.
+func (k *known) use(machine, from string) {
+	k.Machine, k.Used, k.From = machine, time.Now().UTC(), from
+	k.Serial++
 }
 
 func hashOf(secret string) string {
@@ -207,13 +262,7 @@ func (s *settings) makeToken(name string) error {
 		return err
 	}
 	t := token{Host: name, Secret: randomText(), Pin: id.pin()}
-	err = s.changeTokens(func(f *tokenFile) error {
-		if at := f.find(name); at >= 0 {
-			return fmt.Errorf("%s has a token already: revoke it first (outlive fleet token revoke %s), or take another name", name, name)
-		}
-		f.Tokens = append(f.Tokens, known{Host: name, Hash: hashOf(t.Secret), Made: time.Now().UTC()})
-		return nil
-	})
+	err = s.changeTokens(func(f *tokenFile) error { return f.make(name, t.Secret) })
 	if err == nil {
 		_, err = fmt.Println(t)
 	}
@@ -221,14 +270,7 @@ func (s *settings) makeToken(name string) error {
 }
 
 func (s *settings) revokeToken(_ context.Context, name string) error {
-	err := s.changeTokens(func(f *tokenFile) error {
-		at := f.find(name)
-		if at < 0 {
-			return fmt.Errorf("no machine %q has a token here; outlive fleet token list shows those that have", name)
-		}
-		f.Tokens = slices.Delete(f.Tokens, at, at+1)
-		return nil
-	})
+	err := s.changeTokens(func(f *tokenFile) error { return f.revoke(name) })
 	if err == nil {
 		_, err = fmt.Printf("%s is let in no more\n", name)
 	}
@@ -250,6 +292,9 @@ func (s *settings) listTokens(asJSON bool) error {
 	}
 	records := []tokenRecord{}
 	for _, k := range f.Tokens {
+		if !k.good() {
+			continue
+		}
 		records = append(records, tokenRecord{k.Host, k.Made, k.Used, k.From})
 	}
 	if asJSON {

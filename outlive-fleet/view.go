@@ -475,6 +475,9 @@ func (v *view) status(ctx context.Context) fleetsocket.Status {
 	v.await(ctx)
 	s := fleetsocket.Status{Version: v.m.release, Host: v.m.Host, Hub: v.m.where(), Hosts: []fleetsocket.Host{}, Cases: v.openCases()}
 	s.Connected, s.Since, s.Why = v.m.linkNow()
+	if s.Connected && v.m.NATS == "" {
+		s.Hubs = v.m.hubs(ctx)
+	}
 	names, _, _ := v.names()
 	for _, name := range names {
 		s.Hosts = append(s.Hosts, v.at(name).Host)

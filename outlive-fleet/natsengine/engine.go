@@ -64,6 +64,7 @@ type Options struct {
 	Refused func(error)
 
 	inProcess *server.Server
+	replicas  int // of the buckets that are made; 0: 1
 }
 
 // Engine implements [engine.Engine].
@@ -72,6 +73,7 @@ type Engine struct {
 	js            jetstream.JetStream
 	host          string
 	creates       bool // may make buckets
+	replicas      int  // of them
 
 	mu      sync.Mutex
 	buckets map[string]jetstream.KeyValue
@@ -81,7 +83,7 @@ type Engine struct {
 // Connect returns an engine as soon as the hub has answered, or an error that says why it did not: one that wraps [ErrRefused] or
 // [ErrStranger], or another one if nobody could be reached. With patient it does not wait, and goes on trying.
 func Connect(o Options, patient bool) (*Engine, error) {
-	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, again: map[chan struct{}]bool{}, creates: o.inProcess != nil || o.Password == ""}
+	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, again: map[chan struct{}]bool{}, creates: o.inProcess != nil || o.Password == "", replicas: max(1, o.replicas)}
 	refused := sync.OnceFunc(func() {
 		if o.Refused != nil {
 			o.Refused(o.refusal())
@@ -96,7 +98,10 @@ func Connect(o Options, patient bool) (*Engine, error) {
 		e.control.Close()
 		return nil, o.failure(err)
 	}
-	if e.js, err = jetstream.New(e.control); err != nil {
+	if e.js, err = jetstream.New(e.control); err == nil && (o.Pin != nil || o.inProcess != nil) {
+		_, err = e.control.Subscribe(changedAddress, func(*nats.Msg) { e.connected() })
+	}
+	if err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -190,6 +195,8 @@ func (o Options) failure(err error) error {
 		return fmt.Errorf("%s: %w", o.URL, ErrStranger)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return fmt.Errorf("%s: %w", o.URL, o.refusal())
+	case strings.Contains(o.URL, ","):
+		return fmt.Errorf("%s: none of them answers, or those that do reach no other hub: %w", o.URL, err)
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("%s: nobody answers there, or not with the TLS of a hub", o.URL)
 	case errors.Is(err, nats.ErrStaleConnection):

@@ -234,9 +234,9 @@ func TestHowEnded(t *testing.T) {
 	defer own.Close()
 	is := func(want HowEnded) {
 		t.Helper()
-		for limit := time.Now().Add(20 * time.Second); h.HowEnded("a") != want; time.Sleep(20 * time.Millisecond) {
+		for limit := time.Now().Add(20 * time.Second); h.ended("a").How != want; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(limit) {
-				t.Fatalf("its end is %q, want %q", h.HowEnded("a"), want)
+				t.Fatalf("its end is %q, want %q", h.ended("a").How, want)
 			}
 		}
 	}

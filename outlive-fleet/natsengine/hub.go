@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +22,8 @@ const (
 	writeDeadline = 2 * time.Second
 	startLimit    = 10 * time.Second
 	ownUser       = "" // no machine is called so
+	// authLimit is how long letting a machine in may take: first uses of tokens are written down, here and by the other hubs.
+	authLimit = 2 * dialLimit
 )
 
 // HubOptions are a hub's settings.
@@ -33,9 +35,14 @@ type HubOptions struct {
 	// Certificate is what the hub shows to them.
 	Certificate tls.Certificate
 	// Admit reports whether a machine that calls itself host may come in with that password, and why not. It is called with every
-	// connection, from any goroutine.
+	// connection, from any goroutine. An error that wraps [ErrLater] sends the machine away, and does not refuse its token.
 	Admit func(host, machine, password, from string) error
+	// Cluster has several hubs be one; nil: it is the only one.
+	Cluster *Cluster
 }
+
+// ErrLater says that it is not known yet whether a machine may come in.
+var ErrLater = errors.New("whether it may come in cannot be known just now")
 
 // Hub is an embedded NATS server with JetStream.
 type Hub struct {
@@ -44,21 +51,23 @@ type Hub struct {
 	own    [sha256.Size]byte // of our own password
 
 	ownPassword string
+	began       time.Time
+	peers       *peers // nil: it is the only one
 
 	mu    sync.Mutex
-	conns map[string]map[uint64]bool // by host
+	conns map[string]map[uint64]string // by host, and of each the SHA-256 of its password as hex
 }
 
 // StartHub starts a hub, and returns when it can be reached.
 func StartHub(o HubOptions) (*Hub, *Engine, error) {
-	h := &Hub{opts: o, conns: map[string]map[uint64]bool{}}
+	h := &Hub{opts: o, conns: map[string]map[uint64]string{}, began: time.Now()}
 	password := randomText()
 	h.own, h.ownPassword = sha256.Sum256([]byte(password)), password
 	so := &server.Options{
 		ServerName: "outlive", DontListen: o.Listen == "", NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: maxStore, JetStreamDomain: "hub",
 		MaxPayload: maxPayload, PingInterval: pingEvery, MaxPingsOut: pingsMissed, WriteDeadline: writeDeadline,
-		CustomClientAuthentication: h,
+		CustomClientAuthentication: h, AuthTimeout: authLimit.Seconds(),
 	}
 	if o.Listen != "" {
 		host, port, err := splitAddress(o.Listen)
@@ -68,6 +77,13 @@ func StartHub(o HubOptions) (*Hub, *Engine, error) {
 		so.Host, so.Port = host, port
 		so.TLSConfig = &tls.Config{Certificates: []tls.Certificate{o.Certificate}, MinVersion: tls.VersionTLS13}
 		so.TLS, so.TLSHandshakeFirst, so.TLSTimeout = true, true, dialLimit.Seconds()
+	}
+	replicas := 1
+	if o.Cluster != nil {
+		if err := o.Cluster.set(so, o.Certificate); err != nil {
+			return nil, nil, err
+		}
+		replicas, h.peers = len(o.Cluster.Hubs), newPeers(o.Cluster)
 	}
 	s, err := server.NewServer(so)
 	if err != nil {
@@ -81,10 +97,13 @@ func StartHub(o HubOptions) (*Hub, *Engine, error) {
 		s.Shutdown()
 		return nil, nil, fmt.Errorf("start the hub: %w", problems.error())
 	}
-	e, err := Connect(Options{Host: ownUser, Password: password, Machine: "hub", inProcess: s}, false)
+	e, err := Connect(Options{Host: ownUser, Password: password, Machine: "hub", inProcess: s, replicas: replicas}, false)
 	if err != nil {
 		s.Shutdown()
 		return nil, nil, err
+	}
+	if h.peers != nil {
+		go h.attend(e)
 	}
 	return h, e, nil
 }
@@ -116,6 +135,9 @@ func (h *Hub) Address() string {
 
 // Close ends the hub; everything is on disk then.
 func (h *Hub) Close() {
+	if h.peers != nil {
+		close(h.peers.stopped)
+	}
 	h.server.Shutdown()
 	h.server.WaitForShutdown()
 }
@@ -129,32 +151,60 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	if a := c.RemoteAddress(); a != nil {
 		from = a.String()
 	}
+	var err error
 	switch {
 	case own && o.Username == ownUser:
 		c.RegisterUser(&server.User{Username: "hub"})
 		return true
-	case c.Kind() != server.CLIENT || h.opts.Admit == nil || h.opts.Admit(o.Username, o.Name, o.Password, from) != nil:
+	case c.Kind() != server.CLIENT || h.opts.Admit == nil:
+		return false
+	case !h.serves():
+		err = ErrLater
+	default:
+		h.note(o.Username, c.GetID(), hex.EncodeToString(sum[:])) // before it is looked whether the token is good: it may be revoked meanwhile
+		err = h.opts.Admit(o.Username, o.Name, o.Password, from)
+	}
+	if errors.Is(err, ErrLater) {
+		_ = h.server.DisconnectClientByID(c.GetID()) // it tries another hub; whoever is refused never comes again
+	}
+	if err != nil {
 		return false
 	}
 	c.RegisterUser(&server.User{Username: o.Username, Permissions: rights(o.Username)})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.conns[o.Username] == nil {
-		h.conns[o.Username] = map[uint64]bool{}
-	}
-	h.conns[o.Username][c.GetID()] = true
 	return true
 }
 
-// Drop ends the connections of a host: whoever comes again is asked anew.
-func (h *Hub) Drop(host string) {
+func (h *Hub) note(host string, id uint64, hash string) {
 	h.mu.Lock()
-	ids := h.conns[host]
-	delete(h.conns, host)
+	defer h.mu.Unlock()
+	if h.conns[host] == nil {
+		h.conns[host] = map[uint64]string{}
+	}
+	h.conns[host][id] = hash
+}
+
+// Drop ends the connections that are not to stay, by host and the SHA-256 of their password as hex: whoever comes again is asked anew. It
+// returns the hosts.
+func (h *Hub) Drop(stays func(host, hash string) bool) (dropped []string) {
+	var ids []uint64
+	h.mu.Lock()
+	for host, all := range h.conns {
+		for id, hash := range all {
+			if !stays(host, hash) {
+				ids = append(ids, id)
+				delete(all, id)
+			}
+		}
+		if len(all) == 0 {
+			delete(h.conns, host)
+			dropped = append(dropped, host)
+		}
+	}
 	h.mu.Unlock()
-	for id := range ids {
+	for _, id := range ids {
 		_ = h.server.DisconnectClientByID(id) // it may have gone
 	}
+	return dropped
 }
 
 // HowEnded says what a hub knows of a machine without a connection.
@@ -162,26 +212,11 @@ type HowEnded string
 
 // The ends of connections.
 const (
-	NotKnown HowEnded = ""        // it has had none since the hub was started
+	NotKnown HowEnded = ""        // it has had none since the hub was started, or the hub has ended it
 	Lives    HowEnded = "lives"   // it has one
 	Closed   HowEnded = "closed"  // its system has closed it: the program there has ended
 	FellMute HowEnded = "silence" // nothing came any more
 )
-
-// HowEnded says how the last connection of a host has ended.
-func (h *Hub) HowEnded(host string) HowEnded {
-	if all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnOpen, Limit: 1}); err == nil && len(all.Conns) > 0 {
-		return Lives
-	}
-	all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnClosed, Sort: server.ByStop, Limit: 1})
-	switch {
-	case err != nil || len(all.Conns) == 0:
-		return NotKnown
-	case slices.Contains(endedThere, all.Conns[0].Reason):
-		return Closed
-	}
-	return FellMute
-}
 
 // endedThere are the ends of connections that the machine's own system has told of: it closes those of a program that ends,
 // and resets them where that has left bytes unread. Silence is noticed by other means, long before its own error.
@@ -193,14 +228,14 @@ var ownTables = []string{"digest", "state", "news", "beat"}
 // Tables are all that a hub makes at its start; machines may make none.
 func Tables() []string { return append([]string{"lease", "esc"}, ownTables...) }
 
-// EndedAddress is where a hub is asked how a host's connection has ended.
-const EndedAddress = "hub.ended"
+// TokenTable is for hubs that are several; machines can neither read nor write it.
+const TokenTable = "token"
 
 // rights are what a machine may do: write what it says of itself, read everything, ask everybody, be asked as itself, and be the judge.
 func rights(host string) *server.Permissions {
 	self := token(host)
 	publish := []string{
-		"run.*", "cmd.*", EndedAddress, "$JS.API.INFO", "$JS.FC.>",
+		"run.*", "cmd.*", EndedAddress, PeersAddress, "$JS.API.INFO", "$JS.FC.>",
 		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
 	}
 	for _, table := range Tables() {
@@ -214,7 +249,7 @@ func rights(host string) *server.Permissions {
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},
-		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(host) + ".>", "run." + self, "cmd." + self}},
+		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(host) + ".>", "run." + self, "cmd." + self, changedAddress}},
 		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
 	}
 }

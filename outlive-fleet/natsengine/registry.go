@@ -60,7 +60,7 @@ func (e *Engine) bucket(ctx context.Context, table string) (jetstream.KeyValue, 
 	}
 	kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
 	if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
-		kv, err = e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, MaxBytes: roomOf(table)})
+		kv, err = e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas, MaxBytes: roomOf(table)})
 	}
 	if err != nil {
 		return nil, err
@@ -293,11 +293,11 @@ func (w *watch) tell(ctx context.Context, c engine.Change) bool {
 	}
 }
 
-// MakeTables makes what machines may not make by themselves.
-func (e *Engine) MakeTables(ctx context.Context) error {
+// MakeTables makes what machines may not make by themselves, and more tables that are for hubs.
+func (e *Engine) MakeTables(ctx context.Context, more ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for _, table := range Tables() {
+	for _, table := range append(Tables(), more...) {
 		if _, err := e.bucket(ctx, table); err != nil {
 			return fmt.Errorf("make the table %s: %w", table, err)
 		}

@@ -13,9 +13,20 @@ type Status struct {
 	Connected bool      `json:"connected"`
 	Since     time.Time `json:"since"`         // of the connection, or of its loss
 	Why       string    `json:"why,omitempty"` // it is not connected
-	Hosts     []Host    `json:"hosts"`
+	// Hubs are those of a fleet that has several, as the one sees them that was asked; none: there is one, or none could be asked.
+	Hubs  []Hub  `json:"hubs,omitempty"`
+	Hosts []Host `json:"hosts"`
 	// Cases are what the fleet has found that concerns more than one machine, and is not over.
 	Cases []Case `json:"cases"`
+}
+
+// Hub is one of several.
+type Hub struct {
+	Name      string    `json:"name"` // HOST:PORT, where the others reach it
+	Connected bool      `json:"connected"`
+	Since     time.Time `json:"since"`            // of that, by the clock of the hub that was asked
+	Leader    bool      `json:"leader,omitempty"` // it decides where tables are
+	Tables    []string  `json:"tables,omitempty"` // for which it decides what is written
 }
 
 // Case is something that concerns more than one machine.

@@ -1,0 +1,172 @@
+package natsengine
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+)
+
+// What several hubs know of how a machine's connection has ended: the last one counts, and nothing while a hub that may have had it is not known.
+func TestLast(t *testing.T) {
+	never := ended{Runs: time.Hour}
+	for _, c := range []struct {
+		all  []ended
+		want HowEnded
+	}{
+		{[]ended{never, never, never}, NotKnown},
+		{[]ended{{How: Closed, Ago: time.Minute, Runs: time.Hour}, never, never}, Closed},
+		{[]ended{{How: Closed, Ago: time.Minute, Runs: time.Hour}, {How: FellMute, Ago: time.Second, Runs: time.Hour}, never}, FellMute},
+		{[]ended{{How: Closed, Ago: time.Minute, Runs: time.Hour}, {How: Lives, Runs: time.Hour}, never}, Lives},
+		{[]ended{{How: Closed, Ago: time.Minute, Runs: time.Hour}, {Runs: time.Second}, never}, NotKnown}, // it may have been at the one that was restarted
+		{[]ended{{How: Closed, Ago: time.Minute, Runs: time.Hour}, {}, never}, NotKnown},                  // one does not answer
+		{[]ended{{How: Closed, Ago: time.Second, Runs: time.Hour}, {Runs: time.Minute}, never}, Closed},
+	} {
+		if got := last(c.all); got != c.want {
+			t.Errorf("of %+v: %q, want %q", c.all, got, c.want)
+		}
+	}
+}
+
+// threeHubs are hubs that are one.
+type threeHubs struct {
+	t       *testing.T
+	pair    tls.Certificate
+	names   []string
+	listens []string
+	dirs    []string
+	hubs    [3]*Hub
+	own     [3]*Engine
+}
+
+func newThreeHubs(t *testing.T) *threeHubs {
+	c := &threeHubs{t: t, pair: certificate(t)}
+	for n := range 6 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if n < 3 {
+			c.names, c.dirs = append(c.names, l.Addr().String()), append(c.dirs, t.TempDir())
+		} else {
+			c.listens = append(c.listens, l.Addr().String())
+		}
+	}
+	return c
+}
+
+func (c *threeHubs) open(n int) {
+	c.t.Helper()
+	var err error
+	c.hubs[n], c.own[n], err = StartHub(HubOptions{
+		Dir: c.dirs[n], Listen: c.listens[n], Certificate: c.pair, Admit: func(_, _, _, _ string) error { return nil },
+		Cluster: &Cluster{Hubs: c.names, Self: n, Changed: func(Peer) {}, Serves: func(bool) {}},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *threeHubs) close(n int) {
+	if c.hubs[n] != nil {
+		c.own[n].Close()
+		c.hubs[n].Close()
+		c.hubs[n] = nil
+	}
+}
+
+// await tries until something succeeds.
+func await(t *testing.T, what string, try func(ctx context.Context) error) {
+	t.Helper()
+	var err error
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		err = try(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s: %v", what, err)
+}
+
+// Of three hubs any one can be lost: a machine goes to another one, writes there, and what it watches goes on. One that is left alone lets nobody in.
+func TestThreeHubs(t *testing.T) {
+	c := newThreeHubs(t)
+	for n := range c.hubs {
+		c.open(n)
+		defer c.close(n)
+	}
+	await(t, "make the tables", func(ctx context.Context) error { return c.own[0].MakeTables(ctx) })
+	o := options(c.hubs[0], c.pair, "a", "secret")
+	o.URL = URLs(strings.Join(c.listens, ","))
+	a, err := Connect(o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	changes, err := a.Watch(t.Context(), "digest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := 0
+	writes := func(what string) {
+		t.Helper()
+		written++
+		want := fmt.Sprint(written)
+		await(t, what, func(ctx context.Context) error { _, err := a.Put(ctx, "digest.a", []byte(want)); return err })
+		for limit := time.After(time.Minute); ; {
+			select {
+			case one := <-changes:
+				if string(one.Value) == want {
+					return
+				}
+			case <-limit:
+				t.Fatalf("%s: what was written is not told", what)
+			}
+		}
+	}
+	writes("with all hubs")
+	for n := range c.hubs {
+		c.close(n)
+		writes(fmt.Sprintf("without hub %d", n))
+		c.open(n)
+		await(t, "all hubs again", func(context.Context) error {
+			list := c.hubs[n].Peers()
+			if slices.ContainsFunc(list, func(p Peer) bool { return !p.Connected }) || !slices.ContainsFunc(list, func(p Peer) bool { return p.Leader }) {
+				return fmt.Errorf("the hubs are %+v", list)
+			}
+			return nil
+		})
+	}
+	writes("with all hubs again")
+	c.close(0)
+	c.close(1)
+	await(t, "the last hub sends its machines away", func(context.Context) error {
+		if a.Connected() {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	if one, err := Connect(o, false); err == nil {
+		one.Close()
+		t.Error("a hub alone lets machines in")
+	} else if errors.Is(err, ErrRefused) {
+		t.Errorf("a hub alone refuses the token: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := a.Request(ctx, "run.b", nil); !errors.Is(err, engine.ErrUnknown) {
+		t.Errorf("without hubs: %v", err)
+	}
+	c.open(0)
+	writes("with two hubs again")
+}
