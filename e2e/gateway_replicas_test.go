@@ -23,13 +23,15 @@ type replicas struct {
 	*workspace
 	all      []*gateway
 	balancer *httptest.Server
+	turns    *inTurn
 }
 
 // startReplicas starts them, and what is in front.
 func (w *workspace) startReplicas(t *testing.T, config string) *replicas {
 	t.Helper()
 	r := &replicas{workspace: w}
-	turns := &inTurn{Transport: http.Transport{DisableKeepAlives: true}}
+	turns := &inTurn{Transport: http.Transport{DisableKeepAlives: true}, rests: map[string]time.Time{}}
+	r.turns = turns
 	for range 3 {
 		g := w.replica(t, config)
 		r.all = append(r.all, g)
@@ -49,12 +51,21 @@ func (w *workspace) startReplicas(t *testing.T, config string) *replicas {
 	return r
 }
 
+// restOfFailed is how long a replica at which a request has failed gets no other one while there is a choice. nginx waits ten seconds, unless
+// it is told otherwise.
+const restOfFailed = time.Second
+
 // inTurn gives each request to the next replica, and to the one after that if nobody listens there. A request that was sent
-// is not sent again.
+// is not sent again. One at which a request has failed has a rest: the system takes up to a tenth of a second to end a process that was
+// killed, and until then it takes connections for it that it then breaks.
 type inTurn struct {
 	http.Transport
 	targets []string
 	next    atomic.Uint64
+
+	mu     sync.Mutex
+	rests  map[string]time.Time // since when
+	failed []string             // what became of requests that got no answer, and when
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -65,20 +76,44 @@ func (b *inTurn) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 			return nil, err
 		}
 	}
-	turn := b.next.Add(1)
-	for n := range b.targets {
+	for _, target := range b.inOrder() {
 		one := r.Clone(r.Context())
-		one.URL.Scheme, one.URL.Host = "http", b.targets[(turn+uint64(n))%uint64(len(b.targets))]
-		one.Host = one.URL.Host
+		one.URL.Scheme, one.URL.Host, one.Host = "http", target, target
 		if r.Body != nil {
 			one.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		resp, err = b.Transport.RoundTrip(one)
+		if resp, err = b.Transport.RoundTrip(one); err == nil || r.Context().Err() != nil {
+			return resp, err
+		}
+		b.fails(target, err)
 		if refused := new(net.OpError); !errors.As(err, &refused) || refused.Op != "dial" {
 			return resp, err
 		}
 	}
 	return nil, err
+}
+
+// inOrder are the replicas as a request tries them.
+func (b *inTurn) inOrder() (order []string) {
+	turn := int(b.next.Add(1) % uint64(len(b.targets)))
+	order = slices.Concat(b.targets[turn:], b.targets[:turn])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rests := func(target string) int {
+		if time.Since(b.rests[target]) < restOfFailed {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(x, y string) int { return rests(x) - rests(y) })
+	return order
+}
+
+func (b *inTurn) fails(target string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rests[target] = time.Now()
+	b.failed = append(b.failed, fmt.Sprintf("%s %s: %v", time.Now().Format("05.000"), target, err))
 }
 
 // replica starts one, on a port of its own.
@@ -191,8 +226,10 @@ func TestReplicas(t *testing.T) {
 	}
 	half := make(chan struct{})
 	var begun atomic.Int64
+	var killed time.Time
 	go func() {
 		<-half
+		killed = time.Now()
 		r.all[1].killed(t)
 	}()
 	each(func(c *counter) error {
@@ -220,6 +257,9 @@ func TestReplicas(t *testing.T) {
 	failed, took := 0, []time.Duration{}
 	for _, c := range all {
 		if len(c.all) > 1 {
+			if !t.Failed() {
+				t.Logf("killed at %s; the balancer saw:\n%s", killed.Format("05.000"), strings.Join(r.turns.failed, "\n"))
+			}
 			t.Errorf("a client saw failed calls: %q", c.all)
 		}
 		failed += len(c.all)
