@@ -179,7 +179,7 @@ func (s *settings) runHub(ctx context.Context, f hubFlags) error {
 	defer e.Close()
 	h := &hubRun{settings: s, hub: hub, engine: e, log: log, forgets: make(chan struct{}, 1)}
 	if cluster != nil {
-		h.share = newShare(s, e, cluster.Hubs, cluster.Self, log)
+		h.share = newShare(s, e, cluster.Hubs, cluster.Self, hub.Serves, log)
 		a.share = h.share
 	}
 	return h.run(ctx, started)

@@ -29,7 +29,8 @@ type share struct {
 	*settings
 	engine engine.Engine
 	hubs   []string
-	self   int // of them
+	self   int         // of them
+	serves func() bool // whether this hub reaches another one
 	log    *slog.Logger
 	kicks  chan struct{}
 
@@ -48,8 +49,8 @@ type shared struct {
 	revision engine.Revision
 }
 
-func newShare(s *settings, e engine.Engine, hubs []string, self int, log *slog.Logger) *share {
-	return &share{settings: s, engine: e, hubs: hubs, self: self, log: log, kicks: make(chan struct{}, 1), seen: map[string]shared{}, changed: make(chan struct{})}
+func newShare(s *settings, e engine.Engine, hubs []string, self int, serves func() bool, log *slog.Logger) *share {
+	return &share{settings: s, engine: e, hubs: hubs, self: self, serves: serves, log: log, kicks: make(chan struct{}, 1), seen: map[string]shared{}, changed: make(chan struct{})}
 }
 
 // levelAddress is where a hub is asked to write to the table what its file has more.
@@ -87,7 +88,7 @@ func (s *share) run(ctx context.Context) {
 	parts.Go(func() { s.read(ctx) })
 	again := time.NewTicker(shareAgain)
 	defer again.Stop()
-	for {
+	for told := false; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -97,7 +98,18 @@ func (s *share) run(ctx context.Context) {
 		if err := s.level(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("the tokens are not the same on all hubs yet; it is tried again", "why", err)
 		}
+		if !told && s.tableRead() && s.serves() {
+			told = true
+			s.log.Info("the hubs share their tokens; machines are let in")
+		}
 	}
+}
+
+// tableRead reports whether the table was read whole.
+func (s *share) tableRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.synced
 }
 
 // kick has file and table levelled.
@@ -127,10 +139,7 @@ func (s *share) read(ctx context.Context) {
 func (s *share) take(c engine.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.Synced && !s.synced {
-		s.synced = true
-		s.log.Info("the hubs share their tokens; machines are let in")
-	}
+	s.synced = s.synced || c.Synced
 	s.revision = max(s.revision, c.Revision)
 	if names := engine.Names(natsengine.TokenTable, c.Key); len(names) == 1 {
 		var k known

@@ -23,7 +23,7 @@ func threeHubs(t *testing.T) (all [3]*admission) {
 	t.Cleanup(func() { cancel(); parts.Wait() })
 	for n := range all {
 		s := &settings{state: filepath.Join(dir, strconv.Itoa(n))}
-		one := newShare(s, table, []string{"h0", "h1", "h2"}, n, slog.New(slog.DiscardHandler))
+		one := newShare(s, table, []string{"h0", "h1", "h2"}, n, func() bool { return true }, slog.New(slog.DiscardHandler))
 		stop, err := one.serve()
 		if err != nil {
 			t.Fatal(err)

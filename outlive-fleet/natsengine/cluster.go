@@ -23,6 +23,8 @@ const (
 	// attendEvery is how often a hub looks which others it reaches, and aloneFor how long it may reach no majority until it lets nobody in.
 	attendEvery = 250 * time.Millisecond
 	aloneFor    = time.Second
+	// startAlone is how long a hub that has started may reach no majority until it says so.
+	startAlone = 5 * time.Second
 	// peerLimit is how long another hub may take for an answer.
 	peerLimit = time.Second
 )
@@ -34,7 +36,7 @@ type Cluster struct {
 	Self int
 	// Stranger is called when somebody who is no hub of this fleet answers at one's address, or calls itself one.
 	Stranger func(error)
-	// Changed is called when another hub is reached, or is not any more, Serves when there is a majority, or none any more.
+	// Changed is called when another hub is reached, or is not any more, Serves when a majority is reached, or none.
 	Changed func(Peer)
 	Serves  func(bool)
 }
@@ -90,17 +92,26 @@ type Peer struct {
 	Tables []string `json:"tables,omitempty"`
 }
 
+// standing is how a hub stands to the others.
+type standing int
+
+const (
+	starting standing = iota // it has not reached a majority yet
+	serving                  // it reaches a majority, or did a moment ago
+	alone                    // it reaches none
+)
+
 // peers is what a hub knows of the others.
 type peers struct {
-	mu      sync.Mutex
-	list    []Peer
-	alone   time.Time // since when it reaches no majority; zero: it does
-	serves  bool
-	stopped chan struct{}
+	mu       sync.Mutex
+	list     []Peer
+	lost     time.Time // since when it reaches no majority; zero: it does
+	standing standing
+	stopped  chan struct{}
 }
 
 func newPeers(c *Cluster) *peers {
-	p := &peers{stopped: make(chan struct{}), alone: time.Now()}
+	p := &peers{stopped: make(chan struct{}), lost: time.Now()}
 	for n, name := range c.Hubs {
 		p.list = append(p.list, Peer{Name: name, Connected: n == c.Self, Since: time.Now().UTC()})
 	}
@@ -118,15 +129,15 @@ func (h *Hub) attend(e *Engine) {
 			return
 		case <-tick.C:
 		}
-		changed, opens, closes := h.look(time.Now())
-		if closes {
+		changed, before, now := h.look(time.Now())
+		if before == serving && now == alone {
 			h.Drop(func(string, string) bool { return false })
 		}
 		for _, p := range changed {
 			h.opts.Cluster.Changed(p)
 		}
-		if opens || closes {
-			h.opts.Cluster.Serves(opens)
+		if now != before {
+			h.opts.Cluster.Serves(now == serving)
 		}
 		if len(changed) > 0 {
 			_ = e.call.Publish(changedAddress, nil) // machines notice by themselves, only later
@@ -134,11 +145,11 @@ func (h *Hub) attend(e *Engine) {
 	}
 }
 
-// look takes what is seen of the others, and says what is different: machines are let in from now on, or no more.
-func (h *Hub) look(now time.Time) (changed []Peer, opens, closes bool) {
+// look takes what is seen of the others, and says what is different.
+func (h *Hub) look(at time.Time) (changed []Peer, before, now standing) {
 	routes, err := h.server.Routez(nil)
 	if err != nil {
-		return nil, false, false
+		return nil, starting, starting
 	}
 	there := map[string]bool{h.opts.Cluster.Hubs[h.opts.Cluster.Self]: true}
 	for _, r := range routes.Routes {
@@ -151,33 +162,37 @@ func (h *Hub) look(now time.Time) (changed []Peer, opens, closes bool) {
 	for n := range p.list {
 		one := &p.list[n]
 		if is := there[one.Name]; is != one.Connected {
-			one.Connected, one.Since = is, now.UTC()
+			one.Connected, one.Since = is, at.UTC()
 			changed = append(changed, *one)
 		}
 		if one.Connected {
 			reached++
 		}
 	}
+	before = p.standing
+	patience := aloneFor
+	if before == starting {
+		patience = startAlone
+	}
 	switch {
 	case h.opts.Cluster.majority(reached):
-		p.alone = time.Time{}
-		p.serves, opens = true, !p.serves
-	case p.alone.IsZero():
-		p.alone = now
-	case p.serves && now.Sub(p.alone) >= aloneFor:
-		p.serves, closes = false, true
+		p.lost, p.standing = time.Time{}, serving
+	case p.lost.IsZero():
+		p.lost = at
+	case at.Sub(p.lost) >= patience:
+		p.standing = alone
 	}
-	return changed, opens, closes
+	return changed, before, p.standing
 }
 
-// serves reports whether machines are let in.
-func (h *Hub) serves() bool {
+// Serves reports whether machines are let in.
+func (h *Hub) Serves() bool {
 	if h.peers == nil {
 		return true
 	}
 	h.peers.mu.Lock()
 	defer h.peers.mu.Unlock()
-	return h.peers.serves
+	return h.peers.standing == serving
 }
 
 // Peers are the hubs of the fleet, as this one sees them; nil: it is the only one.

@@ -158,7 +158,7 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		return true
 	case c.Kind() != server.CLIENT || h.opts.Admit == nil:
 		return false
-	case !h.serves():
+	case !h.Serves():
 		err = ErrLater
 	default:
 		h.note(o.Username, c.GetID(), hex.EncodeToString(sum[:])) // before it is looked whether the token is good: it may be revoked meanwhile
