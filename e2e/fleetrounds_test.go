@@ -72,6 +72,28 @@ type place struct {
 	network *network
 	monitor *exec.Cmd
 	agents  []*roundAgent // of this round
+	deaths  []time.Time
+}
+
+// calm is longer than three agents of one machine must not fail in: those would be one cause, and not be recovered one by one.
+const calm = 35 * time.Second
+
+// calmPlaces are two machines on which an agent may die, by chance.
+func (r *fleetRounds) calmPlaces() (all []*place) {
+	order := r.chance.Perm(len(r.places)) // once, or the time it takes would change what the seed says of the rest
+	for {
+		all = nil
+		for _, n := range order {
+			p := r.places[n]
+			if len(p.deaths) < 2 || time.Since(p.deaths[len(p.deaths)-2]) > calm {
+				all = append(all, p)
+			}
+		}
+		if len(all) >= 2 {
+			return all[:2]
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // roundAgent is an agent that lives for a round, and dies in it.
@@ -246,8 +268,9 @@ func (r *fleetRounds) choose(dies *place) roundFault {
 // round is one round: a fault, and while it lasts an agent that has to be recovered, one that people have to be told of, and commands.
 func (r *fleetRounds) round(number int) {
 	t := r.t
-	dies := &roundAgent{at: r.places[r.chance.IntN(len(r.places))], name: fmt.Sprintf("worker%d", number)}
-	tells := &roundAgent{at: r.places[r.chance.IntN(len(r.places))], name: fmt.Sprintf("alarm%d", number), policy: ", policy: {crashed: [escalate]}"}
+	at := r.calmPlaces()
+	dies := &roundAgent{at: at[0], name: fmt.Sprintf("worker%d", number)}
+	tells := &roundAgent{at: at[1], name: fmt.Sprintf("alarm%d", number), policy: ", policy: {crashed: [escalate]}"}
 	asks := r.chance.Perm(len(r.places))
 	f := r.choose(dies.at)
 	after, lasts := time.Duration(max(0, r.chance.IntN(4000)-2000))*time.Millisecond, time.Duration(r.chance.IntN(6000))*time.Millisecond
@@ -274,6 +297,9 @@ func (r *fleetRounds) round(number int) {
 		t.Errorf("round %d: an agent is dead already", number)
 	}
 	begun := time.Now()
+	for _, p := range at {
+		p.deaths = append(p.deaths, begun)
+	}
 	var recovered, restarted, acked time.Duration
 	all.Go(func() {
 		if within(backWithin, func() bool { return len(dies.starts()) > 1 }) {
