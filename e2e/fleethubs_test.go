@@ -96,6 +96,21 @@ func (h *hubsOf) open(t *testing.T, n int) {
 	h.running[n] = h.hubs[n].start(t, "hub.log", h.arguments(n)...)
 }
 
+// reopen starts a hub that was killed, and returns when it lets machines in.
+func (h *hubsOf) reopen(t *testing.T, n int) {
+	t.Helper()
+	lets := func() int {
+		text, _ := os.ReadFile(h.hubs[n].path("hub.log")) // it is empty, then
+		return strings.Count(string(text), "machines are let in")
+	}
+	before := lets()
+	h.open(t, n)
+	if !within(time.Minute, func() bool { return lets() > before }) {
+		text, err := os.ReadFile(h.hubs[n].path("hub.log"))
+		t.Fatalf("%s lets nobody in after its return: %v\n%s", h.hubs[n].name, err, text)
+	}
+}
+
 func (h *hubsOf) kill(n int) {
 	_ = h.running[n].Process.Kill()
 	_ = h.running[n].Wait()
@@ -251,7 +266,7 @@ func TestFleetHubOfThree(t *testing.T) {
 			t.Errorf("the server was restarted %d times for one command", n)
 		}
 		want(t, c.run(t, 0, "ack"), incident+` +shop .*acknowledged`)
-		h.open(t, leader)
+		h.reopen(t, leader)
 		h.complete(t, a, 3)
 	})
 	t.Run("the leader is upgraded", func(t *testing.T) {
@@ -273,8 +288,8 @@ func TestFleetHubOfThree(t *testing.T) {
 		}
 		want(t, h.hubs[lost].run(t, 1, h.arguments(lost)...), `hub\.json is missing`)
 		h.copyIdentity(t, lost)
-		h.open(t, lost)
 		opened := time.Now()
+		h.reopen(t, lost)
 		h.complete(t, a, 3)
 		for _, j := range all {
 			t.Logf("%s has heard all others again %s after the hub was back without its disk", j.name, j.heardSince(t, opened, names...).Round(100*time.Millisecond))
@@ -288,7 +303,7 @@ func TestFleetHubOfThree(t *testing.T) {
 		for _, j := range all {
 			t.Logf("%s has heard all others again %s after another hub's death", j.name, j.heardSince(t, killed, names...).Round(100*time.Millisecond))
 		}
-		h.open(t, second)
+		h.reopen(t, second)
 		h.complete(t, a, 3)
 	})
 	t.Run("two are lost", func(t *testing.T) {
@@ -314,7 +329,7 @@ func TestFleetHubOfThree(t *testing.T) {
 		for _, j := range all {
 			t.Logf("%s has heard all others again %s after the second hub was back", j.name, j.heardSince(t, back, names...).Round(100*time.Millisecond))
 		}
-		h.open(t, 1)
+		h.reopen(t, 1)
 		h.complete(t, a, 3)
 		want(t, a.run(t, 0, "restart", "b/one", "--fleet"), `^b/one: ready after`)
 		b.killMember()

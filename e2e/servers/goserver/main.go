@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -159,6 +160,14 @@ func marker(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResul
 	return text("restart requested"), nil, nil
 }
 
+// counted is how often this process was asked to count.
+var counted atomic.Int64
+
+// count is a tool with a state that is in the memory of its process only.
+func count(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+	return text(fmt.Sprint(counted.Add(1))), nil, nil
+}
+
 func addTools(s *mcp.Server) {
 	timed(s, "bump", nil)
 	timed(s, "look", readOnly)
@@ -174,6 +183,7 @@ func addTools(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: "pid", Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return text(fmt.Sprint(os.Getpid())), nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "count"}, count)
 	mcp.AddTool(s, &mcp.Tool{Name: "elicit"}, elicit)
 	mcp.AddTool(s, &mcp.Tool{Name: "sample"}, sample)
 	mcp.AddTool(s, &mcp.Tool{Name: "roots"}, roots)

@@ -119,7 +119,7 @@ func TestEveryMessage(t *testing.T) {
 		night(&b, Key{Agent: "shop", Class: s.class}, f, Recovered{"after 1 restart"})
 	}
 	for _, s := range []struct{ class, details, todo string }{
-		{"server_paused", "last exit 3", "see why (outlive logs till@4712), then: outlive restart till@4712"},
+		{"server_paused", "exit status 3", "see why (outlive logs till@4712), then: outlive restart till@4712"},
 		{"server_failed", "could not be started: no such file", "see why (outlive logs till@4712), then: outlive restart till@4712"},
 		{"server_login", "the server wants a login: run outlive login https://shop.example/mcp", "log in, on the machine where it runs: outlive login https://shop.example/mcp"},
 	} {

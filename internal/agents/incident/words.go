@@ -31,7 +31,7 @@ var classWords = map[string]string{
 // restWords are the words for classes in which nothing is wrong. No messages are sent about them.
 var restWords = map[string]string{
 	"working": "works", "healthy": "works", "idle": "has nothing to do", "done": "has finished", "complete": "has finished",
-	"paused": "is paused", "not_watched": "is not watched", "starting": "is starting", "unobserved": "works",
+	"paused": "is paused", "not_watched": "is not watched", "starting": "is starting", "unobserved": "runs",
 	"grace": "is not judged now", "lost": "cannot be judged",
 }
 

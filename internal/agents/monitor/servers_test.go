@@ -227,7 +227,7 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 		w, _, k := payWorld(t)
 		k.server.Calls = nil
 		for range 6 {
-			k.server.Ready, k.server.Trouble, k.server.Why, k.server.ToDo = false, diagnose.ServerPaused, "last exit 3", "outlive restart till@1100"
+			k.server.Ready, k.server.Trouble, k.server.Why, k.server.ToDo = false, diagnose.ServerPaused, "exit status 3", "outlive restart till@1100"
 			w.spends(40*time.Second, 5*time.Second)
 			k.server.Trouble = "" // it is started, and ends again
 			w.spends(10*time.Second, 5*time.Second)
@@ -239,7 +239,7 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 	t.Run("broken, seen between two starts", func(t *testing.T) {
 		t.Parallel()
 		w, _, k := payWorld(t)
-		broken := Server{Key: "gate@9/till", Name: "gate/till", Trouble: diagnose.ServerFailed, Why: "exited with status 3", ToDo: "see why (outlive logs gate@9/till)"}
+		broken := Server{Key: "gate@9/till", Name: "gate/till", Trouble: diagnose.ServerFailed, Why: "exit status 3", ToDo: "see why (outlive logs gate@9/till)"}
 		k.server = broken
 		w.spends(2*time.Minute, 10*time.Second)
 		for name, seen := range map[string]Server{
@@ -270,7 +270,7 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 		t.Parallel()
 		w, _, k := payWorld(t)
 		k.server.Calls = nil
-		k.server.Ready, k.server.Why = false, "last exit 1"
+		k.server.Ready, k.server.Why = false, "exit status 1"
 		w.spends(4*time.Minute, 15*time.Second)
 		if len(w.said) > 0 {
 			t.Errorf("told too soon: %q", w.said)

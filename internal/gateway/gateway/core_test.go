@@ -353,7 +353,7 @@ func TestFailedHandshake(t *testing.T) {
 	if diff := cmp.Diff([]string{"a_do"}, c.tools()); diff != "" {
 		t.Error(diff)
 	}
-	has(t, "call", c.call("1", "b_do"), `last exit 3; 3 starts tried)\nlast stderr lines:\nno such database; it is tried again in 1s`)
+	has(t, "call", c.call("1", "b_do"), `exit status 3; 3 starts tried)\nlast stderr lines:\nno such database; it is tried again in 1s`)
 	w.pass(1500 * time.Millisecond)
 	has(t, "after the second", c.call("2", "b_do"), `it is tried again in`)
 	want(t, "too early", c.general)

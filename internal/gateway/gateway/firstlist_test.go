@@ -280,7 +280,7 @@ func TestSinceWhenAServerStands(t *testing.T) {
 	crashed := w.now.Add(time.Second)
 	for n := range 3 {
 		s.heard(event.Event{Type: event.ServerCrashed, Time: crashed.Add(time.Duration(n) * time.Minute)})
-		s.fails(crashed.Add(time.Duration(n)*time.Minute+time.Second), "last exit 3")
+		s.fails(crashed.Add(time.Duration(n)*time.Minute+time.Second), "exit status 3")
 	}
 	if got := s.sinceOf(nil); !got.Equal(crashed) {
 		t.Errorf("it is broken since %s, want %s", got, crashed)

@@ -289,7 +289,7 @@ func (p *proc) greet(m message) {
 		p.fail(m, -32022, "Unsupported protocol version")
 	case p.plan.refuse > 0:
 		p.plan.refuse--
-		p.fail(m, -32603, "the server failed to start (last exit 3; 3 starts tried)\nlast stderr lines:\nno such database")
+		p.fail(m, -32603, "the server failed to start (exit status 3; 3 starts tried)\nlast stderr lines:\nno such database")
 	case modern:
 		p.answer(m, `{"supportedVersions":["2026-07-28"],"capabilities":`+p.plan.caps+translated+`}`)
 	default:

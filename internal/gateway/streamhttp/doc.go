@@ -24,6 +24,12 @@
 // A client sees everything, or one view: the one that its token or subject is bound to, or the one whose path below
 // Options.Path it has chosen. The front finds out which; the Hub shows it no more than that.
 //
+// # Two fronts in a row
+//
+// With Options.Forward a front only admits clients, and passes their requests on to one with Options.Admitted, which has the
+// Hub and the sessions (package replica). What is about connections, tokens and web pages is the first one's; what is about sessions and
+// messages the second one's.
+//
 // # Answers
 //
 // If the first message to a reply stream is the last (a response), it is sent as one JSON body with a length; anything
@@ -44,7 +50,8 @@
 // A message costs no goroutine beside net/http's own, which reads the body, calls the Session, waits for the Stream's
 // messages and writes them. Serve starts one goroutine that waits for its context and then shuts down; Serve returns
 // when that and every request has ended. A session has one timer, which ends it when idle; Front.Close ends all. One
-// goroutine writes to the Store while there is something to write. None of them outlives Close.
+// goroutine writes to the Store while there is something to write. A stream without end that is forwarded has one that ends it.
+// None of them outlives Close.
 //
 // A session's streams share one lock, under which nothing is called. The Session and everything behind it belong to the
 // Hub, which owns the lines it gets. Streams may be used from any goroutine at any time: after their end they drop

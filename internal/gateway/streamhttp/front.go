@@ -2,6 +2,7 @@ package streamhttp
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -26,7 +27,7 @@ type Front struct {
 	idle    chan struct{} // closed when closed and running is 0
 }
 
-// New makes a front. The caller ends it with Close, or by the context given to Serve.
+// New makes a front; hub is nil with Options.Forward. The caller ends it with Close, or by the context given to Serve.
 func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
 	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{}), idle: make(chan struct{})}
@@ -45,6 +46,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.leave()
+	if f.opts.Admitted {
+		f.admitted(w, r)
+		return
+	}
 	stranger(w, r)
 	no := f.gate.check(r)
 	if no == "" {
@@ -74,6 +79,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case f.opts.Extra[r.URL.Path] != nil:
 		f.opts.Extra[r.URL.Path].ServeHTTP(w, r)
+	case slices.Contains(f.opts.ForwardExtra, r.URL.Path):
+		f.forwardExtra(w, r)
 	default:
 		http.NotFound(w, r)
 	}
@@ -94,6 +101,15 @@ func (f *Front) endpoint(w http.ResponseWriter, r *http.Request, asked string) {
 		return
 	}
 	who := caller{claims, view, rights.replaced}
+	if f.opts.Forward != nil {
+		f.forward(w, r, who)
+		return
+	}
+	f.dispatch(w, r, who)
+}
+
+// dispatch serves a request of an admitted client.
+func (f *Front) dispatch(w http.ResponseWriter, r *http.Request, who caller) {
 	switch r.Method {
 	case http.MethodPost:
 		f.post(w, r, who)

@@ -73,6 +73,18 @@ type Options struct {
 	// they end with it.
 	Store Store
 
+	// Forward sends a request of a client that was admitted here to a front with Admitted, and returns its answer. An error
+	// that wraps ErrNotSent says that the other one got nothing of it. nil: there is a Hub.
+	Forward func(*http.Request) (*http.Response, error)
+	// ForwardExtra are paths that are answered by Extra of the other front.
+	ForwardExtra []string
+	// Admitted says that all requests come from fronts with Forward, which have done everything that is above this but Extra,
+	// the limits of sessions and what becomes of views. Whoever reaches it can be anybody: it has to be a socket for one user.
+	Admitted bool
+	// Endless are, with Admitted, further handlers by exact path whose answers do not end by themselves. They end them when
+	// over is closed.
+	Endless map[string]func(w http.ResponseWriter, r *http.Request, over <-chan struct{})
+
 	// Log gets refused clients (at debug) and errors of net/http (at warn). nil: none.
 	Log *slog.Logger
 }

@@ -47,19 +47,19 @@ const (
 	connectionEnded         // a connection to a remote server has ended: code is -1, why is the reason
 )
 
-// describeExit says how the last process ended: "exit 3", "exit 139 (segmentation fault)".
+// describeExit says how the last process ended: "exit status 3", "exit status 139 (segmentation fault)".
 func (h *history) describeExit() string {
 	o := h.lastOut
 	if o.ended != "" {
 		return o.ended
 	}
 	if o.signal != "" {
-		return fmt.Sprintf("last exit %d (%s)", o.code, o.signal)
+		return fmt.Sprintf("exit status %d (%s)", o.code, o.signal)
 	}
 	if o.why != "" && o.kind != processEnded {
 		return o.why
 	}
-	return "last exit " + strconv.Itoa(o.code)
+	return "exit status " + strconv.Itoa(o.code)
 }
 
 // stderrText is the end of the last process's stderr for an error message.

@@ -93,7 +93,7 @@ const mostCalls = 50
 type LastExit struct {
 	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is not a process
 	Signal string    `json:"signal,omitempty"`
-	Why    string    `json:"why,omitempty"` // in words: "last exit 3", "could not be started: …"
+	Why    string    `json:"why,omitempty"` // in words: "exit status 3", "could not be started: …"
 	At     time.Time `json:"at"`
 	Stderr []string  `json:"stderr,omitempty"` // its last lines
 }

@@ -160,7 +160,7 @@ func (h *Inherited) status(now time.Time) backend.Status {
 		s.NextTryAt = &snap.NextTry
 	}
 	if !h.exitAt.IsZero() {
-		s.LastExit = &backend.LastExit{Code: h.exit.Code, Signal: h.exit.Signal, Why: fmt.Sprintf("last exit %d", h.exit.Code), At: h.exitAt}
+		s.LastExit = &backend.LastExit{Code: h.exit.Code, Signal: h.exit.Signal, Why: fmt.Sprintf("exit status %d", h.exit.Code), At: h.exitAt}
 	}
 	return s
 }

@@ -34,6 +34,9 @@ FILE is an outlive.yaml, or a client's own file as it is: .mcp.json, .vscode/mcp
 Windsurf's, Zed's, Gemini's settings, Codex' config.toml. Tools are called <server>_<tool>. When the file changes, and on
 SIGHUP, servers that are configured differently are replaced; the others are not touched.
 
+With --replica it is one of several on a machine, each at its own address, that are one gateway for their clients: any of them takes any
+request, and one that is killed ends no session. Sessions and servers are in a process of its own, the core.
+
 Each ${input:NAME} is taken from the environment variable OUTLIVE_INPUT_NAME.
 
 EXIT STATUS
@@ -52,6 +55,10 @@ type gatewayFlags struct {
 	view      string // what the client on stdin sees; "": everything
 	noTools   bool
 	browser   bool
+	replica   bool          // one of several, whose sessions and servers a core has
+	core      bool          // the core of replicas
+	coreIdle  time.Duration // how long that goes on without them; 0: for ever
+	given     []string      // the flags that were given, as they are for the core
 	logLevel  string
 	logFormat string
 	audit     string
@@ -59,7 +66,7 @@ type gatewayFlags struct {
 
 // newGatewayFlags have the defaults.
 func newGatewayFlags() gatewayFlags {
-	return gatewayFlags{name: "gateway", logLevel: "info", logFormat: "text"}
+	return gatewayFlags{name: "gateway", coreIdle: coreIdle, logLevel: "info", logFormat: "text"}
 }
 
 // table is what can be set, in the order that help shows it in. The defaults are those of f.
@@ -72,6 +79,9 @@ func (f *gatewayFlags) table() []setting {
 		{name: "view", to: &f.view, usage: "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW"},
 		{name: "no-tools", to: &f.noTools, usage: "do not offer outlive_server_status and outlive_restart_server"},
 		{name: "open-browser", to: &f.browser, usage: "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait"},
+		{name: "replica", to: &f.replica, usage: "be one of several at addresses of their own, behind a load balancer: they have sessions and servers together"},
+		{name: "core", to: &f.core, usage: "be what has the sessions and servers of replicas; they start one if there is none"},
+		{name: "core-idle", to: &f.coreIdle, natural: true, usage: "how long a core that replicas have started goes on without them; 0: for ever"},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none"},
@@ -87,7 +97,8 @@ func newGateway(io streams) *cobra.Command {
 		Long:        gatewayLong,
 		Example: "  outlive gateway -c outlive.yaml                   # on stdin and stdout\n" +
 			"  outlive gateway -c .mcp.json --listen 127.0.0.1:8080\n" +
-			"  outlive gateway --listen 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything",
+			"  outlive gateway --listen 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything\n" +
+			"  outlive gateway -c outlive.yaml --listen 127.0.0.1:8081 --replica   # and others at 8082, 8083",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() == 0 || len(args) == 1 && isURL(args[0]) {
@@ -99,6 +110,12 @@ func newGateway(io streams) *cobra.Command {
 			f.one = args
 			if err := f.check(cmd.Flags().Changed("name")); err != nil {
 				return err
+			}
+			if err := f.checkReplica(cmd.Flags()); err != nil {
+				return err
+			}
+			if f.replica {
+				return runReplica(cmd.Context(), io, f)
 			}
 			return runGateway(cmd.Context(), io, f)
 		},
@@ -121,7 +138,7 @@ func (f *gatewayFlags) check(named bool) error {
 	case len(f.one) == 0:
 	case f.config != "":
 		return fail(exitUsage, "gateway: -c and a server on the command line cannot go together: leave out one of them, or name the server in %s", f.config)
-	case f.listen == "":
+	case f.listen == "" && !f.core:
 		return fail(exitUsage, "gateway: one server needs --listen, such as --listen 127.0.0.1:8080; on stdin and stdout it is: outlive run")
 	case !named:
 		f.name = nameOf(f.one)
@@ -172,6 +189,7 @@ type endpoint struct {
 	flags gatewayFlags
 	path  string       // of the configuration; "": it was made from the command line
 	begun *config.File // the configuration at the start
+	core  *coreOf      // nil: it is no core
 
 	listener net.Listener       // nil: stdio
 	front    streamhttp.Options // Views guarded by mu
@@ -220,6 +238,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer tellFatal(k, &err)
 	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser), from: from}
 	defer g.served.close()
+	defer func() { g.core.close() }() // the last of all: then the next one may begin
 	defer g.sessions.close()
 	servers, err := g.served.load(file)
 	if err != nil {
@@ -282,7 +301,13 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	if err := g.checkView(file, address); err != nil {
 		return err
 	}
-	if address != "" {
+	switch {
+	case g.flags.core:
+		if err := g.listenAsCore(io, file); err != nil {
+			return err
+		}
+		address = g.replace.address
+	case address != "":
 		if err := g.listen(file, address); err != nil {
 			return err
 		}

@@ -40,6 +40,9 @@ func (r reachableGateway) Status() control.Status {
 		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(),
 		URL: r.url, Upgrades: r.upgrades(), ClientProcess: r.client.status(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
+	if r.core != nil {
+		s.URL, s.Replicas = r.core.url(), r.core.Replicas()
+	}
 	if s.Config = r.begun.Name; r.path != "" {
 		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
 	}

@@ -21,21 +21,11 @@ import (
 
 // listen opens the address of the endpoint.
 func (g *endpoint) listen(file *config.File, address string) (err error) {
-	if err := config.CheckListen(address, file.Auth != nil); err != nil {
-		if g.path == "" {
-			return fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
-		}
-		return fail(exitUsage, "listen: %w", err)
-	}
-	if g.front, err = frontOptions(file); err != nil {
+	if g.front, g.tokenFile, err = admitting(file, address, g.flags); err != nil {
 		return err
 	}
-	if file.Auth == nil {
-		if g.tokenFile, err = admitLocal(&g.front, file, g.flags.name); err != nil {
-			return err
-		}
-	}
-	if g.listener, err = g.inherit(address); err == nil && g.listener == nil {
+	left, err := g.inherit(address)
+	if g.listener = left; err == nil && left == nil {
 		g.listener, err = net.Listen("tcp", address)
 	}
 	if err != nil {
@@ -43,12 +33,32 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 	}
 	g.replace.address = address
 	g.keepSessions(file, address)
+	g.url = urlOf(g.listener, g.front)
+	return nil
+}
+
+// admitting are the options of a front at an address, with all that says who may come in. tokenFile is the file with the token for
+// local clients, "" if there is none.
+func admitting(file *config.File, address string, f gatewayFlags) (o streamhttp.Options, tokenFile string, err error) {
+	if err := config.CheckListen(address, file.Auth != nil); err != nil {
+		if len(f.one) > 0 {
+			return o, "", fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
+		}
+		return o, "", fail(exitUsage, "listen: %w", err)
+	}
+	if o, err = frontOptions(file); err == nil && file.Auth == nil {
+		tokenFile, err = admitLocal(&o, file, f.name)
+	}
+	return o, tokenFile, err
+}
+
+// urlOf is where clients of a listener come.
+func urlOf(l net.Listener, o streamhttp.Options) string {
 	scheme := "http"
-	if g.front.TLS != nil {
+	if o.TLS != nil {
 		scheme = "https"
 	}
-	g.url = scheme + "://" + reachableAt(g.listener.Addr().String()) + "/mcp"
-	return nil
+	return scheme + "://" + reachableAt(l.Addr().String()) + "/mcp"
 }
 
 // reachableAt replaces an address that means all addresses by one that can be used in a URL on this machine.
@@ -83,17 +93,32 @@ func (r rawLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Paths beside that of MCP.
+const healthPath, metricsPath = "/healthz", "/metrics"
+
+// tellListening reports where clients can come.
+func tellListening(k *sinks, l net.Listener, url, tokenFile string) {
+	what := "Listening on " + url
+	if addr, ok := l.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
+		what += ", and at every other address of this machine"
+	}
+	if tokenFile != "" {
+		what += "; clients need the header Authorization: Bearer TOKEN, with the token in " + tokenFile
+	}
+	k.say(event.GatewayListening, what, slog.String(event.KeyURL, url))
+}
+
 // frontLog logs the progress of each HTTP request, with --log-level debug. These are not events: they only help to
 // find unanswered requests. nil: not logged.
-func (g *endpoint) frontLog() *slog.Logger {
+func frontLog(f gatewayFlags, k *sinks) *slog.Logger {
 	opts := slog.HandlerOptions{Level: slog.LevelDebug}
-	if level := new(slog.Level); level.UnmarshalText([]byte(g.flags.logLevel)) != nil || *level > slog.LevelDebug {
+	if level := new(slog.Level); level.UnmarshalText([]byte(f.logLevel)) != nil || *level > slog.LevelDebug {
 		return nil
 	}
-	if format, err := logline.ParseFormat(g.flags.logFormat); err == nil && format == logline.JSON {
-		return slog.New(slog.NewJSONHandler(rawLog{g.sinks.log}, &opts))
+	if format, err := logline.ParseFormat(f.logFormat); err == nil && format == logline.JSON {
+		return slog.New(slog.NewJSONHandler(rawLog{k.log}, &opts))
 	}
-	return slog.New(slog.NewTextHandler(rawLog{g.sinks.log}, &opts))
+	return slog.New(slog.NewTextHandler(rawLog{k.log}, &opts))
 }
 
 // serve runs the gateway until it is interrupted, or until its client leaves.
@@ -102,17 +127,17 @@ func (g *endpoint) serve(ctx context.Context) error {
 		g.Run()
 		return nil
 	}
-	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
-	g.front.Log = g.frontLog()
+	g.front.Extra = map[string]http.Handler{healthPath: g.health(), metricsPath: g.metrics()}
+	g.front.Log = frontLog(g.flags, g.sinks)
+	if g.core != nil {
+		g.front.Extra[yieldPath] = http.HandlerFunc(g.yield)
+	}
 	front := g.openFront()
-	what := "Listening on " + g.url
-	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
-		what += ", and at every other address of this machine"
+	if g.core != nil {
+		g.core.tellListening()
+	} else {
+		tellListening(g.sinks, g.listener, g.url, g.tokenFile)
 	}
-	if g.tokenFile != "" {
-		what += "; clients need the header Authorization: Bearer TOKEN, with the token in " + g.tokenFile
-	}
-	g.sinks.say(event.GatewayListening, what, slog.String(event.KeyURL, g.url))
 	g.replace.front.Store(front)
 	g.Warm()
 	serving, stop := context.WithCancel(ctx)

@@ -13,7 +13,7 @@ import (
 )
 
 // requestMain is the program "request": request GATEWAY PATH [HEADER: VALUE]… [BODY] sends a request to a running
-// gateway and prints the status, the headers of the answer that MCP defines, and the body. With a body it is a POST
+// gateway, which is a name or begins with http://, and prints the status, the headers of the answer that MCP defines, and the body. With a body it is a POST
 // with the headers that MCP requires, unless the given headers differ.
 func requestMain() int {
 	ctx, cancel := context.WithTimeout(context.Background(), dialoguePatience)
@@ -26,15 +26,9 @@ func requestMain() int {
 }
 
 func request(ctx context.Context, name, path string, rest []string) error {
-	all, err := askAll(ctx)
+	base, err := baseOf(ctx, name)
 	if err != nil {
 		return err
-	}
-	base := ""
-	for _, r := range all {
-		if r.Is(name) {
-			base = strings.TrimSuffix(r.status.URL, "/mcp")
-		}
 	}
 	method, body := http.MethodGet, ""
 	headers := http.Header{}
@@ -66,4 +60,19 @@ func request(ctx context.Context, name, path string, rest []string) error {
 	}
 	_, err = io.Copy(os.Stdout, resp.Body)
 	return err
+}
+
+// baseOf is where a gateway listens.
+func baseOf(ctx context.Context, name string) (string, error) {
+	if strings.HasPrefix(name, "http://") {
+		return strings.TrimSuffix(name, "/mcp"), nil
+	}
+	all, err := askAll(ctx)
+	base := ""
+	for _, r := range all {
+		if r.Is(name) {
+			base = strings.TrimSuffix(r.status.URL, "/mcp")
+		}
+	}
+	return base, err
 }

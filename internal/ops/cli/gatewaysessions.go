@@ -34,10 +34,19 @@ type keptSessions struct {
 // keepSessions opens the store of the endpoint at an address. A gateway without one works; only a restart ends its
 // sessions.
 func (g *endpoint) keepSessions(file *config.File, address string) {
+	name := ""
+	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" {
+		name = strings.Map(inFileName, address)
+	}
+	g.keepSessionsAs(file, name)
+}
+
+// keepSessionsAs opens the store with a name; "": sessions are kept in memory.
+func (g *endpoint) keepSessionsAs(file *config.File, name string) {
 	k := &g.sessions
 	k.warn = g.warn
-	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" && file.Sessions != config.SessionsInMemory {
-		path := filepath.Join(stateDir(), "gateway", "sessions", strings.Map(inFileName, address)+".log")
+	if name != "" && file.Sessions != config.SessionsInMemory {
+		path, err := filepath.Join(stateDir(), "gateway", "sessions", name+".log"), error(nil)
 		if k.file, err = sessionstore.Open(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions)); err != nil {
 			g.warn(err.Error() + "; sessions end with this gateway")
 		}

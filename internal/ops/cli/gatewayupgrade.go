@@ -123,7 +123,7 @@ func (g *endpoint) become(front *streamhttp.Front) error {
 }
 
 // inherit returns the listener that the image before this one has left, nil if there is none for this address.
-func (g *endpoint) inherit(address string) (net.Listener, error) {
+func (g *endpoint) inherit(address string) (socketListener, error) {
 	left := g.left()
 	if left.Address == "" {
 		return nil, nil
@@ -148,16 +148,23 @@ func (g *endpoint) inherit(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take over %s: %w", address, err)
 	}
-	tcp, ok := l.(*net.TCPListener)
+	socket, ok := l.(socketListener)
 	if !ok {
 		return nil, fmt.Errorf("take over %s: it is a %T", address, l)
 	}
-	return &inheritedListener{TCPListener: tcp, conns: conns}, nil
+	return &inheritedListener{socketListener: socket, conns: conns}, nil
+}
+
+// socketListener is a listener on TCP or a Unix socket.
+type socketListener interface {
+	net.Listener
+	File() (*os.File, error)
+	SetDeadline(time.Time) error
 }
 
 // inheritedListener is a listener that first accepts the connections which the image before this one had.
 type inheritedListener struct {
-	*net.TCPListener
+	socketListener
 	mu    sync.Mutex
 	conns []net.Conn
 }
@@ -172,5 +179,5 @@ func (l *inheritedListener) Accept() (net.Conn, error) {
 		return c, nil
 	}
 	l.mu.Unlock()
-	return l.TCPListener.Accept()
+	return l.socketListener.Accept()
 }

@@ -124,27 +124,40 @@ const daemonLook = 10 * time.Millisecond
 
 // dialDaemon connects to this user's daemon of shared servers, and starts it if there is none.
 func dialDaemon(ctx context.Context) (net.Conn, error) {
-	path := sharedSocket()
+	return dialOrStart(ctx, sharedSocket(), "the daemon of shared servers", startDaemon)
+}
+
+// dialOrStart connects to a daemon of this user at a socket, and starts it if there is none, as one process only does at a time.
+func dialOrStart(ctx context.Context, path, what string, start func(context.Context) error) (net.Conn, error) {
 	if conn, err := control.Dial(ctx, path); err == nil || errors.Is(err, control.ErrForeign) {
 		return conn, err
 	}
 	if err := control.MakeDir(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
 	defer cancel()
-	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
-		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
+	unlock, err := lockStart(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
-	defer func() { _ = lock.Close() }() // the system releases it in any case
+	defer unlock()
 	if conn, err := control.Dial(ctx, path); err == nil {
 		return conn, nil // another process has started it
 	}
-	if err := startDaemon(ctx); err != nil {
-		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
+	if err := start(ctx); err != nil {
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
 	return control.Dial(ctx, path)
+}
+
+// lockStart keeps others from starting a daemon at a socket.
+func lockStart(ctx context.Context, path string) (unlock func(), err error) {
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil // the system releases it in any case
 }
 
 // printShared prints, for each shared server, the runs that use it, and the reasons why other servers of the same

@@ -72,11 +72,16 @@ func startDaemon(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", sharedIdleVar, err)
 		}
 	}
+	return spawnDaemon(ctx, sharedVerb, stateDir(), os.Environ(), sharedVerb, "--idle", idle.String())
+}
+
+// spawnDaemon starts a daemon by our own command line, and returns when it listens. Its log is called so.
+func spawnDaemon(ctx context.Context, logName, dir string, environ []string, args ...string) error {
 	program, err := programPath()
 	if err != nil {
 		return err
 	}
-	logPath := filepath.Join(stateDir(), "log", sharedVerb+".log")
+	logPath := filepath.Join(stateDir(), "log", logName+".log")
 	if err := os.MkdirAll(filepath.Dir(logPath), 0o700); err != nil {
 		return err
 	}
@@ -90,9 +95,9 @@ func startDaemon(ctx context.Context) error {
 		return err
 	}
 	defer hears.Close()
-	cmd := exec.Command(program, sharedVerb, "--idle", idle.String())
-	cmd.Stdout, cmd.Stderr, cmd.Dir = says, log, stateDir()
-	cmd.Env = withoutVars(os.Environ(), []string{handoverVar, sharedIdleVar, "OUTLIVE_COOKIE", "OUTLIVE_AGENT", "OUTLIVE_AGENT_RUN"})
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = says, log, dir
+	cmd.Env = withoutVars(environ, []string{handoverVar, sharedIdleVar, "OUTLIVE_COOKIE", "OUTLIVE_AGENT", "OUTLIVE_AGENT_RUN"})
 	cmd.SysProcAttr = ofItsOwn()
 	err = cmd.Start()
 	_ = says.Close()
@@ -177,18 +182,20 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	return nil
 }
 
-// ownUserListener closes connections of other users at once.
-type ownUserListener struct{ *net.UnixListener }
+// ownUserListener is a listener on a Unix socket that closes connections of other users at once.
+type ownUserListener struct{ socketListener }
 
 // Accept implements net.Listener.
 func (l ownUserListener) Accept() (net.Conn, error) {
 	for {
-		conn, err := l.AcceptUnix()
+		conn, err := l.socketListener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if uid, err := peer.Unix(conn); err == nil && peer.OursOrRoots(uid) {
-			return conn, nil
+		if unix, ok := conn.(*net.UnixConn); ok {
+			if uid, err := peer.Unix(unix); err == nil && peer.OursOrRoots(uid) {
+				return conn, nil
+			}
 		}
 		_ = conn.Close()
 	}

@@ -109,6 +109,21 @@ func statusRows(s control.Status) [][]string {
 	return rows
 }
 
+// printReplicas prints where a gateway's replicas take clients.
+func printReplicas(w io.Writer, s control.Status) {
+	var at []string
+	for _, r := range s.Replicas {
+		text := fmt.Sprintf("%s (PID %d", logline.Printable(r.URL), r.PID)
+		if r.Version != s.Version {
+			text += ", outlive " + logline.Printable(r.Version)
+		}
+		at = append(at, text+")")
+	}
+	if len(at) > 0 {
+		fmt.Fprintf(w, "%s: replicas at %s\n", logline.Printable(s.Name), strings.Join(at, ", "))
+	}
+}
+
 // printNotes tells what is wrong with one running outlive and its servers.
 func printNotes(w io.Writer, s control.Status, now time.Time) {
 	if s.Failing != "" {
@@ -116,6 +131,7 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 	}
 	printTrouble(w, logline.Printable(s.Name), s.Status, now)
 	printShared(w, s)
+	printReplicas(w, s)
 	for _, server := range s.Servers {
 		name := logline.Printable(s.Name + "/" + server.Name)
 		trouble := overview.TroubleOf(server.ServerStatus)

@@ -149,6 +149,14 @@ const (
 	ConfigLoaded Type = "config_loaded"
 	// ConfigRejected: the configuration has mistakes; the previous one stays in use. Attrs: KeyFiles, KeyError.
 	ConfigRejected Type = "config_rejected"
+	// ReplicaJoined: a replica of a gateway takes clients for its core. Attr: KeyURL.
+	ReplicaJoined Type = "replica_joined"
+	// ReplicaLeft: it does not any more. Attr: KeyURL.
+	ReplicaLeft Type = "replica_left"
+	// CoreLost: a replica cannot reach the core, nor start one; it is tried again. Attr: KeyError.
+	CoreLost Type = "core_lost"
+	// CoreBack: it can again.
+	CoreBack Type = "core_back"
 )
 
 // Events of the monitor. They are concluded from two looks at its home, and are in no audit log.
@@ -189,7 +197,7 @@ func Types() []Type {
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected,
+		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, CoreLost, CoreBack,
 		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
 	}
 }

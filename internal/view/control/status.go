@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/gateway/replica"
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
@@ -27,9 +28,11 @@ type Status struct {
 	LogPath       string `json:"log_path,omitempty"`   // the server's stderr
 	AuditPath     string `json:"audit_path,omitempty"` // the audit log
 
-	URL     string   `json:"url,omitempty"`     // of a gateway that listens
-	Config  string   `json:"config,omitempty"`  // of a gateway: its configuration; of nothing else
-	Servers []Member `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
+	URL    string `json:"url,omitempty"`    // of a gateway that listens
+	Config string `json:"config,omitempty"` // of a gateway: its configuration; of nothing else
+	// Replicas are, of a gateway that is the core of some, those that run; URL is that of the first.
+	Replicas []replica.Attendant `json:"replicas,omitempty"`
+	Servers  []Member            `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
 }
 
 // Member is how one server behind a gateway stands.

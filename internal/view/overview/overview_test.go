@@ -26,7 +26,7 @@ func run(name string, pid int, s backend.Status) Instance {
 }
 
 func TestHowServersStand(t *testing.T) {
-	exit := &backend.LastExit{Code: 3, Why: "last exit 3", Stderr: []string{"no key"}}
+	exit := &backend.LastExit{Code: 3, Why: "exit status 3", Stderr: []string{"no key"}}
 	for _, tt := range []struct {
 		name   string
 		status backend.Status
@@ -37,8 +37,8 @@ func TestHowServersStand(t *testing.T) {
 		{"ready, and crashed before", backend.Status{State: "ready", LastExit: exit}, Good, ""},
 		{"starting", backend.Status{State: "starting"}, Busy, ""},
 		{"asleep", backend.Status{State: "asleep"}, Idle, ""},
-		{"waits for its next start", backend.Status{State: "backoff", LastExit: exit}, Warn, "last exit 3\nno key"},
-		{"given up", backend.Status{State: "failed", LastExit: exit}, Bad, "last exit 3\nno key"},
+		{"waits for its next start", backend.Status{State: "backoff", LastExit: exit}, Warn, "exit status 3\nno key"},
+		{"given up", backend.Status{State: "failed", LastExit: exit}, Bad, "exit status 3\nno key"},
 		{"elsewhere, failing", backend.Status{State: "ready", Failing: "503"}, Warn, "503"},
 		{"a reload failed", backend.Status{State: "ready", ReloadFailed: &backend.ReloadTrouble{Error: "syntax"}}, Warn, "the last planned restart came to nothing: syntax"},
 	} {

@@ -74,7 +74,7 @@ func scene() overview.State {
 			{ID: "i2", Title: "blog hangs", Opened: ago(3 * time.Hour), Resolved: ago(2 * time.Hour), Ending: "it works again"},
 		},
 		Servers: []overview.Server{
-			{Key: "broken@2", Name: "broken", State: "backoff", Health: overview.Warn, Since: ago(time.Minute), Why: "last exit 3\nGITHUB_TOKEN is not set", Next: now.Add(5 * time.Second), Restarts: 4},
+			{Key: "broken@2", Name: "broken", State: "backoff", Health: overview.Warn, Since: ago(time.Minute), Why: "exit status 3\nGITHUB_TOKEN is not set", Next: now.Add(5 * time.Second), Restarts: 4},
 			{Key: "gate@4", Name: "gate", Gateway: true, State: "running", Health: overview.Good, Since: ago(time.Hour)},
 			{Key: "gate@4/files", Of: "gate@4", Name: "files", State: "ready", Health: overview.Good, Since: ago(time.Hour)},
 			{Key: "mute@3", Name: "mute", State: "no answer", Health: overview.Bad, Since: ago(time.Minute), Why: "outlive runs, and does not answer"},
@@ -143,7 +143,7 @@ func TestAScreenOf80x24(t *testing.T) {
 >✖ shop waits for permission  waits for you  31 Dec 23:58  it wants to run rm -…
  ○ blog hangs                 over           31 Dec 21:00
   2 Servers: 5, 2 wrong
- ▲ broken   waits for its next start  31 Dec 23:59  last exit 3 / GITHUB_TOKEN …
+ ▲ broken   waits for its next start  31 Dec 23:59  exit status 3 / GITHUB_TOKE…
  ● gate     running                   31 Dec 23:00  gateway
  ●   files  ready                     31 Dec 23:00
  ✖ mute     no answer                 31 Dec 23:59  outlive runs, and does not …
