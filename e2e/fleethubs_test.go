@@ -273,8 +273,7 @@ func TestFleetHubOfThree(t *testing.T) {
 		leader := h.complete(t, a, 3)
 		stopped := time.Now()
 		ended(h.running[leader])
-		t.Logf("the leader has ended after %s", time.Since(stopped).Round(100*time.Millisecond))
-		h.open(t, leader)
+		h.reopen(t, leader)
 		for _, j := range all {
 			t.Logf("%s has heard all others again %s after the leader was stopped", j.name, j.heardSince(t, stopped, names...).Round(100*time.Millisecond))
 		}
