@@ -20,10 +20,11 @@ const electedWithin = 30 * time.Second
 
 // hubsOf are the three hubs of a fleet.
 type hubsOf struct {
-	hubs    [3]*joined
-	running [3]*exec.Cmd
-	listens [3]string // where machines reach them
-	names   [3]string // where they reach each other
+	hubs     [3]*joined
+	running  [3]*exec.Cmd
+	listens  [3]string // where machines reach them
+	names    [3]string // where they reach each other
+	networks []*network
 }
 
 // freePorts are ports of this machine that nobody listens on.
@@ -40,16 +41,21 @@ func freePorts(t *testing.T, many int) (all []string) {
 	return all
 }
 
-// newHubs starts three hubs. The fleet's tokens are made on the first one.
-func newHubs(t *testing.T) (*hubsOf, *fleetOf) {
+// newHubs starts three hubs, on machines with networks of their own if there are some. The fleet's tokens are made on the first one.
+func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	t.Helper()
 	needOutlive(t)
-	h := &hubsOf{}
+	h := &hubsOf{networks: networks}
 	ports := freePorts(t, 6)
 	copy(h.listens[:], ports[:3])
 	copy(h.names[:], ports[3:])
 	for n := range h.hubs {
 		h.hubs[n] = &joined{workspace: newWorkspace(t), name: fmt.Sprintf("hub%d", n)}
+		if len(networks) > 0 {
+			one := networks[n]
+			h.hubs[n].inside = []string{"ip", "netns", "exec", one.name}
+			h.listens[n], h.names[n] = one.address+":4242", one.address+":4243"
+		}
 	}
 	f := &fleetOf{hub: h.hubs[0], address: strings.Join(h.listens[:], ",")}
 	f.token(t, "nobody") // it makes hub.json
@@ -261,6 +267,16 @@ func TestFleetHubOfThree(t *testing.T) {
 		}
 		want(t, c.run(t, 0, "ack"), incident+` +shop .*acknowledged`)
 		h.reopen(t, leader)
+		h.complete(t, a, 3)
+	})
+	t.Run("the leader is upgraded", func(t *testing.T) {
+		leader := h.complete(t, a, 3)
+		stopped := time.Now()
+		ended(h.running[leader])
+		h.reopen(t, leader)
+		for _, j := range all {
+			t.Logf("%s has heard all others again %s after the leader was stopped", j.name, j.heardSince(t, stopped, names...).Round(100*time.Millisecond))
+		}
 		h.complete(t, a, 3)
 	})
 	t.Run("a disk is lost", func(t *testing.T) {

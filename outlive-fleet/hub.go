@@ -58,7 +58,8 @@ To have this machine in the fleet as well, let it join its own hub.
 Three hubs on three machines are one with --cluster, which names all of them as HOST or HOST:PORT, the same on each, and --self, which of
 them this one is. While two of them reach each other the fleet goes on, and the third one gets what it has missed when it is back. They know
 each other by their certificate: copy hub.json of the first one (outlive fleet token make makes it) to the others before they are started.
-A token that is made or revoked on one is so on all.
+A token that is made or revoked on one is so on all. OUTLIVE_HUB_IDENTITY is the path of hub.json if it is elsewhere, such as in a secret
+of a platform.
 
 EXIT STATUS
   0  interrupted
@@ -89,7 +90,13 @@ func (i identity) pin() []byte {
 	return sum[:]
 }
 
-func (s *settings) identityPath() string { return filepath.Join(s.hubDir(), "hub.json") }
+// identityPath is where a hub's certificate is: in its directory, or where a platform puts secrets.
+func (s *settings) identityPath() string {
+	if path := os.Getenv("OUTLIVE_HUB_IDENTITY"); path != "" {
+		return path
+	}
+	return filepath.Join(s.hubDir(), "hub.json")
+}
 
 // identity is that of this hub, which is made if there is none.
 func (s *settings) identity() (identity, tls.Certificate, error) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,24 @@ func TestTokenText(t *testing.T) {
 		if _, err := parseToken(text[:n]); err == nil {
 			t.Errorf("%q is taken", text[:n])
 		}
+	}
+}
+
+// A hub's certificate can be elsewhere, as a link, which is how Kubernetes shows a secret.
+func TestIdentityElsewhere(t *testing.T) {
+	one := &settings{state: t.TempDir()}
+	made, _, err := one.identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "hub.json")
+	if err := os.Symlink(one.identityPath(), link); err != nil {
+		t.Skipf("this system makes no links: %v", err)
+	}
+	t.Setenv("OUTLIVE_HUB_IDENTITY", link)
+	other := &settings{state: t.TempDir()}
+	if got, _, err := other.identity(); err != nil || got != made {
+		t.Errorf("elsewhere: %v, the same: %t", err, got == made)
 	}
 }
 

@@ -65,10 +65,15 @@ func newThreeHubs(t *testing.T) *threeHubs {
 
 func (c *threeHubs) open(n int) {
 	c.t.Helper()
+	c.openWith(n, c.pair, nil)
+}
+
+func (c *threeHubs) openWith(n int, pair tls.Certificate, stranger func(error)) {
+	c.t.Helper()
 	var err error
 	c.hubs[n], c.own[n], err = StartHub(HubOptions{
-		Dir: c.dirs[n], Listen: c.listens[n], Certificate: c.pair, Admit: func(_, _, _, _ string) error { return nil },
-		Cluster: &Cluster{Hubs: c.names, Self: n, Changed: func(Peer) {}, Serves: func(bool) {}},
+		Dir: c.dirs[n], Listen: c.listens[n], Certificate: pair, Admit: func(_, _, _, _ string) error { return nil },
+		Cluster: &Cluster{Hubs: c.names, Self: n, Changed: func(Peer) {}, Serves: func(bool) {}, Stranger: stranger},
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -169,4 +174,38 @@ func TestThreeHubs(t *testing.T) {
 	}
 	c.open(0)
 	writes("with two hubs again")
+}
+
+// Hubs with different certificates do not become one, and each says why.
+func TestStrangeHub(t *testing.T) {
+	c := newThreeHubs(t)
+	strangers := make(chan error, 100)
+	note := func(err error) {
+		select {
+		case strangers <- err:
+		default:
+		}
+	}
+	c.openWith(0, c.pair, note)
+	defer c.close(0)
+	c.openWith(1, certificate(t), note)
+	defer c.close(1)
+	for range 2 {
+		select {
+		case err := <-strangers:
+			if !errors.Is(err, errOtherHub) {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("nobody says that the certificates differ")
+		}
+	}
+	for n := range 2 {
+		if list := c.hubs[n].Peers(); list[1-n].Connected {
+			t.Errorf("hub %d takes the other one for one of its own: %+v", n, list)
+		}
+		if c.hubs[n].serves() {
+			t.Errorf("hub %d lets machines in", n)
+		}
+	}
 }

@@ -1,0 +1,490 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// How many rounds TestFleetRounds goes, and from which seed: OUTLIVE_E2E_ROUNDS, OUTLIVE_E2E_SEED.
+const fewRounds = 3
+
+// backWithin is how late at most everything is as it was after a round.
+const backWithin = time.Minute
+
+func numberFrom(name string, without int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return without
+}
+
+// newLAN makes machines with a network of their own each, which reach each other.
+func newLAN(t *testing.T, many int) (all []*network) {
+	t.Helper()
+	id := os.Getpid() % 10000
+	bridge, base := fmt.Sprintf("oeb%d", id), fmt.Sprintf("10.252.%d.", id%250)
+	ip := func(line string) error {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %s: %w %s", line, err, out)
+		}
+		return nil
+	}
+	if err := ip("link add " + bridge + " type bridge"); err != nil {
+		t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v", err)
+	}
+	t.Cleanup(func() { _ = ip("link del " + bridge) })
+	lines := []string{"link set " + bridge + " up"}
+	for i := range many {
+		n := &network{name: fmt.Sprintf("outlive-lan-%d-%d", id, i), outside: fmt.Sprintf("oel%d-%d", id, i), address: base + strconv.Itoa(10+i)}
+		all = append(all, n)
+		t.Cleanup(func() { _ = ip("netns del " + n.name) })
+		lines = append(lines,
+			"netns add "+n.name,
+			"link add "+n.outside+" type veth peer name e0 netns "+n.name,
+			"link set "+n.outside+" master "+bridge,
+			"link set "+n.outside+" up",
+			"-n "+n.name+" addr add "+n.address+"/24 dev e0",
+			"-n "+n.name+" link set e0 up",
+			"-n "+n.name+" link set lo up")
+	}
+	for _, line := range lines {
+		if err := ip(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// place is a machine of the rounds: a member of the fleet, and a monitor that tells people.
+type place struct {
+	*joined         // outside of the network that is cut: commands, the monitor and servers
+	inner   *joined // in it: the member
+	network *network
+	monitor *exec.Cmd
+	agents  []*roundAgent // of this round
+	deaths  []time.Time
+}
+
+// calm is longer than three agents of one machine must not fail in: those would be one cause, and not be recovered one by one.
+const calm = 35 * time.Second
+
+// calmPlaces are two machines on which an agent may die, by chance.
+func (r *fleetRounds) calmPlaces() (all []*place) {
+	order := r.chance.Perm(len(r.places)) // once, or the time it takes would change what the seed says of the rest
+	for {
+		all = nil
+		for _, n := range order {
+			p := r.places[n]
+			if len(p.deaths) < 2 || time.Since(p.deaths[len(p.deaths)-2]) > calm {
+				all = append(all, p)
+			}
+		}
+		if len(all) >= 2 {
+			return all[:2]
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// roundAgent is an agent that lives for a round, and dies in it.
+type roundAgent struct {
+	at     *place
+	name   string
+	policy string // "": it is restarted; else people are told
+}
+
+// script is what the agents do: they write down that they were started, and then nothing.
+const script = "echo $$ >> starts; echo $$ > pid.new; mv pid.new pid; exec sleep 100000"
+
+// starts are the process numbers of an agent, each of which it has written itself.
+func (a *roundAgent) starts() []int {
+	text, _ := os.ReadFile(filepath.Join(a.at.path(a.name), "starts")) // it comes with the first start
+	var pids []int
+	for line := range strings.Lines(string(text)) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// start starts it as its owner would.
+func (a *roundAgent) start(t *testing.T) {
+	t.Helper()
+	dir, before := a.at.path(a.name), len(a.starts())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait() }()
+	if !eventually(func() bool { return len(a.starts()) > before }) {
+		t.Fatalf("%s does not start", a.name)
+	}
+}
+
+// kill kills the last one that was started; false: it was dead.
+func (a *roundAgent) kill() bool {
+	pids := a.starts()
+	return len(pids) > 0 && syscall.Kill(pids[len(pids)-1], syscall.SIGKILL) == nil
+}
+
+// declare has a machine's monitor watch agents, and no others.
+func (p *place) declare(t *testing.T, agents ...*roundAgent) {
+	t.Helper()
+	home := p.path("state/outlive/agents")
+	text := "version: 2\nagents: {"
+	for _, a := range agents {
+		text += fmt.Sprintf("\n  %s: {kind: command, path: %q, match: {pidfile: pid}, start: {cmd: [sh, -c, %q]}%s},", a.name, p.path(a.name), script, a.policy)
+	}
+	err := os.MkdirAll(home, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, "registry.new"), []byte(text+"}\n"), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(home, "registry.new"), filepath.Join(home, "registry.yaml"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range p.agents {
+		_ = a.kill()
+	}
+	p.agents = agents
+}
+
+// watches waits until the monitor has seen all agents of this round: one that it has never seen is not missed.
+func (p *place) watches(t *testing.T) {
+	t.Helper()
+	cycles := func() int {
+		text, _ := os.ReadFile(p.path("monitor.log"))
+		return strings.Count(string(text), fmt.Sprintf("Monitor cycle complete: %d projects", len(p.agents)))
+	}
+	before := cycles()
+	if !eventually(func() bool { return cycles() >= before+2 }) {
+		t.Fatalf("the monitor of %s does not look at its %d agents", p.name, len(p.agents))
+	}
+}
+
+// fleetRounds are the hubs and machines that are killed.
+type fleetRounds struct {
+	t      *testing.T
+	chance *rand.Rand
+	hubs   *hubsOf
+	places []*place
+	people *people
+	mended []*roundAgent // of all rounds
+	told   []*roundAgent
+	asked  int // restarts that were acknowledged
+	maybe  int // those whose answer was lost
+	times  struct{ recovered, restarted, acked, seen []time.Duration }
+}
+
+func (r *fleetRounds) startMonitor(p *place) {
+	p.monitor = p.command("monitor", "--answers", "off", "--log-level", "debug")
+	phone := r.people.phone
+	p.monitor.Env = append(p.monitor.Env, "PIV_MONITOR_INTERVAL_MS=1000", "TELEGRAM_BOT_TOKEN="+phone.Token, "TELEGRAM_CHAT_ID="+chatName, "TELEGRAM_API_URL="+phone.URL())
+	log, err := os.OpenFile(p.path("monitor.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer log.Close()
+	p.monitor.Stdout, p.monitor.Stderr = log, log
+	if err := p.monitor.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// does runs outlive on a machine.
+func (p *place) does(args ...string) (string, error) {
+	out, err := p.command(args...).CombinedOutput()
+	return string(out), err
+}
+
+// roundFault is what befalls one of them in a round.
+type roundFault struct {
+	what       string
+	leader     bool // the hub that leads has it
+	begin, end func()
+}
+
+// pausing is a fault of a process that is stopped, and goes on.
+func pausing(what string, cmd *exec.Cmd) roundFault {
+	return roundFault{what: "pause " + what, begin: func() { _ = cmd.Process.Signal(syscall.SIGSTOP) }, end: func() { _ = cmd.Process.Signal(syscall.SIGCONT) }}
+}
+
+func (r *fleetRounds) cutOff(what string, n *network) roundFault {
+	return roundFault{what: "cut off " + what, begin: func() { n.set(r.t, "down") }, end: func() { n.set(r.t, "up") }}
+}
+
+// choose chooses a fault: of a hub, or of a machine, half of the time the one on which an agent dies.
+func (r *fleetRounds) choose(dies *place) roundFault {
+	kind := r.chance.IntN(3)
+	at := r.places[r.chance.IntN(len(r.places))]
+	if r.chance.IntN(2) == 0 {
+		at = dies
+	}
+	switch role := r.chance.IntN(4); role {
+	case 0, 1:
+		hub := r.hubs.complete(r.t, r.places[0].joined, 3)
+		what := "hub leader"
+		if role == 1 {
+			hub, what = (hub+1+r.chance.IntN(2))%3, "hub follower"
+		}
+		f := []roundFault{
+			{what: "kill " + what, begin: func() { r.hubs.kill(hub) }, end: func() { r.hubs.open(r.t, hub) }},
+			pausing(what, r.hubs.running[hub]), r.cutOff(what, r.hubs.networks[hub]),
+		}[kind]
+		f.leader = role == 0
+		return f
+	case 2:
+		what := "the member of " + at.name
+		return []roundFault{
+			{what: "kill " + what, begin: at.inner.killMember, end: func() { at.inner.joinAgain(r.t) }},
+			pausing(what, at.inner.member), r.cutOff(what, at.network),
+		}[kind]
+	}
+	what := "the monitor of " + at.name
+	return []roundFault{
+		{what: "kill " + what, begin: func() { _ = at.monitor.Process.Kill(); _ = at.monitor.Wait() }, end: func() { r.startMonitor(at) }},
+		pausing(what, at.monitor),
+		{what: "kill the monitor and the member of " + at.name, begin: func() { _ = at.monitor.Process.Kill(); _ = at.monitor.Wait(); at.inner.killMember() }, end: func() { r.startMonitor(at); at.inner.joinAgain(r.t) }},
+	}[kind]
+}
+
+// round is one round: a fault, and while it lasts an agent that has to be recovered, one that people have to be told of, and commands.
+func (r *fleetRounds) round(number int) {
+	t := r.t
+	at := r.calmPlaces()
+	dies := &roundAgent{at: at[0], name: fmt.Sprintf("worker%d", number)}
+	tells := &roundAgent{at: at[1], name: fmt.Sprintf("alarm%d", number), policy: ", policy: {crashed: [escalate]}"}
+	asks := r.chance.Perm(len(r.places))
+	f := r.choose(dies.at)
+	after, lasts := time.Duration(max(0, r.chance.IntN(4000)-2000))*time.Millisecond, time.Duration(r.chance.IntN(6000))*time.Millisecond
+	r.mended, r.told = append(r.mended, dies), append(r.told, tells)
+	for _, a := range []*roundAgent{dies, tells} {
+		a.start(t)
+	}
+	for _, p := range r.places {
+		p.declare(t, slices.DeleteFunc([]*roundAgent{dies, tells}, func(a *roundAgent) bool { return a.at != p })...)
+		p.watches(t)
+	}
+	t.Logf("round %d: %s after %s for %s; %s on %s dies, people are to be told of %s on %s, %s asks", number, f.what, after, lasts, dies.name, dies.at.name, tells.name, tells.at.name, r.places[asks[0]].name)
+	var all sync.WaitGroup
+	all.Go(func() { // half of the time before they die, else while they are recovered, and people told
+		time.Sleep(after)
+		f.begin()
+		time.Sleep(lasts)
+		f.end()
+	})
+	if after == 0 {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if !dies.kill() || !tells.kill() {
+		t.Errorf("round %d: an agent is dead already", number)
+	}
+	begun := time.Now()
+	for _, p := range at {
+		p.deaths = append(p.deaths, begun)
+	}
+	var recovered, restarted, acked time.Duration
+	all.Go(func() {
+		if within(backWithin, func() bool { return len(dies.starts()) > 1 }) {
+			recovered = time.Since(begun)
+		}
+	})
+	all.Go(func() {
+		for restarted == 0 && time.Since(begun) < backWithin {
+			if _, err := r.places[asks[0]].does("restart", r.places[1].name+"/one", "--fleet"); err == nil {
+				r.asked++
+				restarted = time.Since(begun)
+				return
+			}
+			r.maybe++ // it may have happened
+			time.Sleep(200 * time.Millisecond)
+		}
+	})
+	all.Go(func() {
+		for acked == 0 && time.Since(begun) < backWithin {
+			if _, err := r.places[asks[1]].does("ack", tells.name, "--fleet"); err == nil {
+				acked = time.Since(begun)
+				return
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	})
+	all.Wait()
+	if recovered == 0 || restarted == 0 || acked == 0 {
+		t.Fatalf("round %d: recovered after %s, restarted after %s, acknowledged after %s; 0 is never", number, recovered, restarted, acked)
+	}
+	if out, err := tells.at.does("ack"); err != nil || !strings.Contains(out, "acknowledged") || !strings.Contains(out, tells.name) {
+		t.Fatalf("round %d: an acknowledgement that was answered is lost on %s: %v\n%s", number, tells.at.name, err, out)
+	}
+	seen := r.allSeen(number, begun)
+	t.Logf("round %d: recovered after %s, restarted after %s, acknowledged after %s, all seen after %s", number, rounded(recovered), rounded(restarted), rounded(acked), rounded(seen))
+	if f.leader {
+		r.times.recovered = append(r.times.recovered, recovered)
+		r.times.restarted = append(r.times.restarted, restarted)
+		r.times.acked = append(r.times.acked, acked)
+		r.times.seen = append(r.times.seen, seen)
+	}
+	r.check(number)
+}
+
+func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
+// allSeen waits until each machine has heard of each after a moment, and all hubs are there.
+func (r *fleetRounds) allSeen(number int, since time.Time) time.Duration {
+	r.t.Helper()
+	ok := func() bool {
+		for _, p := range r.places {
+			s := p.sees()
+			if len(s.Hosts) != len(r.places) || slices.ContainsFunc(s.Hubs, func(h hubState) bool { return !h.Connected }) || len(s.Hubs) != 3 {
+				return false
+			}
+			for _, h := range s.Hosts {
+				if h.State != "connected" || !h.Heard.After(since) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if !within(backWithin, ok) {
+		r.t.Fatalf("round %d: not everything is seen again: %+v", number, r.places[0].sees())
+	}
+	return time.Since(since)
+}
+
+// check looks that nothing was done twice, and nothing forgotten.
+func (r *fleetRounds) check(number int) {
+	t := r.t
+	t.Helper()
+	journals := map[*place]string{}
+	for _, p := range r.places {
+		text, _ := os.ReadFile(p.path("state/outlive/agents/improvement-log.md")) // it comes with the first entry
+		journals[p] = string(text)
+	}
+	messages := r.people.phone.Messages()
+	told := func(name string) (n int) {
+		for _, m := range messages {
+			if strings.Contains(m.Text, name+" ") && !strings.Contains(m.Text, "works again") {
+				n++
+			}
+		}
+		return n
+	}
+	for _, a := range r.mended {
+		if n := len(a.starts()) - 1; n != 1 {
+			t.Errorf("round %d: %s has died once and was started %d times after it", number, a.name, n)
+		}
+		done := 0
+		for entry := range strings.SplitSeq(journals[a.at], "\n### ") {
+			if strings.Contains(entry, " — "+a.name+" ") && strings.Contains(entry, "- **Action:** restart") {
+				done++
+			}
+		}
+		if done != 1 {
+			t.Errorf("round %d: %s has died once, and the journal has %d recoveries:\n%s", number, a.name, done, journals[a.at])
+		}
+		if n := told(a.name); n != 0 {
+			t.Errorf("round %d: people are told of %s, which was recovered", number, a.name)
+		}
+	}
+	for _, a := range r.told {
+		if n := told(a.name); n != 1 {
+			t.Errorf("round %d: %s has died once, and people were told %d times: %+v", number, a.name, n, messages)
+		}
+	}
+	for _, m := range messages {
+		if strings.Contains(m.Text, "from the fleet") || strings.Contains(m.Text, "in the fleet") {
+			t.Errorf("round %d: people are told of a machine that was away for a moment: %q", number, m.Text)
+		}
+	}
+	if n := r.places[1].restarts(t); n < r.asked || n > r.asked+r.maybe {
+		t.Errorf("round %d: %d restarts were answered, %d answers were lost, and there were %d", number, r.asked, r.maybe, n)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// explain shows what monitors, members and hubs have said, if the test has failed.
+func (r *fleetRounds) explain() {
+	if !r.t.Failed() {
+		return
+	}
+	show := func(j *joined, file string) {
+		text, _ := os.ReadFile(j.path(file)) // it may not be there
+		var lines []string
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(line, "Monitor cycle complete") {
+				lines = append(lines, line)
+			}
+		}
+		r.t.Logf("%s of %s:\n%s", file, j.name, strings.Join(lines[max(0, len(lines)-12):], ""))
+	}
+	for _, p := range r.places {
+		show(p.joined, "monitor.log")
+		show(p.joined, "member.log")
+		show(p.joined, "state/outlive/agents/improvement-log.md")
+	}
+	for _, h := range r.hubs.hubs {
+		show(h, "hub.log")
+	}
+	r.t.Logf("messages: %+v", r.people.phone.Messages())
+}
+
+// report says how long things took after the leader was lost.
+func (r *fleetRounds) report() {
+	for what, list := range map[string][]time.Duration{
+		"an agent was recovered": r.times.recovered, "a server was restarted by another machine": r.times.restarted,
+		"an incident was acknowledged by another machine": r.times.acked, "all machines had heard all others": r.times.seen,
+	} {
+		if len(list) > 0 {
+			slices.Sort(list)
+			r.t.Logf("after the leader's fault %s: p50 %s, p99 %s, of %d", what, rounded(list[len(list)/2]), rounded(list[min(len(list)-1, len(list)*99/100)]), len(list))
+		}
+	}
+}
+
+// Whatever is killed, stopped or cut off for a while: each agent is recovered once for one death, people are told of each incident once, and
+// a command that was answered was carried out.
+func TestFleetRounds(t *testing.T) {
+	t.Parallel()
+	many, seed := numberFrom("OUTLIVE_E2E_ROUNDS", fewRounds), numberFrom("OUTLIVE_E2E_SEED", int(time.Now().UnixNano()%1_000_000))
+	t.Logf("OUTLIVE_E2E_SEED=%d OUTLIVE_E2E_ROUNDS=%d", seed, many)
+	lan := newLAN(t, 6)
+	h, f := newHubs(t, lan[:3]...)
+	r := &fleetRounds{t: t, chance: rand.New(rand.NewPCG(uint64(seed), 1)), hubs: h, people: newPeople(t)}
+	for n, name := range []string{"a", "b", "c"} {
+		p := &place{network: lan[3+n]}
+		p.inner = f.join(t, name, "ip", "netns", "exec", p.network.name)
+		p.joined = &joined{workspace: p.inner.workspace, name: name}
+		r.places = append(r.places, p)
+		p.declare(t)
+		r.startMonitor(p)
+		t.Cleanup(func() { _ = p.monitor.Process.Kill(); _ = p.monitor.Wait(); p.declare(t) }) // the monitor first, which would start agents anew
+		p.says(t, "monitor.log", `Monitor cycle complete`)
+	}
+	r.places[1].serve(t, "one")
+	r.allSeen(0, time.Now())
+	t.Cleanup(r.report)
+	t.Cleanup(r.explain)
+	for n := range many {
+		r.round(n + 1)
+	}
+}
