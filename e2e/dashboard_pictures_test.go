@@ -20,8 +20,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pictureLimit is how large a picture of the documentation may be, in bytes.
-const pictureLimit = 100 << 10
+// pictureLimit is how large a picture of the documentation may be, and pictureLeast how small one that shows something, in bytes.
+const pictureLimit, pictureLeast = 100 << 10, 10 << 10
 
 // prepared is a script that gives the agents of the pictures a night: agent by agent when each stood how, and what was done.
 const prepared = `
@@ -153,13 +153,17 @@ func TestDashboardPictures(t *testing.T) {
 
 func (s *scene) keepPicture(t *testing.T, ctx context.Context, path string) {
 	t.Helper()
-	do(t, ctx, chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("pre.log").forEach(e => e.style.maxHeight = "8rem")`))
+	do(t, ctx, chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("pre.log").forEach(e => e.style.maxHeight = "8rem");
+		document.querySelectorAll(".wide").forEach(e => e.style.contentVisibility = "visible")`)) // a picture has all that is laid out only when it comes into view
 	small, err := paletted(seen(t, ctx, chromedp.FullScreenshot(100)), 1300)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(small) > pictureLimit {
 		t.Errorf("%s has %d bytes, more than %d", filepath.Base(path), len(small), pictureLimit)
+	}
+	if len(small) < pictureLeast {
+		t.Errorf("%s has %d bytes: it shows next to nothing", filepath.Base(path), len(small))
 	}
 	if err := os.WriteFile(path, small, 0o644); err != nil {
 		t.Fatal(err)
