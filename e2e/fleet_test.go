@@ -263,7 +263,7 @@ func TestFleet(t *testing.T) {
 		b.says(t, "monitor.log", `Monitor cycle complete: 1 projects`) // it has seen the agent alive: one that was never seen is not missed
 		if !eventually(func() bool {
 			out, _ := a.command("agent", "list", "--fleet").Output()
-			return regexp.MustCompile(`(?m)^b/shop +command +works `).Match(out)
+			return regexp.MustCompile(`(?m)^b/shop +command +runs `).Match(out)
 		}) {
 			t.Fatalf("%s", a.run(t, 0, "agent", "list", "--fleet"))
 		}
