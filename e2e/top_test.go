@@ -118,7 +118,7 @@ func TestTopShowsWhatHappens(t *testing.T) {
 	x := newTmux(t, s, 80, 24, tools.outlive, "top")
 	x.await(`works +ready`, patience)
 	x.await(`(?s)broken.*GITHUB_TOKEN is not set`, patience)
-	x.await(`shop +works`, patience)
+	x.await(`shop +runs`, patience)
 	x.keep("top")
 
 	kill(t, s.pidOf(t, "works"))
