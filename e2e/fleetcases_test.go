@@ -182,11 +182,16 @@ func TestFleetJudgeIsStopped(t *testing.T) {
 	other.shows(t, `^c +silent +`, "fleet", "status")
 }
 
-// share says to the member of a machine what its monitor would: which agents have a trouble that machines may share.
+// share says to the member of a machine what its monitor would: which agents have a trouble that machines may share. Like a monitor it comes again
+// where nobody listens: a member says that it is connected a moment before it listens.
 func (j *joined) share(t *testing.T, list string) string {
 	t.Helper()
-	out, err := exec.Command("curl", "-sf", "--unix-socket", j.path("state/outlive/fleet/member.sock"), "-d", list, "http://x/v1/share").Output()
-	if err != nil {
+	var out []byte
+	var err error
+	if !eventually(func() bool {
+		out, err = exec.Command("curl", "-sf", "--unix-socket", j.path("state/outlive/fleet/member.sock"), "-d", list, "http://x/v1/share").Output()
+		return err == nil
+	}) {
 		t.Fatalf("%s: %v %s", j.name, err, out)
 	}
 	return strings.TrimSpace(string(out))
