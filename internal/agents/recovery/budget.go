@@ -18,14 +18,17 @@ type Budget struct {
 	PerPhase bool          // only what was done in the same phase counts
 }
 
+// mostRestarts is the largest number of a budget: six digits, as in the registry's schema.
+const mostRestarts = 999_999
+
 // ParseBudget reads "5/1h" (five in an hour), "2/phase" (two in one phase, in a day) or "2/phase/6h".
 func ParseBudget(s string) (Budget, error) {
 	parts := strings.Split(strings.TrimSpace(s), "/")
 	fail := func(why string) (Budget, error) {
 		return Budget{}, fmt.Errorf("budget %q: %s: want a number and a time, such as 5/1h or 2/phase", s, why)
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(parts[0]), 10, 16)
-	if err != nil {
+	n, err := strconv.ParseUint(strings.TrimSpace(parts[0]), 10, 31)
+	if err != nil || n > mostRestarts {
 		return fail(fmt.Sprintf("%q is not a number", parts[0]))
 	}
 	b := Budget{Max: int(n)}
