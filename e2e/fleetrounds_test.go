@@ -284,14 +284,16 @@ func (r *fleetRounds) round(number int) {
 	}
 	t.Logf("round %d: %s after %s for %s; %s on %s dies, people are to be told of %s on %s, %s asks", number, f.what, after, lasts, dies.name, dies.at.name, tells.name, tells.at.name, r.places[asks[0]].name)
 	var all sync.WaitGroup
+	struck := make(chan struct{})
 	all.Go(func() { // half of the time before they die, else while they are recovered, and people told
 		time.Sleep(after)
 		f.begin()
+		close(struck)
 		time.Sleep(lasts)
 		f.end()
 	})
 	if after == 0 {
-		time.Sleep(50 * time.Millisecond)
+		<-struck
 	}
 	if !dies.kill() || !tells.kill() {
 		t.Errorf("round %d: an agent is dead already", number)

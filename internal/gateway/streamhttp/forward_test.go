@@ -339,24 +339,7 @@ func TestShutdownBeforeACore(t *testing.T) {
 	c := newCore(t, hub, Options{})
 	address, stop := run(t, nil, Options{Forward: c.forward(t)})
 	w := at(t, address)
-	session := w.greet("2025-11-25")
-	s := hub.session(0)
-	get := w.open("GET", "", session)
-	get.want("")
-	calling := make(chan answer, 1)
-	go func() { calling <- w.do("POST", call(1), session) }()
-	s.await(t, "message "+call(1))
-	stopped := make(chan error, 1)
-	go func() { stopped <- stop() }()
-	get.want("END")
-	s.await(t, "detach")
-	s.reply(1).Send([]byte(result(1)))
-	if a := <-calling; a.status != 200 || a.body != result(1) {
-		t.Errorf("the call: %+v", a)
-	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	session, _ := shutDown(t, w, hub, stop)
 	if a := c.before(t, Options{}).do("POST", call(2), session, "MCP-Protocol-Version: 2020-01-01"); a.status == 404 {
 		t.Errorf("the session has ended with the front: %+v", a)
 	}

@@ -53,13 +53,11 @@ func at(t *testing.T, address string) *world {
 	return &world{t: t, url: "http://" + address, client: client}
 }
 
-// Shutdown ends endless streams at once, lets a running call finish, and then closes every session.
-func TestShutdownIsGraceful(t *testing.T) {
-	hub := &testHub{answer: silent}
-	address, stop := run(t, hub, Options{})
-	w := at(t, address)
-	session := w.greet("2025-11-25")
-	s := hub.session(0)
+// shutDown stops a front that has an open stream and a call: the stream ends at once, and the call is finished.
+func shutDown(t *testing.T, w *world, hub *testHub, stop func() error) (session string, s *testSession) {
+	t.Helper()
+	session = w.greet("2025-11-25")
+	s = hub.session(0)
 	get := w.open("GET", "", session)
 	get.want("")
 	calling := make(chan answer, 1)
@@ -76,6 +74,15 @@ func TestShutdownIsGraceful(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+	return session, s
+}
+
+// Shutdown ends endless streams at once, lets a running call finish, and then closes every session.
+func TestShutdownIsGraceful(t *testing.T) {
+	hub := &testHub{answer: silent}
+	address, stop := run(t, hub, Options{})
+	w := at(t, address)
+	_, s := shutDown(t, w, hub, stop)
 	s.await(t, "close")
 	if _, err := net.Dial("tcp", address); err == nil {
 		t.Error("it still listens")
