@@ -46,6 +46,9 @@ func (noCredentials) Is(target error) bool { return target == ErrRefused }
 // ErrStranger says that who answers at the address is not the hub of the token.
 var ErrStranger = errors.New("its certificate is not the one that the token names: another machine answers there, or the hub was set up anew")
 
+// ErrNoMajority says that none of several hubs lets anybody in.
+var ErrNoMajority = errors.New("none of them answers, or those that do reach no other hub")
+
 // Options say how a hub is reached.
 type Options struct {
 	// URL is the address: nats://HOST:PORT, tls://HOST:PORT, or several with commas.
@@ -196,7 +199,7 @@ func (o Options) failure(err error) error {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return fmt.Errorf("%s: %w", o.URL, o.refusal())
 	case strings.Contains(o.URL, ","):
-		return fmt.Errorf("%s: none of them answers, or those that do reach no other hub: %w", o.URL, err)
+		return fmt.Errorf("%s: %w: %w", o.URL, ErrNoMajority, err)
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("%s: nobody answers there, or not with the TLS of a hub", o.URL)
 	case errors.Is(err, nats.ErrStaleConnection):
