@@ -211,7 +211,7 @@ func TestFleetHubOfThree(t *testing.T) {
 	t.Run("tokens", func(t *testing.T) {
 		token := strings.TrimSpace(h.hubs[2].run(t, 0, "fleet", "token", "make", "d"))
 		d := &joined{workspace: newWorkspace(t), name: "d"}
-		d.member = d.start(t, "member.log", "fleet", "join", h.listens[1], "--token", token)
+		d.member = d.start(t, "member.log", "fleet", "join", f.address, "--token", token)
 		d.says(t, "member.log", `connected to the hub`)
 		thief := &joined{workspace: newWorkspace(t), name: "thief"}
 		want(t, thief.run(t, 1, "fleet", "join", h.listens[0], "--token", token), `another machine has used it`)
@@ -223,6 +223,9 @@ func TestFleetHubOfThree(t *testing.T) {
 		}
 		_ = d.member.Wait()
 		d.says(t, "member.log", `the hub refuses the token: it was revoked`)
+		for range 3 {
+			want(t, d.run(t, 1, "fleet", "join"), `the hub refuses the token: it (is wrong|was revoked)`)
+		}
 		a.stands(t, "d", "")
 		for n, listens := range h.listens {
 			late := &joined{workspace: newWorkspace(t), name: "late"}

@@ -340,7 +340,7 @@ type link struct {
 	why       string
 }
 
-func (m *member) linkChanged(err error) {
+func (m *member) linkChanged(hub string, err error) {
 	l := &m.link
 	l.mu.Lock()
 	changed := l.connected != (err == nil)
@@ -353,7 +353,7 @@ func (m *member) linkChanged(err error) {
 	l.mu.Unlock()
 	switch {
 	case changed && err == nil:
-		m.log.Info("connected to the hub", "hub", m.where())
+		m.log.Info("connected to the hub", "hub", hub)
 		m.publisher.again()
 	case changed:
 		m.log.Warn("no connection to the hub; it is tried again", "why", err)
