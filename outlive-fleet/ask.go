@@ -116,6 +116,9 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 			how = string(n.Standing)
 		}
 	}
+	if !d.At.IsZero() {
+		d.At = d.At.Add(-m.view.clockOf(host))
+	}
 	return fleetsocket.SilentFor(host, d.At, how)
 }
 

@@ -50,11 +50,12 @@ const (
 // Host is a machine of the fleet.
 type Host struct {
 	Name    string    `json:"name"`
-	Version string    `json:"version,omitempty"` // of outlive there
-	State   string    `json:"state"`             // one of the words below
-	How     string    `json:"how,omitempty"`     // it is silent: gone, cut off or lost, where that was found out
-	Why     string    `json:"why,omitempty"`     // it is not connected
-	Heard   time.Time `json:"heard,omitzero"`    // when it was heard last, by its own clock
+	Version string    `json:"version,omitempty"`  // of outlive there
+	State   string    `json:"state"`              // one of the words below
+	How     string    `json:"how,omitempty"`      // it is silent: gone, cut off or lost, where that was found out
+	Why     string    `json:"why,omitempty"`      // it is not connected
+	Heard   time.Time `json:"heard,omitzero"`     // when it was heard last, by its own clock
+	ClockMS int64     `json:"clock_ms,omitempty"` // how far that clock is ahead of ours, with what the way takes; 0: it is not known yet
 	Servers int       `json:"servers"`
 	Agents  int       `json:"agents"`
 	// Incidents are the open ones.
