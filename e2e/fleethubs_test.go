@@ -53,7 +53,7 @@ func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 		h.hubs[n] = &joined{workspace: newWorkspace(t), name: fmt.Sprintf("hub%d", n)}
 		if len(networks) > 0 {
 			one := networks[n]
-			h.hubs[n].inside = []string{"ip", "netns", "exec", one.name}
+			h.hubs[n].inside, h.hubs[n].clock = []string{"ip", "netns", "exec", one.name}, one.clock
 			h.listens[n], h.names[n] = one.address+":4242", one.address+":4243"
 		}
 	}
