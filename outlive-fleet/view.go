@@ -510,6 +510,9 @@ func (v *view) openCases() []fleetsocket.Case {
 	list := []fleetsocket.Case{}
 	for _, key := range slices.Sorted(maps.Keys(v.cases)) {
 		n := v.cases[key]
+		if h := v.hosts[n.Holder]; h != nil && !n.Since.IsZero() {
+			n.Since = n.Since.Add(-h.ahead)
+		}
 		list = append(list, fleetsocket.Case{
 			Kind: string(n.Kind), Subject: n.Subject, How: string(n.Standing), Since: n.Since, Agents: n.Agents, By: n.Holder, State: stateOf(n),
 		})

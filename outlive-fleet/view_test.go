@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
@@ -158,6 +159,11 @@ func TestFirstLook(t *testing.T) {
 				w.take(t.Context(), digestTable, digests["b"])
 				if g := w.at("b"); g.ClockMS != off.Milliseconds() {
 					t.Errorf("b's clock is said to be %d ms ahead, want %s", g.ClockMS, off)
+				}
+				found := time.Now().UTC().Round(time.Second)
+				w.cases["x"] = judge.Note{Holder: "b", Since: found.Add(off)}
+				if list := w.openCases(); len(list) != 1 || !list[0].Since.Equal(found) {
+					t.Errorf("what b has found at %s is said to be since %+v", found, list)
 				}
 				w.pass(t, 3*beatEvery, false)
 				w.m.publisher.have = false

@@ -91,6 +91,8 @@ type Peer struct {
 	Name      string    `json:"name"` // HOST:PORT, as in [Cluster.Hubs]
 	Connected bool      `json:"connected"`
 	Since     time.Time `json:"since"` // by the clock of the hub that was asked
+	// Ago is how long it is so, whatever the clocks say.
+	Ago time.Duration `json:"ago,omitempty"`
 	// Leader says that it decides where tables are; Tables are those for which it decides what is written.
 	Leader bool     `json:"leader,omitempty"`
 	Tables []string `json:"tables,omitempty"`
@@ -299,6 +301,9 @@ func (h *Hub) Peers() []Peer {
 	h.peers.mu.Lock()
 	list := slices.Clone(h.peers.list)
 	h.peers.mu.Unlock()
+	for n := range list {
+		list[n].Ago = time.Since(list[n].Since)
+	}
 	leads := func(name string) *Peer {
 		if at := slices.IndexFunc(list, func(p Peer) bool { return p.Name == name && p.Connected }); at >= 0 {
 			return &list[at]
@@ -455,10 +460,15 @@ func (h *Hub) ended(host string) ended {
 	return e
 }
 
-// PeersOf reads an answer at [PeersAddress].
-func PeersOf(answer []byte) (list []Peer, err error) {
+// PeersOf reads an answer at [PeersAddress] that came at a moment, by whose clock the hubs' Since are then.
+func PeersOf(answer []byte, at time.Time) (list []Peer, err error) {
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return nil, fmt.Errorf("the hubs of the fleet: %w", err)
+	}
+	for n, p := range list {
+		if p.Ago > 0 {
+			list[n].Since = at.Add(-p.Ago).UTC().Round(time.Second)
+		}
 	}
 	slices.SortFunc(list, func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil

@@ -81,6 +81,15 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
+// Since when a hub is there is said by the clock of who asks; an older hub says it by its own.
+func TestPeersOf(t *testing.T) {
+	now := time.Now()
+	list, err := PeersOf([]byte(`[{"name":"b","connected":true,"since":"2001-01-01T00:00:00Z","ago":60000000000},{"name":"a","connected":false,"since":"2001-01-01T00:00:00Z"}]`), now)
+	if err != nil || len(list) != 2 || list[0].Since.Year() != 2001 || now.Add(-time.Minute).Sub(list[1].Since).Abs() > time.Second {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // threeHubs are hubs that are one.
 type threeHubs struct {
 	t       *testing.T
