@@ -33,8 +33,8 @@ func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	for n := range h.hubs {
 		h.open(t, n)
 	}
-	for _, j := range h.hubs {
-		j.says(t, "hub.log", `machines are let in`)
+	for n := range h.hubs {
+		h.awaitOpen(t, n, 0)
 	}
 	return h, f
 }
@@ -51,7 +51,7 @@ func makeHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 		h.hubs[n] = &joined{workspace: newWorkspace(t), name: fmt.Sprintf("hub%d", n)}
 		if len(networks) > 0 {
 			one := networks[n]
-			h.hubs[n].inside = []string{"ip", "netns", "exec", one.name}
+			h.hubs[n].inside, h.hubs[n].clock = []string{"ip", "netns", "exec", one.name}, one.clock
 			h.listens[n], h.names[n] = one.address+":4242", one.address+":4243"
 		}
 	}
@@ -93,15 +93,24 @@ func (h *hubsOf) open(t *testing.T, n int) {
 // reopen starts a hub that was killed, and returns when it lets machines in.
 func (h *hubsOf) reopen(t *testing.T, n int) {
 	t.Helper()
-	lets := func() int {
-		text, _ := os.ReadFile(h.hubs[n].path("hub.log")) // it is empty, then
-		return strings.Count(string(text), "machines are let in")
-	}
-	before := lets()
+	before := h.opened(n)
 	h.open(t, n)
-	if !within(time.Minute, func() bool { return lets() > before }) {
+	h.awaitOpen(t, n, before)
+}
+
+// opened is how often a hub has said that it lets machines in.
+func (h *hubsOf) opened(n int) int {
+	text, _ := os.ReadFile(h.hubs[n].path("hub.log")) // it is empty, then
+	return strings.Count(string(text), "machines are let in")
+}
+
+// awaitOpen returns when a hub has said so more often than before: an election takes up to 9 s, two where nobody has a majority at the
+// first, and then the tables are made.
+func (h *hubsOf) awaitOpen(t *testing.T, n, before int) {
+	t.Helper()
+	if !within(time.Minute, func() bool { return h.opened(n) > before }) {
 		text, err := os.ReadFile(h.hubs[n].path("hub.log"))
-		t.Fatalf("%s lets nobody in after its return: %v\n%s", h.hubs[n].name, err, text)
+		t.Fatalf("%s lets nobody in: %v\n%s", h.hubs[n].name, err, text)
 	}
 }
 

@@ -285,9 +285,13 @@ func (f hubFlags) hubs(log *slog.Logger) (*natsengine.Cluster, error) {
 		}
 		log.Warn("another hub is away", "hub", p.Name)
 	}
-	c.Serves = func(serves bool) {
+	c.Serves = func(serves bool, beyond string) {
 		if serves {
 			log.Info("this hub reaches another one: they decide together")
+			return
+		}
+		if beyond != "" {
+			log.Warn("this hub does not reach one that others reach; machines are sent to those until it does", "hub", beyond)
 			return
 		}
 		log.Warn("this hub reaches no other one; machines are sent away until it does")

@@ -21,6 +21,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 const (
@@ -157,10 +158,14 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	fmt.Fprintf(out, "This machine is %s in the fleet of %s.\n", st.Host, st.Hub)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "HOST\tSTATE\tHEARD\tSERVERS\tAGENTS\tINCIDENTS\tVERSION")
+	var clocks []string
 	for _, h := range st.Hosts {
-		heard := "never"
+		heard, ahead := "never", time.Duration(h.ClockMS)*time.Millisecond
 		if !h.Heard.IsZero() {
-			heard = h.Heard.Local().Format(time.DateTime)
+			heard = h.Heard.Add(-ahead).Local().Format(time.DateTime)
+		}
+		if text := overview.ClockText(ahead); text != "" {
+			clocks = append(clocks, h.Name+": "+text)
 		}
 		state := h.State
 		if h.How != "" {
@@ -173,6 +178,9 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	showHubs(out, st.Hubs)
+	for _, text := range clocks {
+		fmt.Fprintln(out, text)
+	}
 	for _, c := range st.Cases {
 		fmt.Fprintln(out, caseLine(c))
 	}
