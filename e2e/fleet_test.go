@@ -385,11 +385,15 @@ func TestFleetTokens(t *testing.T) {
 	want(t, b.run(t, 2, "fleet", "join", f.address), `--token is missing`)
 	want(t, b.run(t, 2, "fleet", "join"), `this machine is in no fleet yet`)
 	want(t, b.run(t, 1, "fleet", "join", "127.0.0.1:1", "--token", good), `127\.0\.0\.1:1: .*(refused|nobody answers)`)
-	want(t, b.run(t, 1, "status", "--fleet"), `this machine is in no fleet, or its member does not run`)
+	want(t, b.run(t, 1, "status", "--fleet"), `no member of a fleet runs here: outlive fleet join starts it`)
 	want(t, f.hub.run(t, 1, "fleet", "token", "make", "a"), `a has a token already`)
 	want(t, f.hub.run(t, 2, "fleet", "token", "make", "a b"), `want letters`)
 	want(t, f.hub.run(t, 1, "fleet", "hub", "--listen", "127.0.0.1:0"), `a hub runs already`)
 	want(t, a.run(t, 1, "fleet", "join"), `a member of a fleet runs already`)
+	for _, words := range [][]string{{"make", "x"}, {"list"}, {"revoke", "a"}} { // it would be of a hub that nobody runs
+		want(t, a.run(t, 1, append([]string{"fleet", "token"}, words...)...), `no hub is here: this machine is a member of the fleet of 127\.0\.0\.1:`)
+	}
+	want(t, a.run(t, 0, "fleet", "token", "make", "--help"), `outlive fleet token make NAME`)
 
 	b.member = b.start(t, "member.log", "fleet", "join", f.address, "--token", good)
 	b.says(t, "member.log", `connected to the hub`)
@@ -404,6 +408,7 @@ func TestFleetTokens(t *testing.T) {
 	}
 	_ = b.member.Wait()
 	b.says(t, "member.log", `the hub refuses the token: it was revoked`)
+	want(t, b.run(t, 1, "fleet", "join"), `the hub refuses the token: it (is wrong, )?was revoked`)
 	a.stands(t, "b", "")
 	a.stands(t, "a", "connected")
 	if secret, err := os.ReadFile(f.hub.path("state/outlive/fleet/hub/tokens.json")); err != nil || bytes.Contains(secret, []byte(parts[2])) {

@@ -393,12 +393,12 @@ func (h *hubRun) forgetting(ctx context.Context) {
 			return
 		case <-h.forgets:
 		}
-		for told := false; ctx.Err() == nil; told = true {
+		for try := 1; ctx.Err() == nil; try++ {
 			err := h.forget(ctx)
 			if err == nil {
 				break
 			}
-			if !told {
+			if try == 2 { // hubs that were started a moment ago have no majority at the first one
 				h.log.Warn("what machines without a token have said is not deleted yet; it is tried again", "why", err)
 			}
 			select {

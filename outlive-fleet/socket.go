@@ -126,7 +126,7 @@ func newStatus(s *settings) *cobra.Command {
 		Long: `Show the machines of the fleet that this one has joined, and when each was heard last, by its own clock.
 
 EXIT STATUS
-  0  shown
+  0  shown, also when machines are silent or a hub is away: --json says which
   1  this machine is in no fleet, its member does not run, or it has no connection to the hub`,
 		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) }),
 	}
@@ -208,7 +208,7 @@ func showHubs(out io.Writer, hubs []fleetsocket.Hub) {
 	}
 	_ = t.Flush() // whoever reads it may be gone
 	if !led {
-		fmt.Fprintln(out, "No hub leads just now: they elect one. Until then nothing is written, and what is shown may be old.")
+		fmt.Fprintln(out, "No hub leads just now: they elect one. Until then what is shown may be old; commands are carried out.")
 	}
 }
 

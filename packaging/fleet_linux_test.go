@@ -45,7 +45,7 @@ func TestFleetArchive(t *testing.T) {
 	p := newPlace(t)
 	p.run("/usr/bin/tar", "-xzf", main, "--strip-components=1")
 	p.run("/usr/bin/tar", "-xzf", from, "--strip-components=1")
-	for _, name := range []string{"LICENSE", notices, "compose.yaml", "kubernetes/hub.yaml", "kubernetes/hub-of-three.yaml", "kubernetes/gateway.yaml", "systemd/outlive-fleet-hub.service", "systemd/outlive-fleet-join.service"} {
+	for _, name := range []string{"LICENSE", notices, "compose.yaml", "kubernetes/hub.yaml", "kubernetes/hub-of-three.yaml", "kubernetes/gateway.yaml", "kubernetes/gateway-replicas.yaml", "systemd/outlive-fleet-hub.service", "systemd/outlive-fleet-join.service"} {
 		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -125,7 +125,7 @@ func TestKubernetesManifests(t *testing.T) {
 	}
 	kinds := map[string]func() any{
 		"v1 Service": func() any { return &core.Service{} }, "v1 ConfigMap": func() any { return &core.ConfigMap{} },
-		"apps/v1 StatefulSet": func() any { return &apps.StatefulSet{} }, "policy/v1 PodDisruptionBudget": func() any { return &policy.PodDisruptionBudget{} },
+		"apps/v1 StatefulSet": func() any { return &apps.StatefulSet{} }, "apps/v1 Deployment": func() any { return &apps.Deployment{} }, "policy/v1 PodDisruptionBudget": func() any { return &policy.PodDisruptionBudget{} },
 		"networking.k8s.io/v1 NetworkPolicy": func() any { return &networking.NetworkPolicy{} },
 	}
 	for _, name := range names {
@@ -150,6 +150,8 @@ func TestKubernetesManifests(t *testing.T) {
 			switch o := object.(type) {
 			case *apps.StatefulSet:
 				pods[labels(o.Spec.Template.Labels)], wanted[labels(o.Spec.Selector.MatchLabels)] = true, true
+			case *apps.Deployment:
+				pods[labels(o.Spec.Template.Labels)], wanted[labels(o.Spec.Selector.MatchLabels)] = true, true
 			case *core.Service:
 				wanted[labels(o.Spec.Selector)] = true
 			case *policy.PodDisruptionBudget:
@@ -158,6 +160,18 @@ func TestKubernetesManifests(t *testing.T) {
 				acceptable(t, o.Data["outlive.yaml"])
 			case *networking.NetworkPolicy:
 				wanted[labels(o.Spec.PodSelector.MatchLabels)] = true
+				for _, in := range o.Spec.Ingress {
+					for _, from := range in.From {
+						if set := from.PodSelector.MatchLabels; len(set) > 0 {
+							wanted[labels(set)] = true
+						}
+					}
+				}
+				for _, out := range o.Spec.Egress {
+					for _, to := range out.To {
+						wanted[labels(to.PodSelector.MatchLabels)] = true
+					}
+				}
 			}
 		}
 		for selector := range wanted {

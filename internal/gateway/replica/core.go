@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -68,6 +71,7 @@ func (c *Core) Take(w http.ResponseWriter, r *http.Request, over <-chan struct{}
 		http.Error(w, "no replica", http.StatusBadRequest)
 		return
 	}
+	p.seenFrom(r.RemoteAddr)
 	c.come(p)
 	defer c.leave(p)
 	out := http.NewResponseController(w)
@@ -82,6 +86,20 @@ func (c *Core) Take(w http.ResponseWriter, r *http.Request, over <-chan struct{}
 		case <-r.Context().Done():
 			return
 		}
+	}
+}
+
+// seenFrom says at which machine it is, if that is another one. A replica at all addresses of its machine calls it localhost.
+func (a *Attendant) seenFrom(remote string) {
+	a.Address = ""
+	from, err := netip.ParseAddrPort(remote)
+	if err != nil { // a socket of this machine
+		return
+	}
+	a.Address = from.Addr().Unmap().String()
+	if at, err := url.Parse(a.URL); err == nil && at.Hostname() == "localhost" {
+		at.Host = net.JoinHostPort(a.Address, at.Port())
+		a.URL = at.String()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
@@ -27,6 +28,8 @@ type Attendant struct {
 	URL     string `json:"url"` // where it takes clients
 	PID     int    `json:"pid"`
 	Version string `json:"version"` // of outlive
+	// Address is that of its machine as the core sees it; "": it is the core's.
+	Address string `json:"address,omitempty"`
 }
 
 // Options are a replica's settings.
@@ -36,19 +39,38 @@ type Options struct {
 	Dial func(context.Context) (net.Conn, error)
 	// Reload reads the configuration again. The core asks for it.
 	Reload func()
-	// Tell is called when the core cannot be reached, with why, and with nil when it can be again. Once for each change.
+	// Tell is called when the core cannot be reached, with why, and with nil when it can be again. Once for each change: an error that
+	// wraps ErrSecret is another one.
 	Tell func(error)
+	// Patience is how long a request waits for a core that cannot be reached, until it is in attendance there again. 0: not at all, as
+	// with a Dial that starts a core.
+	Patience time.Duration
 }
+
+// standing is how a replica stands with its core. Attend changes it.
+type standing uint8
+
+const (
+	coming  standing = iota // nothing is known yet
+	present                 // in attendance
+	lost                    // the core cannot be reached
+	refused                 // it has another secret
+)
 
 // Replica is a gateway's connection to its core. Forward may be called from any goroutine.
 type Replica struct {
 	opts      Options
 	transport *http.Transport
+
+	mu      sync.Mutex
+	stands  standing
+	why     error         // of lost and refused
+	changed chan struct{} // closed with the next change of these
 }
 
 // New returns a replica. Nothing is connected yet.
 func New(opts Options) *Replica {
-	return &Replica{opts, &http.Transport{
+	return &Replica{opts: opts, changed: make(chan struct{}), transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := opts.Dial(ctx)
 			if err != nil {
@@ -62,7 +84,75 @@ func New(opts Options) *Replica {
 
 // Forward implements streamhttp.Options.Forward.
 func (r *Replica) Forward(out *http.Request) (*http.Response, error) {
+	limit := time.NewTimer(r.opts.Patience)
+	defer limit.Stop()
+	for {
+		resp, err := r.ForwardNow(out)
+		if r.opts.Patience == 0 || !errors.Is(err, streamhttp.ErrNotSent) || errors.Is(err, ErrSecret) {
+			return resp, err
+		}
+		if !r.awaitCore(out.Context(), limit.C) {
+			return nil, err
+		}
+		if out.GetBody != nil {
+			out = out.Clone(out.Context())
+			if out.Body, err = out.GetBody(); err != nil { // not reached: it is in memory
+				return nil, err
+			}
+		}
+	}
+}
+
+// ForwardNow is Forward for a request that is not to wait for a core which is known to be away.
+func (r *Replica) ForwardNow(out *http.Request) (*http.Response, error) {
+	if r.opts.Patience > 0 {
+		if stands, why, _ := r.state(); stands == lost || stands == refused {
+			return nil, fmt.Errorf("%w: %w", streamhttp.ErrNotSent, why)
+		}
+	}
 	return r.transport.RoundTrip(out)
+}
+
+// awaitCore waits until the replica is in attendance again. A core that has just ended may be away although that is not known yet.
+func (r *Replica) awaitCore(ctx context.Context, limit <-chan time.Time) bool {
+	const soon = again / 10
+	pause := time.NewTimer(soon)
+	defer pause.Stop()
+	for next := pause.C; ; next = nil {
+		stands, _, changed := r.state()
+		if next == nil && stands != lost {
+			return true // or refused, which is not waited for
+		}
+		select {
+		case <-next:
+		case <-changed:
+		case <-limit:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (r *Replica) state() (standing, error, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stands, r.why, r.changed
+}
+
+// stand notes how it is now, and tells of a change.
+func (r *Replica) stand(is standing, why error) {
+	r.mu.Lock()
+	was := r.stands
+	r.stands, r.why = is, why
+	if is != was {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+	r.mu.Unlock()
+	if is != was && !(was == coming && is == present) {
+		r.opts.Tell(why)
+	}
 }
 
 // Close closes connections that are not in use.
@@ -73,21 +163,18 @@ const again = time.Second
 
 // Attend is in attendance at the core until ctx is done. It comes back whenever the core has ended.
 func (r *Replica) Attend(ctx context.Context) {
-	failing := false
 	for wait := time.Millisecond; ctx.Err() == nil; {
 		start := time.Now()
-		err := r.attend(ctx, func() {
-			if failing {
-				failing = false
-				r.opts.Tell(nil)
-			}
-		})
+		err := r.attend(ctx, func() { r.stand(present, nil) })
 		if time.Since(start) >= again { // a core that is ending may let us in again and again
 			wait = time.Millisecond
 		}
-		if err != nil && ctx.Err() == nil && !failing {
-			failing = true
-			r.opts.Tell(err)
+		switch {
+		case err == nil, ctx.Err() != nil:
+		case errors.Is(err, ErrSecret):
+			r.stand(refused, err)
+		default:
+			r.stand(lost, err)
 		}
 		pause := time.NewTimer(wait)
 		select {

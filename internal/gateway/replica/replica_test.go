@@ -190,7 +190,7 @@ func TestAttendance(t *testing.T) {
 		want(t, "one", h.said(), "came http://b")
 		a := h.guest("http://a")
 		want(t, "two", h.said(), "came http://a")
-		if all := h.core.Replicas(); !slices.Equal(all, []Attendant{{"http://a", 7, "1"}, {"http://b", 7, "1"}}) {
+		if all := h.core.Replicas(); !slices.Equal(all, []Attendant{{URL: "http://a", PID: 7, Version: "1"}, {URL: "http://b", PID: 7, Version: "1"}}) {
 			t.Errorf("the replicas are %v", all)
 		}
 		h.core.Reload()

@@ -16,12 +16,13 @@ import (
 // another one if there is no room.
 const greeting = time.Second
 
-// anonymousConns limits the connections of a listener. If there is no room for another one, a connection without an authorized
+// anonymousConns limits the connections of a listener, and those without an authorized request. If there is no room for another one, a connection without an authorized
 // request within the time greeting is closed: the oldest of the address that has most of them. If there is none, the new
 // one waits. So unauthorized clients cannot keep others out.
 type anonymousConns struct {
 	net.Listener
-	most int
+	most        int
+	mostStrange int // 0: no other limit
 
 	mu        sync.Mutex
 	open      int
@@ -29,16 +30,16 @@ type anonymousConns struct {
 	accepting bool               // a connection is being accepted
 	strange   *list.List         // *anonymousConn, the oldest first: without an authorized request
 	byOrigin  map[netip.Addr]int // how many of them each address has
-	room      chan struct{}      // holds a token once a connection has been closed
+	room      chan struct{}      // holds a token once a connection has been closed, or was authorized
 	closed    chan struct{}
 	once      sync.Once
 
 	held atomic.Pointer[chan struct{}] // closed when connections may be accepted and read again; nil: they may
 }
 
-func newAnonymousConns(l net.Listener, most int) *anonymousConns {
+func newAnonymousConns(l net.Listener, most, mostStrange int) *anonymousConns {
 	return &anonymousConns{
-		Listener: l, most: most, strange: list.New(), byOrigin: map[netip.Addr]int{}, all: map[*anonymousConn]bool{},
+		Listener: l, most: most, mostStrange: mostStrange, strange: list.New(), byOrigin: map[netip.Addr]int{}, all: map[*anonymousConn]bool{},
 		room: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
@@ -101,7 +102,7 @@ func (v *anonymousConns) Accept() (net.Conn, error) {
 func (v *anonymousConns) enter(one *anonymousConn, now time.Time) (in bool, displaced *anonymousConn, wait time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.open < v.most {
+	if v.open < v.most && (v.mostStrange == 0 || v.strange.Len() < v.mostStrange) {
 		v.open++
 		v.all[one] = true
 		v.byOrigin[one.origin]++
@@ -156,11 +157,16 @@ func (c *anonymousConn) Close() error {
 	c.gone = true
 	v.open--
 	delete(v.all, c)
+	v.tellRoom()
+	return err
+}
+
+// tellRoom lets a connection that waits for its place look again.
+func (v *anonymousConns) tellRoom() {
 	select {
 	case v.room <- struct{}{}:
 	default:
 	}
-	return err
 }
 
 // welcome records an authorized request on the connection.
@@ -171,6 +177,9 @@ func (c *anonymousConn) welcome() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.forget(c)
+	if c.all.mostStrange > 0 {
+		c.all.tellRoom()
+	}
 }
 
 type connKey struct{}

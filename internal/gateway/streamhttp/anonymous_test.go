@@ -123,3 +123,25 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 		t.Errorf("a connection with a right was closed for one without: %d, %v", status, err)
 	}
 }
+
+// Those without a right have a limit of their own, which those with one are not part of.
+func TestMaxAnonymous(t *testing.T) {
+	address, _ := run(t, &testHub{}, Options{Bearer: []string{"secret"}, MaxAnonymous: 2})
+	var known []net.Conn
+	for range 5 {
+		known = append(known, dialled(t, address))
+		if status, _, _, err := askOn(known[len(known)-1], withToken); status != 400 || err != nil {
+			t.Fatalf("%d, %v", status, err)
+		}
+	}
+	silent := []net.Conn{dialled(t, address), dialled(t, address), dialled(t, address)}
+	_ = silent[0].SetReadDeadline(time.Now().Add(20 * time.Second))
+	if n, err := silent[0].Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("the oldest: %d, %v", n, err)
+	}
+	for _, c := range known {
+		if status, _, _, err := askOn(c, withToken); status != 400 || err != nil {
+			t.Errorf("one with a right: %d, %v", status, err)
+		}
+	}
+}

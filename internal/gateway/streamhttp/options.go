@@ -46,6 +46,8 @@ type Options struct {
 	// MaxConnections is how many connections Serve has open at once. A further one replaces one without an authorized
 	// request within a second, from the address that has most of those; otherwise it waits. 0: 1000.
 	MaxConnections int
+	// MaxAnonymous is how many of them may be without an authorized request; a further one replaces one of those, as above. 0: all.
+	MaxAnonymous int
 	// SessionIdle is after how long without any HTTP request a legacy session ends. An open stream keeps it, and so does a
 	// request that still runs, that for up to eight times as long. 0: 30 min.
 	SessionIdle time.Duration

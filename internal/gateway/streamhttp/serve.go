@@ -27,7 +27,7 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
 	}
 	unused := &unusedConnections{open: map[net.Conn]bool{}}
-	all := newAnonymousConns(listener, f.opts.MaxConnections)
+	all := newAnonymousConns(listener, f.opts.MaxConnections, f.opts.MaxAnonymous)
 	f.conns.Store(all)
 	listener = all
 	server.ConnState = func(c net.Conn, state http.ConnState) {

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -22,10 +21,6 @@ import (
 const (
 	// maxErrorBody is how much of an HTTP error's body is read, in bytes: enough for every JSON-RPC error.
 	maxErrorBody = 64 << 10
-	// silenceFor is how long the other end's system may acknowledge nothing before a connection counts as broken, as
-	// after a change of networks. A server that works on a call for hours is not affected: its system acknowledges what
-	// it receives.
-	silenceFor = 20 * time.Second
 	// maxRedirects within one origin.
 	maxRedirects = 5
 	// maxChallenges is how often one request is sent again with another token: the first, and those that [consentsMost] allows.
@@ -43,18 +38,10 @@ const (
 func newClient(o Options) *http.Client {
 	transport := o.Transport
 	if transport == nil {
-		dialer := &net.Dialer{
-			Timeout:         o.ConnectTimeout,
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silenceFor / 2, Interval: silenceFor / 4, Count: 2},
-			Control: func(_, _ string, conn syscall.RawConn) error {
-				_ = limitSilence(conn, silenceFor) // where unsupported, the system's default holds
-				return nil
-			},
-		}
 		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: peer.Dialer(o.ConnectTimeout).DialContext, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: o.ConnectTimeout, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-			HTTP2: &http.HTTP2Config{SendPingTimeout: silenceFor / 2, PingTimeout: silenceFor / 2},
+			HTTP2: &http.HTTP2Config{SendPingTimeout: peer.Silence / 2, PingTimeout: peer.Silence / 2},
 		}
 	}
 	return &http.Client{Transport: transport, CheckRedirect: sameOriginOnly}

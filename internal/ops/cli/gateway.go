@@ -35,7 +35,10 @@ Windsurf's, Zed's, Gemini's settings, Codex' config.toml. Tools are called <serv
 SIGHUP, servers that are configured differently are replaced; the others are not touched.
 
 With --replica it is one of several on a machine, each at its own address, that are one gateway for their clients: any of them takes any
-request, and one that is killed ends no session. Sessions and servers are in a process of its own, the core.
+request, and one that is killed ends no session. Sessions and servers are in a process of its own, the core. For replicas on several
+machines the core is started by hand, or as a service:
+  outlive gateway -c outlive.yaml --core --core-listen 10.0.0.1:7420 --core-secret-file secret.txt
+  outlive gateway -c outlive.yaml --replica --core-at 10.0.0.1:7420 --core-secret-file secret.txt --listen 0.0.0.0:8080
 
 Each ${input:NAME} is taken from the environment variable OUTLIVE_INPUT_NAME.
 
@@ -58,6 +61,7 @@ type gatewayFlags struct {
 	replica   bool          // one of several, whose sessions and servers a core has
 	core      bool          // the core of replicas
 	coreIdle  time.Duration // how long that goes on without them; 0: for ever
+	link      linkFlags     // between a core and replicas on several machines
 	given     []string      // the flags that were given, as they are for the core
 	logLevel  string
 	logFormat string
@@ -82,6 +86,9 @@ func (f *gatewayFlags) table() []setting {
 		{name: "replica", to: &f.replica, usage: "be one of several at addresses of their own, behind a load balancer: they have sessions and servers together"},
 		{name: "core", to: &f.core, usage: "be what has the sessions and servers of replicas; they start one if there is none"},
 		{name: "core-idle", to: &f.coreIdle, natural: true, usage: "how long a core that replicas have started goes on without them; 0: for ever"},
+		{name: "core-listen", to: &f.link.listen, usage: "with --core, take replicas of other machines at this address, such as 10.0.0.1:7420, and no others"},
+		{name: "core-at", to: &f.link.at, usage: "with --replica, `HOST:PORT` of a core on another machine; none is started then"},
+		{name: "core-secret-file", to: &f.link.secretFile, usage: "`FILE` with the secret by which core and replicas of several machines know each other"},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none"},

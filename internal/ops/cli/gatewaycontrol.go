@@ -41,7 +41,7 @@ func (r reachableGateway) Status() control.Status {
 		URL: r.url, Upgrades: r.upgrades(), ClientProcess: r.client.status(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
 	if r.core != nil {
-		s.URL, s.Replicas = r.core.url(), r.core.Replicas()
+		s.URL, s.Replicas, s.CoreAt = r.core.url(), r.core.Replicas(), r.core.at
 	}
 	if s.Config = r.begun.Name; r.path != "" {
 		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory

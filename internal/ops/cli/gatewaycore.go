@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,11 +58,15 @@ func coreSocket(key string) string {
 type coreOf struct {
 	*replica.Core
 	sinks  *sinks
+	at     string // address for replicas of other machines; "": it is for those of this machine
 	socket string
 	idle   time.Duration
 	lock   *flock.Flock // held for as long as it has the sessions
 	ready  *os.File     // gets readyWord, and is closed; nil: nobody waits for that
 }
+
+// coreStrangers is how many connections a core has at once that have not shown the secret.
+const coreStrangers = 1024
 
 // yieldPath is where a core is asked to end for another one.
 const yieldPath = "/yield"
@@ -81,8 +86,15 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	if err != nil {
 		return err
 	}
-	c := &coreOf{sinks: g.sinks, socket: coreSocket(key), idle: g.flags.coreIdle}
+	c := &coreOf{sinks: g.sinks, socket: coreSocket(key), idle: g.flags.coreIdle, at: g.flags.link.listen}
+	var link *replica.Link
 	address := "core " + c.socket
+	if c.at != "" {
+		if link, err = g.flags.link.open(); err != nil {
+			return err
+		}
+		address = "core at " + c.at
+	}
 	left, err := g.inherit(address)
 	if err == nil && c.idle == 0 && g.from == nil {
 		unlock, told := c.takeOver()
@@ -98,14 +110,20 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
+	g.front.MaxConnections = coreConnections
 	g.listener = ownUserListener{left}
+	if link != nil {
+		c.at = left.Addr().String()
+		g.front.MaxAnonymous = coreStrangers
+		g.listener = linkListener{left, link.Listener(c.tellRefused)}
+	}
 	if c.idle > 0 && g.from == nil {
 		c.ready = io.out
 	}
 	g.core, g.replace.address = c, address
 	g.keepSessionsAs(file, "core-"+key)
 	c.Core = replica.NewCore(replica.CoreOptions{Idle: c.idle, Unused: func() { g.Interrupt() }, Came: c.tellCame, Left: c.tellLeft})
-	g.front.Admitted, g.front.MaxConnections = true, coreConnections
+	g.front.Admitted = true
 	g.front.Endless = map[string]func(http.ResponseWriter, *http.Request, <-chan struct{}){replica.Path: c.Take}
 	return nil
 }
@@ -165,6 +183,13 @@ func (c *coreOf) take() error {
 }
 
 func (c *coreOf) listen() (socketListener, error) {
+	if c.at != "" {
+		l, err := net.Listen("tcp", c.at)
+		if err != nil {
+			return nil, fmt.Errorf("%w: choose another address with --core-listen", err)
+		}
+		return l.(*net.TCPListener), nil
+	}
 	l, err := control.ListenAt(c.socket)
 	if err != nil {
 		return nil, err
@@ -182,7 +207,11 @@ func (c *coreOf) close() {
 
 // tellListening says that replicas can come.
 func (c *coreOf) tellListening() {
-	c.sinks.say(event.GatewayListening, "Waiting for replicas: outlive gateway --replica --listen ADDRESS, with the same configuration")
+	say := "Waiting for replicas: outlive gateway --replica --listen ADDRESS, with the same configuration"
+	if c.at != "" {
+		say = "Waiting for replicas at " + c.at + ": outlive gateway --replica --core-at HOST:PORT --core-secret-file FILE --listen ADDRESS, with the same configuration"
+	}
+	c.sinks.say(event.GatewayListening, say)
 	if c.ready != nil {
 		_, _ = c.ready.WriteString(readyWord) // the replica that has started it may have ended
 		_ = c.ready.Close()
@@ -195,6 +224,12 @@ func (c *coreOf) tellCame(who replica.Attendant) {
 
 func (c *coreOf) tellLeft(who replica.Attendant) {
 	c.sinks.say(event.ReplicaLeft, fmt.Sprintf("Replica at %s left (PID=%d)", who.URL, who.PID), slog.String(event.KeyURL, who.URL))
+}
+
+// tellRefused reports somebody without the secret.
+func (c *coreOf) tellRefused(from netip.Addr, why error) {
+	c.sinks.Emit(event.Event{Type: event.ReplicaRefused, Time: time.Now(), Level: slog.LevelWarn, Message: fmt.Sprintf("A connection from %s is refused: %v%s", from, why, secretHint(why)),
+		Attrs: []slog.Attr{slog.String(event.KeyError, why.Error())}})
 }
 
 // url is where clients come, "" if there are no replicas.

@@ -30,10 +30,15 @@ func (f *gatewayFlags) checkReplica(fl *pflag.FlagSet) error {
 		return fail(exitUsage, "gateway: --core listens for replicas only: leave out --listen, and start replicas with --replica --listen %s", f.listen)
 	case !f.core && !f.replica && fl.Changed("core-idle"):
 		return fail(exitUsage, "gateway: --core-idle is for --replica and --core")
+	case !f.core && !f.replica && f.link != linkFlags{}:
+		return fail(exitUsage, "gateway: --core-listen is for --core, --core-at for --replica, and --core-secret-file for those two")
 	case !f.core && !f.replica:
 		return nil
 	}
-	if err := sharingPossible(); err != nil {
+	if err := f.link.check(f, fl.Changed("core-idle")); err != nil {
+		return err
+	}
+	if err := sharingPossible(); err != nil && !f.link.used() {
 		return fail(exitUsage, "gateway: --replica and --core: %w", err)
 	}
 	if f.core && !fl.Changed("core-idle") {
@@ -58,8 +63,9 @@ func (f *gatewayFlags) checkReplica(fl *pflag.FlagSet) error {
 // replicaEnd is a running `outlive gateway --replica`.
 type replicaEnd struct {
 	flags    gatewayFlags
-	path     string // of the configuration; "": it was made from the command line
-	key      string // of the core
+	path     string   // of the configuration; "": it was made from the command line
+	key      string   // of the core, if that is one of this machine
+	far      *farCore // nil: it is
 	sinks    *sinks
 	listener net.Listener
 	front    *streamhttp.Front
@@ -97,30 +103,52 @@ func runReplica(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	g := &replicaEnd{flags: f, path: path, sinks: k}
-	if g.key, err = coreKey(f, path); err != nil {
-		return fail(exitFailure, "%w", err)
+	if err := g.findCore(ctx); err != nil {
+		return err
 	}
-	conn, err := g.dial(ctx) // what cannot be started is told before clients are let in
-	if err != nil {
-		return fail(exitFailure, "%w", err)
-	}
-	_ = conn.Close()
 	if g.listener, err = net.Listen("tcp", address); err != nil {
 		return fail(exitFailure, "%w%s", err, whoListens(address))
 	}
 	return g.serve(ctx, opts, urlOf(g.listener, opts), tokenFile)
 }
 
+// findCore says where the core is. One of this machine that cannot be started is told of before clients are let in; one of another
+// machine may come later.
+func (g *replicaEnd) findCore(ctx context.Context) (err error) {
+	if g.flags.link.at != "" {
+		g.far, err = openFarCore(g.flags.link)
+		return err
+	}
+	if g.key, err = coreKey(g.flags, g.path); err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	conn, err := g.dial(ctx)
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	return conn.Close()
+}
+
 // serve serves until it is interrupted.
 func (g *replicaEnd) serve(ctx context.Context, opts streamhttp.Options, url, tokenFile string) error {
 	ctx, g.stop = context.WithCancel(ctx)
 	defer g.stop()
-	link := replica.New(replica.Options{
+	connection := replica.Options{
 		Me: replica.Attendant{URL: url, PID: os.Getpid(), Version: version()}, Dial: g.dial,
 		Reload: func() { _ = g.Reload() }, Tell: g.tellCore, // it is reported
-	})
+	}
+	if g.far != nil {
+		connection.Dial, connection.Patience = g.far.dial, farPatience
+	}
+	link := replica.New(connection)
 	defer link.Close()
-	opts.Forward, opts.ForwardExtra, opts.Log = link.Forward, []string{healthPath, metricsPath}, frontLog(g.flags, g.sinks)
+	forward := func(out *http.Request) (*http.Response, error) {
+		if out.URL.Path == healthPath || out.URL.Path == metricsPath {
+			return link.ForwardNow(out)
+		}
+		return link.Forward(out)
+	}
+	opts.Forward, opts.ForwardExtra, opts.Log = forward, []string{healthPath, metricsPath}, frontLog(g.flags, g.sinks)
 	g.front = streamhttp.New(nil, opts)
 	g.sinks.say(event.ProxyStarted, fmt.Sprintf("Replica starting (PID=%d)", os.Getpid()))
 	defer handleSignals(g, g.sinks)()

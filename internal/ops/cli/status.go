@@ -114,10 +114,16 @@ func printReplicas(w io.Writer, s control.Status) {
 	var at []string
 	for _, r := range s.Replicas {
 		text := fmt.Sprintf("%s (PID %d", logline.Printable(r.URL), r.PID)
+		if r.Address != "" {
+			text += " at " + logline.Printable(r.Address)
+		}
 		if r.Version != s.Version {
 			text += ", outlive " + logline.Printable(r.Version)
 		}
 		at = append(at, text+")")
+	}
+	if s.CoreAt != "" {
+		fmt.Fprintf(w, "%s: takes replicas of other machines at %s\n", logline.Printable(s.Name), logline.Printable(s.CoreAt))
 	}
 	if len(at) > 0 {
 		fmt.Fprintf(w, "%s: replicas at %s\n", logline.Printable(s.Name), strings.Join(at, ", "))

@@ -153,6 +153,8 @@ const (
 	ReplicaJoined Type = "replica_joined"
 	// ReplicaLeft: it does not any more. Attr: KeyURL.
 	ReplicaLeft Type = "replica_left"
+	// ReplicaRefused: somebody at the core's address does not have its secret. Attr: KeyError.
+	ReplicaRefused Type = "replica_refused"
 	// CoreLost: a replica cannot reach the core, nor start one; it is tried again. Attr: KeyError.
 	CoreLost Type = "core_lost"
 	// CoreBack: it can again.
@@ -197,7 +199,7 @@ func Types() []Type {
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, CoreLost, CoreBack,
+		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, ReplicaRefused, CoreLost, CoreBack,
 		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
 	}
 }

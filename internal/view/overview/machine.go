@@ -132,6 +132,10 @@ func incidentsThere(m Machine) []Incident {
 		if i.Agent != "" {
 			i.Agent = m.Name + "/" + i.Agent
 		}
+		i.Members = slices.Clone(i.Members)
+		for n := range i.Members {
+			i.Members[n] = m.Name + "/" + i.Members[n]
+		}
 		if !m.Answers {
 			i.Buttons = nil
 		}

@@ -1,4 +1,4 @@
-package remote
+package peer
 
 import (
 	"syscall"
@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitSilence ends a connection whose peer has not acknowledged for that long what was sent.
+// limitSilence ends a connection whose peer has not acknowledged for that long what was sent, in whole seconds.
 func limitSilence(conn syscall.RawConn, long time.Duration) error {
 	var failed error
 	if err := conn.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(long.Milliseconds()))
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RXT_CONNDROPTIME, int(long.Seconds()))
 	}); err != nil {
 		return err
 	}
