@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,10 +47,12 @@ type late struct {
 
 const frameLimit = 1 << 14
 
+var lans atomic.Int32 // of this process, each with names of its own
+
 // newLAN makes machines that reach each other.
 func newLAN(t *testing.T, many int) *lan {
 	t.Helper()
-	id := os.Getpid() % 10000
+	id := fmt.Sprintf("%d-%d", os.Getpid()%10000, lans.Add(1))
 	l := &lan{ways: map[way]wire{}, queue: map[way]chan late{}, ended: make(chan struct{})}
 	ip := func(line string) {
 		t.Helper()
@@ -58,7 +61,7 @@ func newLAN(t *testing.T, many int) *lan {
 		}
 	}
 	for n := range many {
-		one := &network{name: fmt.Sprintf("outlive-lan-%d-%d", id, n), outside: fmt.Sprintf("oel%d-%d", id, n), address: fmt.Sprintf("10.252.%d.%d", id%250, 10+n)}
+		one := &network{name: fmt.Sprintf("outlive-lan-%s-%d", id, n), outside: fmt.Sprintf("oel%s-%d", id, n), address: fmt.Sprintf("10.252.0.%d", 10+n)}
 		if out, err := exec.Command("ip", "netns", "add", one.name).CombinedOutput(); err != nil {
 			t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v %s", err, out)
 		}
@@ -224,6 +227,7 @@ func (l *lan) listen(t *testing.T, n *network) net.PacketConn {
 
 // A way that is cut, slow or lossy is so in its direction alone; when it is mended it is as before.
 func TestLANWays(t *testing.T) {
+	t.Parallel()
 	l := newLAN(t, 3)
 	var conns []net.PacketConn
 	for _, n := range l.machines {
