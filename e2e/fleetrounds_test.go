@@ -28,7 +28,7 @@ func numberFrom(name string, without int) int {
 	return without
 }
 
-// newLAN makes machines with a network of their own each, which reach each other.
+// newLAN makes machines with a network of their own each, which reach each other; the one that the tests run on is among them.
 func newLAN(t *testing.T, many int) (all []*network) {
 	t.Helper()
 	id := os.Getpid() % 10000
@@ -43,7 +43,7 @@ func newLAN(t *testing.T, many int) (all []*network) {
 		t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v", err)
 	}
 	t.Cleanup(func() { _ = ip("link del " + bridge) })
-	lines := []string{"link set " + bridge + " up"}
+	lines := []string{"link set " + bridge + " up", "addr add " + base + "1/24 dev " + bridge}
 	for i := range many {
 		n := &network{name: fmt.Sprintf("outlive-lan-%d-%d", id, i), outside: fmt.Sprintf("oel%d-%d", id, i), address: base + strconv.Itoa(10+i)}
 		all = append(all, n)
