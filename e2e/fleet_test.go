@@ -24,15 +24,29 @@ const twoBeatsAndASecond = 11 * time.Second
 type joined struct {
 	*workspace
 	name   string
-	inside []string // what starts a program on it; none: as it is
-	more   []string // of its environment
+	inside []string      // what starts a program on it; none: as it is
+	more   []string      // of its environment
+	clock  time.Duration // how far it is off; it needs wrongClocks
 	member *exec.Cmd
 }
 
+// wrongClocks is an outlive whose clock can be set to another time than the machine's, with an outlive-fleet beside it; "": there is none.
+// See overlay/clock.go.
+func wrongClocks() string { return os.Getenv("OUTLIVE_CLOCK_BIN") }
+
+// outlive is the program there, and what its environment has besides.
+func (j *joined) outlive() (program string, more []string) {
+	if j.clock == 0 {
+		return tools.outlive, j.more
+	}
+	return wrongClocks(), append([]string{"OUTLIVE_E2E_CLOCK=" + j.clock.String()}, j.more...)
+}
+
 func (j *joined) command(args ...string) *exec.Cmd {
-	argv := append(append([]string(nil), j.inside...), append([]string{tools.outlive}, args...)...)
+	program, more := j.outlive()
+	argv := append(append([]string(nil), j.inside...), append([]string{program}, args...)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir = append(j.env(), j.more...), j.dir
+	cmd.Env, cmd.Dir = append(j.env(), more...), j.dir
 	return cmd
 }
 
@@ -98,7 +112,8 @@ func (j *joined) says(t *testing.T, file, pattern string) []string {
 func (j *joined) serve(t *testing.T, name string) *raw {
 	t.Helper()
 	everything := filepath.Join(tools.root, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")
-	return connectRaw(t, j.workspace, []string{tools.outlive, "run", "--name", name, "--restart-delay", "0", "--", tools.node, everything, "stdio"})
+	program, more := j.outlive()
+	return connectRaw(t, j.workspace, append(append([]string{"env"}, more...), program, "run", "--name", name, "--restart-delay", "0", "--", tools.node, everything, "stdio"))
 }
 
 // fleetOf is a hub and machines that have joined.
@@ -131,8 +146,13 @@ func (f *fleetOf) token(t *testing.T, name string) string {
 // join makes a machine and joins it. inside starts a program on it.
 func (f *fleetOf) join(t *testing.T, name string, inside ...string) *joined {
 	t.Helper()
-	j := &joined{workspace: newWorkspace(t), name: name, inside: inside}
-	j.member = j.start(t, "member.log", "fleet", "join", f.address, "--token", f.token(t, name))
+	return f.joinAs(t, &joined{workspace: newWorkspace(t), name: name, inside: inside})
+}
+
+// joinAs joins a machine that was made already.
+func (f *fleetOf) joinAs(t *testing.T, j *joined) *joined {
+	t.Helper()
+	j.member = j.start(t, "member.log", "fleet", "join", f.address, "--token", f.token(t, j.name))
 	j.says(t, "member.log", `connected to the hub`)
 	return j
 }
@@ -161,7 +181,10 @@ func (j *joined) stands(t *testing.T, name, state string) {
 }
 
 // network is a machine's own, with one way to the hub that can be cut.
-type network struct{ name, outside, address string }
+type network struct {
+	name, outside, address string
+	clock                  time.Duration // of the machine: how far it is off
+}
 
 func newNetwork(t *testing.T) *network {
 	t.Helper()
@@ -362,11 +385,15 @@ func TestFleetTokens(t *testing.T) {
 	want(t, b.run(t, 2, "fleet", "join", f.address), `--token is missing`)
 	want(t, b.run(t, 2, "fleet", "join"), `this machine is in no fleet yet`)
 	want(t, b.run(t, 1, "fleet", "join", "127.0.0.1:1", "--token", good), `127\.0\.0\.1:1: .*(refused|nobody answers)`)
-	want(t, b.run(t, 1, "status", "--fleet"), `this machine is in no fleet, or its member does not run`)
+	want(t, b.run(t, 1, "status", "--fleet"), `no member of a fleet runs here: outlive fleet join starts it`)
 	want(t, f.hub.run(t, 1, "fleet", "token", "make", "a"), `a has a token already`)
 	want(t, f.hub.run(t, 2, "fleet", "token", "make", "a b"), `want letters`)
 	want(t, f.hub.run(t, 1, "fleet", "hub", "--listen", "127.0.0.1:0"), `a hub runs already`)
 	want(t, a.run(t, 1, "fleet", "join"), `a member of a fleet runs already`)
+	for _, words := range [][]string{{"make", "x"}, {"list"}, {"revoke", "a"}} { // it would be of a hub that nobody runs
+		want(t, a.run(t, 1, append([]string{"fleet", "token"}, words...)...), `no hub is here: this machine is a member of the fleet of 127\.0\.0\.1:`)
+	}
+	want(t, a.run(t, 0, "fleet", "token", "make", "--help"), `outlive fleet token make NAME`)
 
 	b.member = b.start(t, "member.log", "fleet", "join", f.address, "--token", good)
 	b.says(t, "member.log", `connected to the hub`)
@@ -381,6 +408,7 @@ func TestFleetTokens(t *testing.T) {
 	}
 	_ = b.member.Wait()
 	b.says(t, "member.log", `the hub refuses the token: it was revoked`)
+	want(t, b.run(t, 1, "fleet", "join"), `the hub refuses the token: it (is wrong, )?was revoked`)
 	a.stands(t, "b", "")
 	a.stands(t, "a", "connected")
 	if secret, err := os.ReadFile(f.hub.path("state/outlive/fleet/hub/tokens.json")); err != nil || bytes.Contains(secret, []byte(parts[2])) {
@@ -395,4 +423,31 @@ func TestFleetTokens(t *testing.T) {
 	alone.Path, alone.Env = copied, append(b.env(), "PATH=/nonexistent")
 	out, _ := alone.CombinedOutput()
 	want(t, string(out), `the program outlive-fleet is missing: .* put it beside outlive or on PATH`)
+}
+
+// Machines whose clocks are minutes apart: who looks for the first time sees who lives and who does not, and is told of the clocks.
+func TestFleetClocks(t *testing.T) {
+	t.Parallel()
+	if wrongClocks() == "" {
+		t.Skip("OUTLIVE_CLOCK_BIN names no outlive whose clock can be set: e2e/run.sh builds one")
+	}
+	f := newFleet(t, "127.0.0.1:0")
+	machine := func(name string, off time.Duration) *joined {
+		return f.joinAs(t, &joined{workspace: newWorkspace(t), name: name, clock: off})
+	}
+	dead := machine("dead", 3*time.Minute)
+	behind, right, ahead := machine("behind", -4*time.Minute), machine("right", 0), machine("ahead", 3*time.Minute)
+	dead.says(t, "member.log", `This machine is dead`)
+	time.Sleep(beatAndASecond) // each has written that it lives
+	dead.killMember()
+	time.Sleep(twoBeatsAndASecond + beatAndASecond)
+	for _, j := range []*joined{right, behind, ahead} {
+		for _, h := range j.sees().Hosts { // nobody has looked before
+			if want := map[bool]string{true: "silent", false: "connected"}[h.Name == "dead"]; h.State != want {
+				t.Errorf("seen from %s at the first look, %s is %q, want %q", j.name, h.Name, h.State, want)
+			}
+		}
+	}
+	right.shows(t, `^behind: its clock is (4m0s|3m59s) behind\n(.*\n)*ahead: |^ahead: its clock is (3m0s|2m59s) ahead\n(.*\n)*behind: `, "fleet", "status")
+	right.shows(t, `^behind +connected +`+regexp.QuoteMeta(time.Now().Format("2006-01-02 15:"))+`.*\n(.*\n)*right`, "fleet", "status")
 }

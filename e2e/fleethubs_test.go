@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,33 +26,32 @@ type hubsOf struct {
 	networks []*network
 }
 
-// freePorts are ports of this machine that nobody listens on.
-func freePorts(t *testing.T, many int) (all []string) {
-	t.Helper()
-	for range many {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		all = append(all, l.Addr().String())
-	}
-	return all
-}
-
 // newHubs starts three hubs, on machines with networks of their own if there are some. The fleet's tokens are made on the first one.
 func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	t.Helper()
+	h, f := makeHubs(t, networks...)
+	for n := range h.hubs {
+		h.open(t, n)
+	}
+	for n := range h.hubs {
+		h.awaitOpen(t, n, 0)
+	}
+	return h, f
+}
+
+// makeHubs makes three hubs that have not been started.
+func makeHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
+	t.Helper()
 	needOutlive(t)
 	h := &hubsOf{networks: networks}
-	ports := freePorts(t, 6)
+	ports := freeAddresses(t, 6)
 	copy(h.listens[:], ports[:3])
 	copy(h.names[:], ports[3:])
 	for n := range h.hubs {
 		h.hubs[n] = &joined{workspace: newWorkspace(t), name: fmt.Sprintf("hub%d", n)}
 		if len(networks) > 0 {
 			one := networks[n]
-			h.hubs[n].inside = []string{"ip", "netns", "exec", one.name}
+			h.hubs[n].inside, h.hubs[n].clock = []string{"ip", "netns", "exec", one.name}, one.clock
 			h.listens[n], h.names[n] = one.address+":4242", one.address+":4243"
 		}
 	}
@@ -61,10 +59,6 @@ func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	f.token(t, "nobody") // it makes hub.json
 	for n := range h.hubs {
 		h.copyIdentity(t, n)
-		h.open(t, n)
-	}
-	for _, j := range h.hubs {
-		j.says(t, "hub.log", `machines are let in`)
 	}
 	return h, f
 }
@@ -99,15 +93,24 @@ func (h *hubsOf) open(t *testing.T, n int) {
 // reopen starts a hub that was killed, and returns when it lets machines in.
 func (h *hubsOf) reopen(t *testing.T, n int) {
 	t.Helper()
-	lets := func() int {
-		text, _ := os.ReadFile(h.hubs[n].path("hub.log")) // it is empty, then
-		return strings.Count(string(text), "machines are let in")
-	}
-	before := lets()
+	before := h.opened(n)
 	h.open(t, n)
-	if !within(time.Minute, func() bool { return lets() > before }) {
+	h.awaitOpen(t, n, before)
+}
+
+// opened is how often a hub has said that it lets machines in.
+func (h *hubsOf) opened(n int) int {
+	text, _ := os.ReadFile(h.hubs[n].path("hub.log")) // it is empty, then
+	return strings.Count(string(text), "machines are let in")
+}
+
+// awaitOpen returns when a hub has said so more often than before: an election takes up to 9 s, two where nobody has a majority at the
+// first, and then the tables are made.
+func (h *hubsOf) awaitOpen(t *testing.T, n, before int) {
+	t.Helper()
+	if !within(time.Minute, func() bool { return h.opened(n) > before }) {
 		text, err := os.ReadFile(h.hubs[n].path("hub.log"))
-		t.Fatalf("%s lets nobody in after its return: %v\n%s", h.hubs[n].name, err, text)
+		t.Fatalf("%s lets nobody in: %v\n%s", h.hubs[n].name, err, text)
 	}
 }
 
@@ -217,7 +220,7 @@ func TestFleetHubOfThree(t *testing.T) {
 	t.Run("tokens", func(t *testing.T) {
 		token := strings.TrimSpace(h.hubs[2].run(t, 0, "fleet", "token", "make", "d"))
 		d := &joined{workspace: newWorkspace(t), name: "d"}
-		d.member = d.start(t, "member.log", "fleet", "join", h.listens[1], "--token", token)
+		d.member = d.start(t, "member.log", "fleet", "join", f.address, "--token", token)
 		d.says(t, "member.log", `connected to the hub`)
 		thief := &joined{workspace: newWorkspace(t), name: "thief"}
 		want(t, thief.run(t, 1, "fleet", "join", h.listens[0], "--token", token), `another machine has used it`)
@@ -229,6 +232,9 @@ func TestFleetHubOfThree(t *testing.T) {
 		}
 		_ = d.member.Wait()
 		d.says(t, "member.log", `the hub refuses the token: it was revoked`)
+		for range 3 {
+			want(t, d.run(t, 1, "fleet", "join"), `the hub refuses the token: it (is wrong|was revoked)`)
+		}
 		a.stands(t, "d", "")
 		for n, listens := range h.listens {
 			late := &joined{workspace: newWorkspace(t), name: "late"}
@@ -334,6 +340,20 @@ func TestFleetHubOfThree(t *testing.T) {
 		b.killMember()
 		p.hear("The machine b is") // people are still told, and of nothing else before
 	})
+}
+
+// A machine that joins while its hubs are being started waits for them, and says so.
+func TestFleetJoinsBeforeTheHubsAreThere(t *testing.T) {
+	t.Parallel()
+	h, f := makeHubs(t)
+	early := &joined{workspace: newWorkspace(t), name: "early"}
+	early.start(t, "member.log", "fleet", "join", f.address, "--token", f.token(t, "early"))
+	early.says(t, "member.log", `not let in yet; it is tried again.*none of them answers`)
+	for n := range h.hubs {
+		h.open(t, n)
+	}
+	early.says(t, "member.log", `connected to the hub`)
+	early.says(t, "member.log", `This machine is early in the fleet of`)
 }
 
 func (h *hubsOf) withoutCluster(n int) []string {

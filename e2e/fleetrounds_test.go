@@ -18,6 +18,15 @@ import (
 // How many rounds TestFleetRounds goes, and from which seed: OUTLIVE_E2E_ROUNDS, OUTLIVE_E2E_SEED.
 const fewRounds = 3
 
+// Each longEach-th round a fault of the network lasts for longFault: less than the silence after which people are told.
+const (
+	longEach  = 3
+	longFault = 25 * time.Second
+)
+
+// clocks are how far those of the three hubs are off, and those of the three members, by chance which.
+var clocks = []time.Duration{3 * time.Minute, -4 * time.Minute, 90 * time.Second}
+
 // backWithin is how late at most everything is as it was after a round.
 const backWithin = time.Minute
 
@@ -26,43 +35,6 @@ func numberFrom(name string, without int) int {
 		return n
 	}
 	return without
-}
-
-// newLAN makes machines with a network of their own each, which reach each other; the one that the tests run on is among them.
-func newLAN(t *testing.T, many int) (all []*network) {
-	t.Helper()
-	id := os.Getpid() % 10000
-	bridge, base := fmt.Sprintf("oeb%d", id), fmt.Sprintf("10.252.%d.", id%250)
-	ip := func(line string) error {
-		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("ip %s: %w %s", line, err, out)
-		}
-		return nil
-	}
-	if err := ip("link add " + bridge + " type bridge"); err != nil {
-		t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v", err)
-	}
-	t.Cleanup(func() { _ = ip("link del " + bridge) })
-	lines := []string{"link set " + bridge + " up", "addr add " + base + "1/24 dev " + bridge}
-	for i := range many {
-		n := &network{name: fmt.Sprintf("outlive-lan-%d-%d", id, i), outside: fmt.Sprintf("oel%d-%d", id, i), address: base + strconv.Itoa(10+i)}
-		all = append(all, n)
-		t.Cleanup(func() { _ = ip("netns del " + n.name) })
-		lines = append(lines,
-			"netns add "+n.name,
-			"link add "+n.outside+" type veth peer name e0 netns "+n.name,
-			"link set "+n.outside+" master "+bridge,
-			"link set "+n.outside+" up",
-			"-n "+n.name+" addr add "+n.address+"/24 dev e0",
-			"-n "+n.name+" link set e0 up",
-			"-n "+n.name+" link set lo up")
-	}
-	for _, line := range lines {
-		if err := ip(line); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
 }
 
 // place is a machine of the rounds: a member of the fleet, and a monitor that tells people.
@@ -183,9 +155,12 @@ func (p *place) watches(t *testing.T) {
 type fleetRounds struct {
 	t      *testing.T
 	chance *rand.Rand
+	lan    *lan
 	hubs   *hubsOf
 	places []*place
 	people *people
+	order  []int         // in which the kinds of faults come next
+	away   []string      // machines that were cut off for so long that people may be told of them
 	mended []*roundAgent // of all rounds
 	told   []*roundAgent
 	asked  int // restarts that were acknowledged
@@ -217,52 +192,151 @@ func (p *place) does(args ...string) (string, error) {
 // roundFault is what befalls one of them in a round.
 type roundFault struct {
 	what       string
-	leader     bool // the hub that leads has it
 	begin, end func()
+	leader     bool   // the hub that leads has it
+	network    bool   // it is one of the network
+	at         *place // that it befalls; nil: it is a hub
 }
 
-// pausing is a fault of a process that is stopped, and goes on.
-func pausing(what string, cmd *exec.Cmd) roundFault {
-	return roundFault{what: "pause " + what, begin: func() { _ = cmd.Process.Signal(syscall.SIGSTOP) }, end: func() { _ = cmd.Process.Signal(syscall.SIGCONT) }}
+// faultsOf are all kinds of faults. Which of the hubs leads is found out when a fault begins its round.
+func (r *fleetRounds) faultsOf() (all []func(dies *place) roundFault) {
+	for kind := range processFaults {
+		all = append(all,
+			func(*place) roundFault { return r.hubFault(true, kind) },
+			func(*place) roundFault { return r.hubFault(false, kind) },
+			func(dies *place) roundFault { return r.memberFault(r.either(dies), kind) },
+			func(dies *place) roundFault { return r.monitorFault(r.either(dies), kind) })
+	}
+	for kind := range badWays {
+		all = append(all,
+			func(*place) roundFault {
+				leader := r.leader()
+				return r.onWays(kind, "the hub leader", r.hubs.networks[leader]).of(nil, true)
+			},
+			func(*place) roundFault {
+				return r.onWays(kind, "a hub follower", r.hubs.networks[r.follower(r.leader())]).of(nil, false)
+			},
+			func(dies *place) roundFault {
+				at := r.either(dies)
+				return r.onWays(kind, "the machine "+at.name, at.network).of(at, false)
+			})
+	}
+	return append(all,
+		func(*place) roundFault {
+			leader := r.leader()
+			return r.pairCut("the hub leader and a follower", r.hubs.networks[leader], r.hubs.networks[r.follower(leader)]).of(nil, true)
+		},
+		func(*place) roundFault {
+			leader := r.leader()
+			return r.pairCut("both hub followers", r.hubs.networks[(leader+1)%3], r.hubs.networks[(leader+2)%3]).of(nil, false)
+		},
+		func(dies *place) roundFault {
+			at, leader := r.either(dies), r.leader()
+			return r.pairCut("the machine "+at.name+" and two hubs", at.network, r.hubs.networks[leader], r.hubs.networks[r.follower(leader)]).of(at, false)
+		})
 }
 
-func (r *fleetRounds) cutOff(what string, n *network) roundFault {
-	return roundFault{what: "cut off " + what, begin: func() { n.set(r.t, "down") }, end: func() { n.set(r.t, "up") }}
+func (f roundFault) of(at *place, leader bool) roundFault {
+	f.at, f.leader = at, leader
+	return f
 }
 
-// choose chooses a fault: of a hub, or of a machine, half of the time the one on which an agent dies.
-func (r *fleetRounds) choose(dies *place) roundFault {
-	kind := r.chance.IntN(3)
+// either is the machine on which an agent dies, or any.
+func (r *fleetRounds) either(dies *place) *place {
 	at := r.places[r.chance.IntN(len(r.places))]
 	if r.chance.IntN(2) == 0 {
-		at = dies
+		return dies
 	}
-	switch role := r.chance.IntN(4); role {
-	case 0, 1:
-		hub := r.hubs.complete(r.t, r.places[0].joined, 3)
-		what := "hub leader"
-		if role == 1 {
-			hub, what = (hub+1+r.chance.IntN(2))%3, "hub follower"
-		}
-		f := []roundFault{
-			{what: "kill " + what, begin: func() { r.hubs.kill(hub) }, end: func() { r.hubs.open(r.t, hub) }},
-			pausing(what, r.hubs.running[hub]), r.cutOff(what, r.hubs.networks[hub]),
-		}[kind]
-		f.leader = role == 0
-		return f
-	case 2:
-		what := "the member of " + at.name
-		return []roundFault{
-			{what: "kill " + what, begin: at.inner.killMember, end: func() { at.inner.joinAgain(r.t) }},
-			pausing(what, at.inner.member), r.cutOff(what, at.network),
-		}[kind]
+	return at
+}
+
+func (r *fleetRounds) leader() int { return r.hubs.complete(r.t, r.places[0].joined, 3) }
+
+func (r *fleetRounds) follower(leader int) int { return (leader + 1 + r.chance.IntN(2)) % 3 }
+
+// processFaults are what befalls a process: it is killed and started again, or stopped and goes on.
+var processFaults = []string{"kill", "pause"}
+
+// process is one of processFaults.
+func process(kind int, what string, running *exec.Cmd, kill, start func()) roundFault {
+	f := roundFault{what: processFaults[kind] + " " + what, begin: kill, end: start}
+	if kind == 1 {
+		f.begin, f.end = func() { _ = running.Process.Signal(syscall.SIGSTOP) }, func() { _ = running.Process.Signal(syscall.SIGCONT) }
 	}
+	return f
+}
+
+func (r *fleetRounds) hubFault(leads bool, kind int) roundFault {
+	hub, what := r.leader(), "the hub leader"
+	if !leads {
+		hub, what = r.follower(hub), "a hub follower"
+	}
+	return process(kind, what, r.hubs.running[hub], func() { r.hubs.kill(hub) }, func() { r.hubs.open(r.t, hub) }).of(nil, leads)
+}
+
+func (r *fleetRounds) memberFault(at *place, kind int) roundFault {
+	return process(kind, "the member of "+at.name, at.inner.member, at.inner.killMember, func() { at.inner.joinAgain(r.t) })
+}
+
+// monitorFault is one of a monitor; half of those that are killed are so with their machine's member.
+func (r *fleetRounds) monitorFault(at *place, kind int) roundFault {
+	both := kind == 0 && r.chance.IntN(2) == 0
 	what := "the monitor of " + at.name
-	return []roundFault{
-		{what: "kill " + what, begin: func() { _ = at.monitor.Process.Kill(); _ = at.monitor.Wait() }, end: func() { r.startMonitor(at) }},
-		pausing(what, at.monitor),
-		{what: "kill the monitor and the member of " + at.name, begin: func() { _ = at.monitor.Process.Kill(); _ = at.monitor.Wait(); at.inner.killMember() }, end: func() { r.startMonitor(at); at.inner.joinAgain(r.t) }},
-	}[kind]
+	if both {
+		what = "the monitor and the member of " + at.name
+	}
+	return process(kind, what, at.monitor, func() {
+		_ = at.monitor.Process.Kill()
+		_ = at.monitor.Wait()
+		if both {
+			at.inner.killMember()
+		}
+	}, func() {
+		r.startMonitor(at)
+		if both {
+			at.inner.joinAgain(r.t)
+		}
+	})
+}
+
+// badWays are what befalls the ways of a machine.
+var badWays = []struct {
+	what      string
+	out, into wire
+}{
+	{"nothing reaches or leaves", wire{cut: true}, wire{cut: true}},
+	{"nothing leaves", wire{cut: true}, wire{}},
+	{"nothing reaches", wire{}, wire{cut: true}},
+	{"a third is lost from and to", wire{loss: 0.3}, wire{loss: 0.3}},
+	{"300 ms later from and to", wire{delay: 300 * time.Millisecond}, wire{delay: 300 * time.Millisecond}},
+}
+
+func (r *fleetRounds) onWays(kind int, what string, n *network) roundFault {
+	bad := badWays[kind]
+	return roundFault{what: bad.what + " " + what, network: true, begin: func() {
+		r.lan.set(bad.out, r.lan.outOf(n)...)
+		r.lan.set(bad.into, r.lan.into(n)...)
+	}, end: func() { r.lan.set(wire{}, append(r.lan.outOf(n), r.lan.into(n)...)...) }}
+}
+
+// pairCut cuts the ways between a machine and others.
+func (r *fleetRounds) pairCut(what string, n *network, others ...*network) roundFault {
+	var ways []way
+	for _, one := range others {
+		ways = append(ways, r.lan.between(n, one)...)
+	}
+	return roundFault{what: "cut the ways between " + what, network: true, begin: func() { r.lan.set(wire{cut: true}, ways...) }, end: func() { r.lan.set(wire{}, ways...) }}
+}
+
+// choose chooses a fault: each kind comes once, in an order by chance, before any comes again.
+func (r *fleetRounds) choose(dies *place) roundFault {
+	all := r.faultsOf()
+	if len(r.order) == 0 {
+		r.order = r.chance.Perm(len(all))
+	}
+	next := r.order[0]
+	r.order = r.order[1:]
+	return all[next](dies)
 }
 
 // round is one round: a fault, and while it lasts an agent that has to be recovered, one that people have to be told of, and commands.
@@ -274,6 +348,12 @@ func (r *fleetRounds) round(number int) {
 	asks := r.chance.Perm(len(r.places))
 	f := r.choose(dies.at)
 	after, lasts := time.Duration(max(0, r.chance.IntN(4000)-2000))*time.Millisecond, time.Duration(r.chance.IntN(6000))*time.Millisecond
+	if f.network && number%longEach == 0 {
+		lasts = longFault
+		if f.at != nil {
+			r.away = append(r.away, f.at.name)
+		}
+	}
 	r.mended, r.told = append(r.mended, dies), append(r.told, tells)
 	for _, a := range []*roundAgent{dies, tells} {
 		a.start(t)
@@ -303,6 +383,7 @@ func (r *fleetRounds) round(number int) {
 		p.deaths = append(p.deaths, begun)
 	}
 	var recovered, restarted, acked time.Duration
+	var refused []string // what was said instead of a restart
 	all.Go(func() {
 		if within(backWithin, func() bool { return len(dies.starts()) > 1 }) {
 			recovered = time.Since(begun)
@@ -310,12 +391,14 @@ func (r *fleetRounds) round(number int) {
 	})
 	all.Go(func() {
 		for restarted == 0 && time.Since(begun) < backWithin {
-			if _, err := r.places[asks[0]].does("restart", r.places[1].name+"/one", "--fleet"); err == nil {
+			out, err := r.places[asks[0]].does("restart", r.places[1].name+"/one", "--fleet")
+			if err == nil {
 				r.asked++
 				restarted = time.Since(begun)
 				return
 			}
 			r.maybe++ // it may have happened
+			refused = append(refused, rounded(time.Since(begun)).String()+": "+lastLine(out))
 			time.Sleep(200 * time.Millisecond)
 		}
 	})
@@ -329,6 +412,9 @@ func (r *fleetRounds) round(number int) {
 		}
 	})
 	all.Wait()
+	if restarted > slowCommand {
+		t.Logf("round %d: instead of a restart %s was told %q", number, r.places[asks[0]].name, refused)
+	}
 	if recovered == 0 || restarted == 0 || acked == 0 {
 		t.Fatalf("round %d: recovered after %s, restarted after %s, acknowledged after %s; 0 is never", number, recovered, restarted, acked)
 	}
@@ -346,19 +432,31 @@ func (r *fleetRounds) round(number int) {
 	r.check(number)
 }
 
+// slowCommand is from when on a round tells what stood in the way of a command.
+const slowCommand = 10 * time.Second
+
+// lastLine is the last line of a text.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
 // allSeen waits until each machine has heard of each after a moment, and all hubs are there.
 func (r *fleetRounds) allSeen(number int, since time.Time) time.Duration {
 	r.t.Helper()
+	late := ""
 	ok := func() bool {
 		for _, p := range r.places {
 			s := p.sees()
-			if len(s.Hosts) != len(r.places) || slices.ContainsFunc(s.Hubs, func(h hubState) bool { return !h.Connected }) || len(s.Hubs) != 3 {
+			if at := slices.IndexFunc(s.Hubs, func(h hubState) bool { return !h.Connected }); at >= 0 || len(s.Hubs) != 3 || len(s.Hosts) != len(r.places) {
+				late = fmt.Sprintf("the hubs and machines that %s sees: %+v", p.name, s)
 				return false
 			}
 			for _, h := range s.Hosts {
-				if h.State != "connected" || !h.Heard.After(since) {
+				if h.State != "connected" || !h.Heard.After(since.Add(r.clockOf(h.Name))) {
+					late = fmt.Sprintf("%s as %s sees it: %s", h.Name, p.name, h.State)
 					return false
 				}
 			}
@@ -368,7 +466,13 @@ func (r *fleetRounds) allSeen(number int, since time.Time) time.Duration {
 	if !within(backWithin, ok) {
 		r.t.Fatalf("round %d: not everything is seen again: %+v", number, r.places[0].sees())
 	}
+	r.t.Logf("round %d: the last to be seen was %s", number, late)
 	return time.Since(since)
+}
+
+// clockOf is how far the clock of a machine is off.
+func (r *fleetRounds) clockOf(name string) time.Duration {
+	return r.places[slices.IndexFunc(r.places, func(p *place) bool { return p.name == name })].clock
 }
 
 // check looks that nothing was done twice, and nothing forgotten.
@@ -412,6 +516,9 @@ func (r *fleetRounds) check(number int) {
 		}
 	}
 	for _, m := range messages {
+		if slices.ContainsFunc(r.away, func(name string) bool { return strings.Contains(m.Text, "The machine "+name+" ") }) {
+			continue
+		}
 		if strings.Contains(m.Text, "from the fleet") || strings.Contains(m.Text, "in the fleet") {
 			t.Errorf("round %d: people are told of a machine that was away for a moment: %q", number, m.Text)
 		}
@@ -437,7 +544,7 @@ func (r *fleetRounds) explain() {
 				lines = append(lines, line)
 			}
 		}
-		r.t.Logf("%s of %s:\n%s", file, j.name, strings.Join(lines[max(0, len(lines)-12):], ""))
+		r.t.Logf("%s of %s:\n%s", file, j.name, strings.Join(lines[max(0, len(lines)-30):], ""))
 	}
 	for _, p := range r.places {
 		show(p.joined, "monitor.log")
@@ -469,13 +576,21 @@ func TestFleetRounds(t *testing.T) {
 	t.Parallel()
 	many, seed := numberFrom("OUTLIVE_E2E_ROUNDS", fewRounds), numberFrom("OUTLIVE_E2E_SEED", int(time.Now().UnixNano()%1_000_000))
 	t.Logf("OUTLIVE_E2E_SEED=%d OUTLIVE_E2E_ROUNDS=%d", seed, many)
-	lan := newLAN(t, 6)
-	h, f := newHubs(t, lan[:3]...)
-	r := &fleetRounds{t: t, chance: rand.New(rand.NewPCG(uint64(seed), 1)), hubs: h, people: newPeople(t)}
+	l := newLAN(t, 6)
+	chance := rand.New(rand.NewPCG(uint64(seed), 1))
+	if wrongClocks() == "" {
+		t.Log("all clocks are the same: OUTLIVE_CLOCK_BIN names no outlive whose clock can be set")
+	} else {
+		for n, which := range append(chance.Perm(3), chance.Perm(3)...) {
+			l.machines[n].clock = clocks[which]
+		}
+	}
+	h, f := newHubs(t, l.machines[:3]...)
+	r := &fleetRounds{t: t, lan: l, chance: chance, hubs: h, people: newPeople(t)}
 	for n, name := range []string{"a", "b", "c"} {
-		p := &place{network: lan[3+n]}
-		p.inner = f.join(t, name, "ip", "netns", "exec", p.network.name)
-		p.joined = &joined{workspace: p.inner.workspace, name: name}
+		p := &place{network: l.machines[3+n]}
+		p.inner = f.joinAs(t, &joined{workspace: newWorkspace(t), name: name, inside: []string{"ip", "netns", "exec", p.network.name}, clock: p.network.clock})
+		p.joined = &joined{workspace: p.inner.workspace, name: name, clock: p.network.clock}
 		r.places = append(r.places, p)
 		p.declare(t)
 		r.startMonitor(p)

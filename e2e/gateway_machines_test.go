@@ -20,38 +20,46 @@ const silence = 20 * time.Second
 type replicasApart struct {
 	*replicas
 	core *gateway
-	lan  []*network // of the core, and of each replica
+	lan  *lan // machine 0 has the core, and each replica one
 }
 
-// on are the words that run a gateway on a machine.
-func (w *workspace) on(n *network, config string, flags ...string) []string {
+// apart are the words that run a gateway on a machine.
+func (w *workspace) apart(n *network, config string, flags ...string) []string {
 	return slices.Concat([]string{"ip", "netns", "exec", n.name}, w.stdioGateway(config), flags)
 }
 
 func (w *workspace) startApart(t *testing.T, config string) *replicasApart {
 	t.Helper()
-	m := &replicasApart{lan: newLAN(t, 4)}
+	m := &replicasApart{lan: newLANWithUs(t, 4)}
 	secret := w.path("secret.txt")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := m.lan[0].address + ":7420"
-	m.core = w.listenBy(t, w.on(m.lan[0], config, "--core", "--core-listen", at, "--core-secret-file", secret))
+	at := m.lan.machines[0].address + ":7420"
+	m.core = w.listenBy(t, w.apart(m.lan.machines[0], config, "--core", "--core-listen", at, "--core-secret-file", secret))
 	var all []*gateway
-	for _, n := range m.lan[1:] {
-		all = append(all, w.listenBy(t, w.on(n, config, "--listen", n.address+":8080", "--replica", "--core-at", at, "--core-secret-file", secret)))
+	for _, n := range m.lan.machines[1:4] {
+		all = append(all, w.listenBy(t, w.apart(n, config, "--listen", n.address+":8080", "--replica", "--core-at", at, "--core-secret-file", secret)))
 	}
 	m.replicas = w.inFrontOf(t, all, http.Header{"Authorization": {"Bearer " + tokenOfMachines}})
 	return m
+}
+
+// off cuts a machine off, and on mends that.
+func (m *replicasApart) off(n int) { m.lan.set(wire{cut: true}, m.ways(n)...) }
+func (m *replicasApart) on(n int)  { m.lan.set(wire{}, m.ways(n)...) }
+
+func (m *replicasApart) ways(n int) []way {
+	return slices.Concat(m.lan.outOf(m.lan.machines[n]), m.lan.into(m.lan.machines[n]))
 }
 
 // cut is a machine whose network is gone for a while. fails is how many calls of each client may fail then: none, unless this machine was
 // so busy that it has lasted long enough for a silent connection to break.
 func (m *replicasApart) cut(t *testing.T, n int, long time.Duration) (fails int) {
 	begun := time.Now()
-	m.lan[n].set(t, "down")
+	m.off(n)
 	time.Sleep(long)
-	m.lan[n].set(t, "up")
+	m.on(n)
 	if took := time.Since(begun); took > silence/2 {
 		t.Logf("machine %d was cut off for %v instead of %v", n, took.Round(time.Millisecond), long)
 		return 1
@@ -169,7 +177,7 @@ func TestReplicasOnMachines(t *testing.T) {
 	go call(6, "vanished")
 	w.awaitTrace(t, "slow vanished", 1)
 	begun := time.Now()
-	m.lan[0].set(t, "down")
+	m.off(0)
 	if text := <-answered; !strings.Contains(text, `"id":6,"error":`) || !strings.Contains(text, "outcome unknown") {
 		t.Errorf("in flight when the core vanished: %s", text)
 	}
@@ -183,7 +191,7 @@ func TestReplicasOnMachines(t *testing.T) {
 	}) {
 		t.Errorf("not all have noticed: %s", w.status())
 	}
-	m.lan[0].set(t, "up")
+	m.on(0)
 	if !eventually(func() bool { return m.healthy(0) && m.healthy(1) && m.healthy(2) }) {
 		t.Fatal("the replicas do not find the core again")
 	}

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 )
@@ -8,12 +10,24 @@ import (
 // freeAddress is a loopback address that nobody listens on now, for servers that cannot choose one and say so.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	return freeAddresses(t, 1)[0]
+}
+
+// freeAddresses are several. They are below the ports that the system gives to connections, which would take one again before it is used.
+func freeAddresses(t *testing.T, many int) (all []string) {
+	t.Helper()
+	for tries := 0; len(all) < many; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
+		if err != nil {
+			if tries > 100 {
+				t.Fatal(err)
+			}
+			continue
+		}
+		defer l.Close()
+		all = append(all, l.Addr().String())
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return all
 }
 
 func awaitListener(t *testing.T, address string) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,16 +53,6 @@ func (m *machines) keygen(t *testing.T, path string) {
 	}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // host is a section of the ssh configuration.
 func (m *machines) host(name string, port int, more ...string) {
 	fmt.Fprintf(&m.config, "Host %s\n\tHostName 127.0.0.1\n\tPort %d\n\tUser root\n\tIdentityFile %s\n\tIdentitiesOnly yes\n\tUserKnownHostsFile %s\n\tStrictHostKeyChecking no\n\tLogLevel ERROR\n",
@@ -74,7 +65,7 @@ func (m *machines) host(name string, port int, more ...string) {
 // add starts a machine. program is the outlive there; "": there is none.
 func (m *machines) add(t *testing.T, name, program string) *machine {
 	t.Helper()
-	h := &machine{workspace: newWorkspace(t), name: name, port: freePort(t)}
+	h := &machine{workspace: newWorkspace(t), name: name, port: int(netip.MustParseAddrPort(freeAddress(t)).Port())}
 	m.keygen(t, h.path("hostkey"))
 	public, err := os.ReadFile(m.key + ".pub")
 	if err != nil {

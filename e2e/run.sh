@@ -15,6 +15,12 @@ if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
 	(cd ../outlive-otel && go build -o ../e2e/.work/bin/outlive-otel .)
 	(cd ../outlive-fleet && go build -o ../e2e/.work/bin/outlive-fleet .)
 	export OUTLIVE_BIN="$PWD/.work/bin/outlive"
+	echo "== go build outlive with a clock that can be set"
+	mkdir -p .work/clock/std
+	go run ./overlay clock "$PWD/.work/clock/std"
+	(cd .. && go build -overlay e2e/.work/clock/std/overlay.json -o e2e/.work/clock/outlive ./cmd/outlive)
+	(cd ../outlive-fleet && go build -overlay ../e2e/.work/clock/std/overlay.json -o ../e2e/.work/clock/outlive-fleet .)
+	export OUTLIVE_CLOCK_BIN="$PWD/.work/clock/outlive"
 fi
 
 echo "== go test"

@@ -63,12 +63,25 @@ func (c *caller) describeAll() string {
 	var report strings.Builder
 	for pid, line := range c.processes(tools.outlive + " ") {
 		if c.isMine(line) {
-			for _, p := range descendants(pid) {
-				describe(&report, p)
-			}
+			describeTree(&report, pid)
 		}
 	}
 	return report.String()
+}
+
+// describeFrom describes the processes of a workspace whose command line contains a text, and all that they have started.
+func (w *workspace) describeFrom(part string) string {
+	var report strings.Builder
+	for pid := range w.processes(part) {
+		describeTree(&report, pid)
+	}
+	return report.String()
+}
+
+func describeTree(to *strings.Builder, pid int) {
+	for _, p := range descendants(pid) {
+		describe(to, p)
+	}
 }
 
 // eachServer does something to each server behind this client's outlive, retired ones included.
@@ -147,7 +160,9 @@ func describe(to *strings.Builder, pid int) {
 	for _, thread := range threads {
 		waits, _ := os.ReadFile(filepath.Join(thread, "wchan"))
 		call, _ := os.ReadFile(filepath.Join(thread, "syscall"))
-		fmt.Fprintf(to, "  thread %s: %s, system call %s\n", filepath.Base(thread), waits, strings.TrimSpace(string(call)))
+		stat, _ := os.ReadFile(filepath.Join(thread, "stat"))
+		_, state, _ := strings.Cut(string(stat), ") ")
+		fmt.Fprintf(to, "  thread %s: %.1s %s, system call %s\n", filepath.Base(thread), state, waits, strings.TrimSpace(string(call)))
 	}
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	for _, file := range files {

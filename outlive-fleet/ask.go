@@ -116,6 +116,9 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 			how = string(n.Standing)
 		}
 	}
+	if !d.At.IsZero() {
+		d.At = d.At.Add(-m.view.clockOf(host))
+	}
 	return fleetsocket.SilentFor(host, d.At, how)
 }
 
@@ -125,9 +128,9 @@ func (m *member) hubs(ctx context.Context) (list []fleetsocket.Hub) {
 	if err != nil {
 		return nil
 	}
-	peers, _ := natsengine.PeersOf(answer) // a hub of another version may say it otherwise
+	peers, _ := natsengine.PeersOf(answer, time.Now()) // a hub of another version may say it otherwise
 	for _, p := range peers {
-		list = append(list, fleetsocket.Hub(p))
+		list = append(list, fleetsocket.Hub{Name: p.Name, Connected: p.Connected, Since: p.Since, Leader: p.Leader, Tables: p.Tables})
 	}
 	return list
 }

@@ -285,9 +285,13 @@ func (f hubFlags) hubs(log *slog.Logger) (*natsengine.Cluster, error) {
 		}
 		log.Warn("another hub is away", "hub", p.Name)
 	}
-	c.Serves = func(serves bool) {
+	c.Serves = func(serves bool, beyond string) {
 		if serves {
 			log.Info("this hub reaches another one: they decide together")
+			return
+		}
+		if beyond != "" {
+			log.Warn("this hub does not reach one that others reach; machines are sent to those until it does", "hub", beyond)
 			return
 		}
 		log.Warn("this hub reaches no other one; machines are sent away until it does")
@@ -389,12 +393,12 @@ func (h *hubRun) forgetting(ctx context.Context) {
 			return
 		case <-h.forgets:
 		}
-		for told := false; ctx.Err() == nil; told = true {
+		for try := 1; ctx.Err() == nil; try++ {
 			err := h.forget(ctx)
 			if err == nil {
 				break
 			}
-			if !told {
+			if try == 2 { // hubs that were started a moment ago have no majority at the first one
 				h.log.Warn("what machines without a token have said is not deleted yet; it is tried again", "why", err)
 			}
 			select {

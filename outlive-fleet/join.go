@@ -74,7 +74,7 @@ In place of a hub --nats is a NATS server of your own, with JetStream, and --cre
 
 EXIT STATUS
   0  interrupted, or the machine has left the fleet
-  1  the hub cannot be reached at the first time, or refuses the token
+  1  the hub cannot be reached at the first time (of several none, for 30 s), or refuses the token
   2  a mistake in the command line`,
 		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join hub1.example,hub2.example,hub3.example --token outlive1.…\n  outlive fleet join",
 		Args:    cobra.MaximumNArgs(1),
@@ -237,8 +237,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		}
 		end(fmt.Errorf("%s: %w: it was revoked, or another machine uses it; on the hub, outlive fleet token make makes a new one", m.where(), err))
 	}
-	// At the first time a mistake in the address is found at once; later the hub may be away for any time.
-	if one.engine, err = natsengine.Connect(o, !fresh); err != nil {
+	if one.engine, err = one.connect(ctx, o, fresh); err != nil {
 		if errors.Is(err, natsengine.ErrRefused) && m.NATS == "" {
 			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it; on the hub, outlive fleet token make makes a new one", err)
 		}
@@ -256,6 +255,31 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		}
 	}
 	return one.run(ctx)
+}
+
+// hubsFindEachOther is how long a machine waits at the first time for hubs that were started a moment ago: they let nobody in before two of
+// three have found each other, which takes 6 to 12 s on a busy machine.
+const hubsFindEachOther = 30 * time.Second
+
+// connect connects to the hub. At the first time a mistake in the address is found at once, or soon if there are several hubs; later they may be
+// away for any time.
+func (m *member) connect(ctx context.Context, o natsengine.Options, fresh bool) (*natsengine.Engine, error) {
+	begun, told := time.Now(), false
+	for {
+		e, err := natsengine.Connect(o, !fresh)
+		if err == nil || !fresh || !errors.Is(err, natsengine.ErrNoMajority) || time.Since(begun) > hubsFindEachOther {
+			return e, err
+		}
+		if !told {
+			told = true
+			m.log.Warn("not let in yet; it is tried again", "for", hubsFindEachOther, "why", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(tryAgain):
+		}
+	}
 }
 
 func (m *member) run(ctx context.Context) error {
@@ -316,7 +340,7 @@ type link struct {
 	why       string
 }
 
-func (m *member) linkChanged(err error) {
+func (m *member) linkChanged(hub string, err error) {
 	l := &m.link
 	l.mu.Lock()
 	changed := l.connected != (err == nil)
@@ -329,7 +353,7 @@ func (m *member) linkChanged(err error) {
 	l.mu.Unlock()
 	switch {
 	case changed && err == nil:
-		m.log.Info("connected to the hub", "hub", m.where())
+		m.log.Info("connected to the hub", "hub", hub)
 		m.publisher.again()
 	case changed:
 		m.log.Warn("no connection to the hub; it is tried again", "why", err)

@@ -62,7 +62,8 @@ func does(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command
 func command() *cobra.Command {
 	var s settings
 	root := &cobra.Command{
-		Use: "outlive fleet", SilenceErrors: true, SilenceUsage: true,
+		Use: "fleet", SilenceErrors: true, SilenceUsage: true,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "outlive fleet"},
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if s.state == "" || s.socket == "" {
 				return wrong("start it as: outlive fleet; see docs/FLEET.md")

@@ -115,17 +115,18 @@ func TestStates(t *testing.T) {
 // A machine is silent from three beats without a word on, and not before; its next word ends that.
 func TestSilent(t *testing.T) {
 	old := []byte(`{"v":1,"inc":"a","beat":1,"at":"2001-01-01T00:00:00Z"}`)
+	never := func(time.Time) bool { return false }
 	h := newSeen()
-	h.take(digestTable, old, false)
+	h.take(digestTable, old, false, never)
 	if !h.beaten.IsZero() {
 		t.Error("an old beat counts as one that was just heard")
 	}
-	h.take(digestTable, old, false) // the table was read again
+	h.take(digestTable, old, false, never) // the table was read again
 	if !h.beaten.IsZero() {
 		t.Error("the same beat counts as a new one")
 	}
 	h.silent = true
-	h.take(digestTable, []byte(`{"v":1,"inc":"a","beat":2,"at":"2001-01-01T00:00:05Z"}`), true) // its clock is wrong
+	h.take(digestTable, []byte(`{"v":1,"inc":"a","beat":2,"at":"2001-01-01T00:00:05Z"}`), true, never) // its clock is wrong
 	if h.beaten.IsZero() || h.silent {
 		t.Error("a new beat does not count")
 	}

@@ -69,6 +69,7 @@ type publisher struct {
 	stateDue bool
 	beatDue  bool
 	stopped  bool
+	marks    []mark     // our last digests, the oldest first
 	busy     sync.Mutex // held while something is written
 
 	// Of the goroutine that writes.
@@ -79,6 +80,38 @@ type publisher struct {
 
 func newPublisher(m *member) *publisher {
 	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: news{Format: formatKnown, Incarnation: randomText()[:16], First: 1}}
+}
+
+// mark is a digest of ours: the registry has written it later than at, by our clock.
+type mark struct {
+	revision engine.Revision
+	at       time.Time
+}
+
+// note remembers a digest that was written. All younger than [silentAfter] are kept, and one that is older.
+func (p *publisher) note(m mark) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.marks); n > 0 && p.marks[n-1].revision >= m.revision {
+		p.marks = nil // the registry counts anew: it had lost everything
+	}
+	p.marks = append(p.marks, m)
+	for len(p.marks) > 1 && m.at.Sub(p.marks[1].at) >= silentAfter {
+		p.marks = p.marks[1:]
+	}
+}
+
+// young reports whether another machine's digest was written after the last of ours that is older than [silentAfter]: the registry counts all
+// digests, so what clock that machine has does not matter. known is false where this machine has not been there for long enough to say.
+func (p *publisher) young(revision engine.Revision, now time.Time) (young, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := len(p.marks) - 1; n >= 0; n-- {
+		if m := p.marks[n]; now.Sub(m.at) >= silentAfter || n == 0 && revision > m.revision {
+			return revision > m.revision, true
+		}
+	}
+	return false, false
 }
 
 // home is the monitor's home here, as it was seen last; nil: none is known.
@@ -163,10 +196,12 @@ func (p *publisher) write(ctx context.Context) {
 	if beatDue && p.putDigest(ctx, s, ring.Incarnation) != nil {
 		time.AfterFunc(beatAgain, p.beatNow) // or others would wait for it until the next one
 	}
-	if newsDue && p.put(ctx, newsTable, ring) != nil {
-		p.mu.Lock()
-		p.newsDue = true
-		p.mu.Unlock()
+	if newsDue {
+		if _, err := p.put(ctx, newsTable, ring); err != nil {
+			p.mu.Lock()
+			p.newsDue = true
+			p.mu.Unlock()
+		}
 	}
 	if stateDue {
 		if err := p.putState(ctx, s); err != nil {
@@ -192,7 +227,12 @@ func (p *publisher) putDigest(ctx context.Context, s overview.Snapshot, incarnat
 	}
 	ctx, cancel := context.WithTimeout(ctx, beatLimit)
 	defer cancel()
-	return p.put(ctx, digestTable, d)
+	sent := time.Now()
+	revision, err := p.put(ctx, digestTable, d)
+	if err == nil {
+		p.note(mark{revision, sent})
+	}
+	return err
 }
 
 func servers(s overview.Snapshot) (n int) {
@@ -202,31 +242,30 @@ func servers(s overview.Snapshot) (n int) {
 	return n
 }
 
-func (p *publisher) put(ctx context.Context, table string, value any) error {
+func (p *publisher) put(ctx context.Context, table string, value any) (engine.Revision, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	return p.putText(ctx, table, text)
 }
 
-func (p *publisher) putText(ctx context.Context, table string, text []byte) error {
+func (p *publisher) putText(ctx context.Context, table string, text []byte) (engine.Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	_, err := p.m.engine.Put(ctx, engine.Key(table, p.m.Host), text)
-	return err
+	return p.m.engine.Put(ctx, engine.Key(table, p.m.Host), text)
 }
 
 // putState writes the whole state. One that is too large is told as trouble, without its servers.
 func (p *publisher) putState(ctx context.Context, s overview.Snapshot) error {
 	text, err := packed(s)
 	if err == nil {
-		err = p.putText(ctx, stateTable, text)
+		_, err = p.putText(ctx, stateTable, text)
 	}
 	if errors.Is(err, engine.ErrTooLarge) {
 		short := overview.Snapshot{Version: s.Version, At: s.At, Trouble: append(s.Trouble, fmt.Sprintf("its state is too large for the fleet (%d bytes compressed, %d are allowed): outlive status shows it there", len(text), engine.MaxValue))}
 		if text, err = packed(short); err == nil {
-			err = p.putText(ctx, stateTable, text)
+			_, err = p.putText(ctx, stateTable, text)
 		}
 	}
 	return err

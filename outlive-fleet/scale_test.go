@@ -167,7 +167,7 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 		b.Error(err)
 		return
 	}
-	o.Changed, o.Refused = func(error) {}, func(err error) { b.Error(err) }
+	o.Changed, o.Refused = func(string, error) {}, func(err error) { b.Error(err) }
 	for try := 0; ; try++ {
 		if one.engine, err = natsengine.Connect(o, false); err == nil {
 			break

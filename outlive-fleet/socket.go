@@ -21,6 +21,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 const (
@@ -125,7 +126,7 @@ func newStatus(s *settings) *cobra.Command {
 		Long: `Show the machines of the fleet that this one has joined, and when each was heard last, by its own clock.
 
 EXIT STATUS
-  0  shown
+  0  shown, also when machines are silent or a hub is away: --json says which
   1  this machine is in no fleet, its member does not run, or it has no connection to the hub`,
 		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) }),
 	}
@@ -157,10 +158,14 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	fmt.Fprintf(out, "This machine is %s in the fleet of %s.\n", st.Host, st.Hub)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "HOST\tSTATE\tHEARD\tSERVERS\tAGENTS\tINCIDENTS\tVERSION")
+	var clocks []string
 	for _, h := range st.Hosts {
-		heard := "never"
+		heard, ahead := "never", time.Duration(h.ClockMS)*time.Millisecond
 		if !h.Heard.IsZero() {
-			heard = h.Heard.Local().Format(time.DateTime)
+			heard = h.Heard.Add(-ahead).Local().Format(time.DateTime)
+		}
+		if text := overview.ClockText(ahead); text != "" {
+			clocks = append(clocks, h.Name+": "+text)
 		}
 		state := h.State
 		if h.How != "" {
@@ -173,6 +178,9 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	showHubs(out, st.Hubs)
+	for _, text := range clocks {
+		fmt.Fprintln(out, text)
+	}
 	for _, c := range st.Cases {
 		fmt.Fprintln(out, caseLine(c))
 	}
@@ -200,7 +208,7 @@ func showHubs(out io.Writer, hubs []fleetsocket.Hub) {
 	}
 	_ = t.Flush() // whoever reads it may be gone
 	if !led {
-		fmt.Fprintln(out, "No hub leads just now: they elect one. Until then nothing is written, and what is shown may be old.")
+		fmt.Fprintln(out, "No hub leads just now: they elect one. Until then what is shown may be old; commands are carried out.")
 	}
 }
 

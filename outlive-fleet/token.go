@@ -257,6 +257,9 @@ func (s *settings) makeToken(name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
+	if err := s.hubIsHere(); err != nil {
+		return err
+	}
 	id, _, err := s.identity()
 	if err != nil {
 		return err
@@ -269,7 +272,27 @@ func (s *settings) makeToken(name string) error {
 	return err
 }
 
+// hubIsHere returns an error on a machine that has joined a hub elsewhere: a token that is made there is of a hub that nobody runs. Where there is
+// neither, the first token makes a hub.
+func (s *settings) hubIsHere() error {
+	if _, err := os.Stat(s.identityPath()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var m membership
+	there, err := readFile(s.memberFile(), &m)
+	if err != nil {
+		return err
+	}
+	if there {
+		return fmt.Errorf("no hub is here: this machine is a member of the fleet of %s; tokens are made, listed and revoked there", m.where())
+	}
+	return nil
+}
+
 func (s *settings) revokeToken(_ context.Context, name string) error {
+	if err := s.hubIsHere(); err != nil {
+		return err
+	}
 	err := s.changeTokens(func(f *tokenFile) error { return f.revoke(name) })
 	if err == nil {
 		_, err = fmt.Printf("%s is let in no more\n", name)
@@ -286,6 +309,9 @@ type tokenRecord struct {
 }
 
 func (s *settings) listTokens(asJSON bool) error {
+	if err := s.hubIsHere(); err != nil {
+		return err
+	}
 	f, err := s.tokens()
 	if err != nil {
 		return err

@@ -32,7 +32,8 @@ const (
 // seen is what is known of a machine.
 type seen struct {
 	digest  digest
-	beaten  time.Time // when its last beat came, by our clock; zero: it was old already
+	beaten  time.Time     // when its last beat came, by our clock; zero: it was old already
+	ahead   time.Duration // of our clock is its own; 0: it is not known yet
 	state   *overview.Snapshot
 	news    news
 	silent  bool
@@ -195,7 +196,10 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 		h.written[table] = true
 		v.tellNames()
 	}
-	h.take(table, c.Value, v.synced[table])
+	h.take(table, c.Value, v.synced[table], func(at time.Time) bool {
+		young, known := v.m.publisher.young(c.Revision, time.Now())
+		return young || !known && time.Since(at).Abs() < silentAfter
+	})
 	h.tell()
 }
 
@@ -220,8 +224,8 @@ func (v *view) howSilent(host string) string {
 }
 
 // take takes what a machine has written. What is not understood is passed over: another version may be there. now says that it was
-// written just now.
-func (h *seen) take(table string, value []byte, now bool) {
+// written just now, and young whether a digest of a time by the other machine's clock is younger than [silentAfter].
+func (h *seen) take(table string, value []byte, now bool, young func(at time.Time) bool) {
 	switch table {
 	case digestTable:
 		var d digest
@@ -231,8 +235,11 @@ func (h *seen) take(table string, value []byte, now bool) {
 		another := h.digest.Incarnation != d.Incarnation || h.digest.Beat != d.Beat
 		first := h.digest.Incarnation == ""
 		h.digest = d
-		if another && (now || !first || time.Since(d.At) < silentAfter) {
+		if another && (now || !first || young(d.At)) {
 			h.beaten, h.silent = time.Now(), false
+		}
+		if another && now {
+			h.ahead = d.At.Sub(h.beaten)
 		}
 	case stateTable:
 		if s, err := unpacked(value); err == nil {
@@ -329,6 +336,7 @@ func (v *view) at(name string) glance {
 	h := v.hosts[name]
 	if h != nil {
 		g.digest, g.state, g.news, g.changed = h.digest, h.state, h.news, h.changed
+		g.ClockMS = h.ahead.Milliseconds()
 		g.Version, g.Heard, g.Servers, g.Agents, g.Incidents = h.digest.Version, h.digest.At, h.digest.Servers, h.digest.Agents, h.digest.Incidents
 	}
 	switch {
@@ -338,7 +346,7 @@ func (v *view) at(name string) glance {
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
 	case h.silent || h.beaten.IsZero():
 		g.How = v.howSilent(name)
-		g.ending = fleetsocket.SilentFor(name, h.digest.At, g.How)
+		g.ending = fleetsocket.SilentFor(name, h.digest.At.Add(-h.ahead), g.How)
 	}
 	if g.ending != nil {
 		g.State, g.Why = g.ending.Word, g.ending.Why
@@ -353,6 +361,16 @@ func (v *view) ready() bool {
 		}
 	}
 	return v.synced[judge.Table]
+}
+
+// clockOf is how far a machine's clock is ahead of ours, where that is known.
+func (v *view) clockOf(name string) time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if h := v.hosts[name]; h != nil {
+		return h.ahead
+	}
+	return 0
 }
 
 // names are all machines, in order.
@@ -492,6 +510,9 @@ func (v *view) openCases() []fleetsocket.Case {
 	list := []fleetsocket.Case{}
 	for _, key := range slices.Sorted(maps.Keys(v.cases)) {
 		n := v.cases[key]
+		if h := v.hosts[n.Holder]; h != nil && !n.Since.IsZero() {
+			n.Since = n.Since.Add(-h.ahead)
+		}
 		list = append(list, fleetsocket.Case{
 			Kind: string(n.Kind), Subject: n.Subject, How: string(n.Standing), Since: n.Since, Agents: n.Agents, By: n.Holder, State: stateOf(n),
 		})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
 // watched is a view of machines a (which looks), b and c, and time goes on for it.
@@ -118,4 +120,87 @@ func TestNotice(t *testing.T) {
 		default:
 		}
 	})
+}
+
+// Who looks for the first time sees at once who lives and who does not, whatever the others' clocks say.
+func TestFirstLook(t *testing.T) {
+	for _, off := range []time.Duration{0, -4 * time.Minute, 3 * time.Minute} {
+		t.Run(off.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, last := newWatched(), engine.Revision(0)
+				digests := map[string]engine.Change{}
+				put := func(name string, off time.Duration) engine.Revision {
+					last++
+					w.beats[name]++
+					text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: name, Beat: w.beats[name], At: time.Now().Add(off)})
+					digests[name] = engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, name), Value: text, Revision: last}}
+					return last
+				}
+				put("c", off) // and then it dies
+				for range 5 {
+					time.Sleep(beatEvery - time.Second)
+					put("b", off)
+					time.Sleep(time.Second)
+					sent := time.Now()
+					w.m.publisher.note(mark{put("a", 0), sent})
+				}
+				w.m.link.connected = true
+				for _, c := range digests {
+					w.take(t.Context(), digestTable, c)
+				}
+				w.take(t.Context(), digestTable, engine.Change{Synced: true})
+				for name, state := range map[string]string{"a": fleetsocket.Connected, "b": fleetsocket.Connected, "c": fleetsocket.Silent} {
+					if g := w.at(name); g.State != state {
+						t.Errorf("%s is %q, want %q: %s", name, g.State, state, g.Why)
+					}
+				}
+				heard := time.Now()
+				put("b", off)
+				w.take(t.Context(), digestTable, digests["b"])
+				if g := w.at("b"); g.ClockMS != off.Milliseconds() {
+					t.Errorf("b's clock is said to be %d ms ahead, want %s", g.ClockMS, off)
+				}
+				found := time.Now().UTC().Round(time.Second)
+				w.cases["x"] = judge.Note{Holder: "b", Since: found.Add(off)}
+				if list := w.openCases(); len(list) != 1 || !list[0].Since.Equal(found) {
+					t.Errorf("what b has found at %s is said to be since %+v", found, list)
+				}
+				w.pass(t, 3*beatEvery, false)
+				w.m.publisher.have = false
+				w.pass(t, time.Second, false)
+				if g := w.at("b"); g.ending == nil || !g.ending.From.Equal(heard) {
+					t.Errorf("b was heard last at %s, and it is said: %+v", heard, g.ending)
+				}
+			})
+		})
+	}
+}
+
+// The registry counts anew when it has lost everything: what was written before says nothing any more.
+func TestMarks(t *testing.T) {
+	p, now := newPublisher(nil), time.Now()
+	if _, known := p.young(7, now); known {
+		t.Error("without a digest of ours the age of another's is known")
+	}
+	p.note(mark{5, now.Add(-beatEvery)})
+	if _, known := p.young(4, now); known {
+		t.Error("one written before our first digest may be young")
+	}
+	if young, known := p.young(6, now); !young || !known {
+		t.Error("one written after a young digest of ours is not young")
+	}
+	p.note(mark{9, now})
+	if young, known := p.young(4, now.Add(beatEvery)); young || !known {
+		t.Error("one written before a digest of ours that is not young any more is young")
+	}
+	p.note(mark{3, now.Add(2 * beatEvery)})
+	if young, known := p.young(4, now.Add(2*beatEvery)); !young || !known || len(p.marks) != 1 {
+		t.Errorf("the registry counts anew: %t %t %v", young, known, p.marks)
+	}
+	for n := range 100 {
+		p.note(mark{engine.Revision(10 + n), now.Add(time.Duration(n) * time.Second)})
+	}
+	if len(p.marks) > 12 {
+		t.Errorf("%d digests are remembered", len(p.marks))
+	}
 }

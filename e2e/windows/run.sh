@@ -59,7 +59,7 @@ end() {
 build() {
 	echo "== go build for Windows"
 	mkdir -p "$work/std" "$work/bin"
-	(cd "$here/.." && go run ./windows/overlay "$work/std")
+	(cd "$here/.." && go run ./overlay wine "$work/std")
 	export GOOS=windows GOARCH=amd64 CGO_ENABLED=0
 	(
 		cd "$root"

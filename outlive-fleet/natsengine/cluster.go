@@ -25,6 +25,9 @@ const (
 	aloneFor    = time.Second
 	// startAlone is how long a hub that has started may reach no majority until it says so.
 	startAlone = 5 * time.Second
+	// beyondFor is how long a hub may be reached by others and not by this one until this one leaves its machines to them: longer than two hubs
+	// need to notice that a third one is lost.
+	beyondFor = 5 * time.Second
 	// peerLimit is how long another hub may take for an answer.
 	peerLimit = time.Second
 )
@@ -36,9 +39,10 @@ type Cluster struct {
 	Self int
 	// Stranger is called when somebody who is no hub of this fleet answers at one's address, or calls itself one.
 	Stranger func(error)
-	// Changed is called when another hub is reached, or is not any more, Serves when a majority is reached, or none.
+	// Changed is called when another hub is reached, or is not any more, Serves when machines are let in from then on, or are not: because no
+	// majority is reached, or, where beyond is not "", because of that hub, which others reach and this one does not.
 	Changed func(Peer)
-	Serves  func(bool)
+	Serves  func(serves bool, beyond string)
 }
 
 // majority reports whether so many hubs decide.
@@ -87,6 +91,8 @@ type Peer struct {
 	Name      string    `json:"name"` // HOST:PORT, as in [Cluster.Hubs]
 	Connected bool      `json:"connected"`
 	Since     time.Time `json:"since"` // by the clock of the hub that was asked
+	// Ago is how long it is so, whatever the clocks say.
+	Ago time.Duration `json:"ago,omitempty"`
 	// Leader says that it decides where tables are; Tables are those for which it decides what is written.
 	Leader bool     `json:"leader,omitempty"`
 	Tables []string `json:"tables,omitempty"`
@@ -99,6 +105,7 @@ const (
 	starting standing = iota // it has not reached a majority yet
 	serving                  // it reaches a majority, or did a moment ago
 	alone                    // it reaches none
+	aside                    // it reaches one, and not a hub that others reach: its machines would not reach those there
 )
 
 // peers is what a hub knows of the others.
@@ -106,6 +113,9 @@ type peers struct {
 	mu       sync.Mutex
 	list     []Peer
 	lost     time.Time // since when it reaches no majority; zero: it does
+	beyond   string    // an earlier hub of the list that others reach and this one does not; "": there is none
+	blocked  time.Time // since when; zero: there is none
+	asking   bool      // the others are asked for it
 	standing standing
 	stopped  chan struct{}
 }
@@ -130,14 +140,19 @@ func (h *Hub) attend(e *Engine) {
 		case <-tick.C:
 		}
 		changed, before, now := h.look(time.Now())
-		if before == serving && now == alone {
+		h.lookBeyond(e)
+		if before == serving && now != serving {
 			h.Drop(func(string, string) bool { return false })
 		}
 		for _, p := range changed {
 			h.opts.Cluster.Changed(p)
 		}
 		if now != before {
-			h.opts.Cluster.Serves(now == serving)
+			beyond := ""
+			if now == aside {
+				beyond = h.peers.notReached()
+			}
+			h.opts.Cluster.Serves(now == serving, beyond)
 		}
 		if len(changed) > 0 {
 			_ = e.call.Publish(changedAddress, nil) // machines notice by themselves, only later
@@ -170,19 +185,102 @@ func (h *Hub) look(at time.Time) (changed []Peer, before, now standing) {
 		}
 	}
 	before = p.standing
+	p.stand(h.opts.Cluster.majority(reached), at)
+	return changed, before, p.standing
+}
+
+// stand decides how a hub stands that reaches a majority, or does not. The lock is held.
+func (p *peers) stand(majority bool, at time.Time) {
 	patience := aloneFor
-	if before == starting {
+	if p.standing == starting {
 		patience = startAlone
 	}
 	switch {
-	case h.opts.Cluster.majority(reached):
+	case majority && !p.blocked.IsZero() && at.Sub(p.blocked) >= beyondFor:
+		p.lost, p.standing = time.Time{}, aside
+	case majority:
 		p.lost, p.standing = time.Time{}, serving
 	case p.lost.IsZero():
 		p.lost = at
 	case at.Sub(p.lost) >= patience:
 		p.standing = alone
 	}
-	return changed, before, p.standing
+}
+
+func (p *peers) notReached() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.beyond
+}
+
+// block notes which hub others reach and this one does not; "": there is none.
+func (p *peers) block(beyond string, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.asking = false; {
+	case beyond == "":
+		p.blocked = time.Time{}
+	case beyond != p.beyond || p.blocked.IsZero():
+		p.blocked = at
+	}
+	p.beyond = beyond
+}
+
+// earlier are the hubs before this one in the list that it does not reach, as a set, and the numbers of all others that it reaches.
+func (p *peers) earlier(self int) (away map[string]bool, there []int) {
+	away = map[string]bool{}
+	for n, one := range p.list {
+		switch {
+		case n == self:
+		case one.Connected:
+			there = append(there, n)
+		case n < self:
+			away[one.Name] = true
+		}
+	}
+	return away, there
+}
+
+// lookBeyond asks the hubs that are reached whether they reach one that is not. What machines say goes over one hub at most, so those of two
+// hubs that do not reach each other do not either: the later hub of the list leaves its machines to the others.
+func (h *Hub) lookBeyond(e *Engine) {
+	p, self := h.peers, h.opts.Cluster.Self
+	p.mu.Lock()
+	away, there := p.earlier(self)
+	idle := !p.asking && (len(away) > 0 || !p.blocked.IsZero())
+	p.asking = p.asking || idle
+	p.mu.Unlock()
+	if !idle {
+		return
+	}
+	go func() { // it ends with peerLimit
+		ctx, cancel := context.WithTimeout(context.Background(), peerLimit)
+		defer cancel()
+		beyond := ""
+		for _, n := range there {
+			var list []string
+			if text, err := e.Request(ctx, reachOf(n), nil); err == nil && len(away) > 0 && json.Unmarshal(text, &list) == nil {
+				for _, name := range list {
+					if away[name] {
+						beyond = name
+					}
+				}
+			}
+		}
+		p.block(beyond, time.Now())
+	}()
+}
+
+// reached are the names of the hubs that this one reaches.
+func (p *peers) reached() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.list {
+		if one.Connected {
+			names = append(names, one.Name)
+		}
+	}
+	return names
 }
 
 // Serves reports whether machines are let in.
@@ -203,6 +301,9 @@ func (h *Hub) Peers() []Peer {
 	h.peers.mu.Lock()
 	list := slices.Clone(h.peers.list)
 	h.peers.mu.Unlock()
+	for n := range list {
+		list[n].Ago = time.Since(list[n].Since)
+	}
 	leads := func(name string) *Peer {
 		if at := slices.IndexFunc(list, func(p Peer) bool { return p.Name == name && p.Connected }); at >= 0 {
 			return &list[at]
@@ -273,6 +374,10 @@ func (h *Hub) Serve(e *Engine) (stop func(), err error) {
 			text, _ := json.Marshal(h.ended(string(host))) // texts and numbers
 			return text
 		})
+		serve(reachOf(h.opts.Cluster.Self), "", func(context.Context, []byte) []byte {
+			text, _ := json.Marshal(h.peers.reached()) // texts
+			return text
+		})
 	}
 	if err != nil {
 		stop()
@@ -280,6 +385,9 @@ func (h *Hub) Serve(e *Engine) (stop func(), err error) {
 	}
 	return stop, nil
 }
+
+// reachOf is where a hub is asked which ones it reaches.
+func reachOf(hub int) string { return "hub.reach." + strconv.Itoa(hub) }
 
 func endedOf(hub int) string { return EndedAddress + "." + strconv.Itoa(hub) }
 
@@ -352,10 +460,15 @@ func (h *Hub) ended(host string) ended {
 	return e
 }
 
-// PeersOf reads an answer at [PeersAddress].
-func PeersOf(answer []byte) (list []Peer, err error) {
+// PeersOf reads an answer at [PeersAddress] that came at a moment, by whose clock the hubs' Since are then.
+func PeersOf(answer []byte, at time.Time) (list []Peer, err error) {
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return nil, fmt.Errorf("the hubs of the fleet: %w", err)
+	}
+	for n, p := range list {
+		if p.Ago > 0 {
+			list[n].Since = at.Add(-p.Ago).UTC().Round(time.Second)
+		}
 	}
 	slices.SortFunc(list, func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil

@@ -35,6 +35,61 @@ func TestLast(t *testing.T) {
 	}
 }
 
+// A hub that others reach and this one does not: the later one of the list leaves its machines to the others, and not before both have had
+// the time to notice that the third is lost.
+func TestBeyond(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	now := time.Now()
+	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
+	third := func(connected ...bool) *peers {
+		p := &peers{}
+		for n, name := range names {
+			p.list = append(p.list, Peer{Name: name, Connected: connected[n]})
+		}
+		return p
+	}
+	if away, there := third(false, true, true).earlier(2); !away["a"] || len(away) != 1 || !slices.Equal(there, []int{1}) {
+		t.Errorf("c does not reach a, and asks %v for %v", there, away)
+	}
+	if away, _ := third(true, true, false).earlier(0); len(away) != 0 {
+		t.Errorf("a does not reach c, which is later, and asks for %v", away)
+	}
+	p := third(false, true, true)
+	for _, step := range []struct {
+		at       float64
+		majority bool
+		beyond   string
+		want     standing
+	}{
+		{0, true, "", serving},
+		{1, true, "a", serving},
+		{5.9, true, "a", serving},
+		{6.1, true, "a", aside},
+		{7, true, "", serving}, // it is reached again, or lost for the others, too
+		{8, true, "a", serving},
+		{12, true, "b", serving}, // another one: its time begins anew
+		{16, true, "b", serving},
+		{17.1, true, "b", aside},
+		{18, false, "b", aside},
+		{19.1, false, "b", alone},
+		{20, true, "", serving},
+	} {
+		p.block(step.beyond, at(step.at))
+		if p.stand(step.majority, at(step.at)); p.standing != step.want {
+			t.Errorf("after %v s it stands %d, want %d", step.at, p.standing, step.want)
+		}
+	}
+}
+
+// Since when a hub is there is said by the clock of who asks; an older hub says it by its own.
+func TestPeersOf(t *testing.T) {
+	now := time.Now()
+	list, err := PeersOf([]byte(`[{"name":"b","connected":true,"since":"2001-01-01T00:00:00Z","ago":60000000000},{"name":"a","connected":false,"since":"2001-01-01T00:00:00Z"}]`), now)
+	if err != nil || len(list) != 2 || list[0].Since.Year() != 2001 || now.Add(-time.Minute).Sub(list[1].Since).Abs() > time.Second {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // threeHubs are hubs that are one.
 type threeHubs struct {
 	t       *testing.T
@@ -73,7 +128,7 @@ func (c *threeHubs) openWith(n int, pair tls.Certificate, stranger func(error)) 
 	var err error
 	c.hubs[n], c.own[n], err = StartHub(HubOptions{
 		Dir: c.dirs[n], Listen: c.listens[n], Certificate: pair, Admit: func(_, _, _, _ string) error { return nil },
-		Cluster: &Cluster{Hubs: c.names, Self: n, Changed: func(Peer) {}, Serves: func(bool) {}, Stranger: stranger},
+		Cluster: &Cluster{Hubs: c.names, Self: n, Changed: func(Peer) {}, Serves: func(bool, string) {}, Stranger: stranger},
 	})
 	if err != nil {
 		c.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +45,10 @@ func (noCredentials) Error() string        { return "the server refuses the cred
 func (noCredentials) Is(target error) bool { return target == ErrRefused }
 
 // ErrStranger says that who answers at the address is not the hub of the token.
-var ErrStranger = errors.New("its certificate is not the one that the token names: another machine answers there, or the hub was set up anew")
+var ErrStranger = errors.New("its certificate is not the one that the token names: another machine answers there, the hub was set up anew, or the token was made where no hub runs")
+
+// ErrNoMajority says that none of several hubs lets anybody in.
+var ErrNoMajority = errors.New("none of them answers, or those that do reach no other hub")
 
 // Options say how a hub is reached.
 type Options struct {
@@ -58,8 +62,8 @@ type Options struct {
 	// Pin is the SHA-256 of the hub's certificate; nil: TLS as the URL asks for, checked by the system's certificates.
 	Pin   []byte
 	Creds string // a file with credentials of NATS; "": none
-	// Changed is called when the connection is lost, with why, and with nil when it is there again. It may be nil.
-	Changed func(error)
+	// Changed is called when the connection is lost, with why, and when it is there again, with HOST:PORT of the hub and nil. It may be nil.
+	Changed func(hub string, why error)
 	// Refused is called once if the hub does not let us in any more; nothing is tried after that. It may be nil.
 	Refused func(error)
 
@@ -102,8 +106,11 @@ func Connect(o Options, patient bool) (*Engine, error) {
 		_, err = e.control.Subscribe(changedAddress, func(*nats.Msg) { e.connected() })
 	}
 	if err != nil {
+		if refusal := e.control.LastError(); e.control.IsClosed() && refusal != nil {
+			err = refusal // it was let in for no longer than this took
+		}
 		e.Close()
-		return nil, err
+		return nil, o.failure(err)
 	}
 	return e, nil
 }
@@ -112,21 +119,30 @@ func Connect(o Options, patient bool) (*Engine, error) {
 func (o Options) telling(e *Engine) []nats.Option {
 	changed := o.Changed
 	if changed == nil {
-		changed = func(error) {}
+		changed = func(string, error) {}
 	}
-	back := func(*nats.Conn) {
-		changed(nil)
+	back := func(c *nats.Conn) {
+		changed(connectedTo(c), nil)
 		e.connected()
 	}
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(c *nats.Conn, err error) {
 			if !c.IsClosed() {
-				changed(o.failure(cmp.Or(err, c.LastError(), errLost)))
+				changed("", o.failure(cmp.Or(err, c.LastError(), errLost)))
 			}
 		}),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { changed(o.failure(err)) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { changed("", o.failure(err)) }),
 		nats.ConnectHandler(back), nats.ReconnectHandler(back),
 	}
+}
+
+// connectedTo is HOST:PORT as it was given.
+func connectedTo(c *nats.Conn) string {
+	u, err := url.Parse(c.ConnectedUrl())
+	if err != nil { // not reached: NATS has parsed it
+		return c.ConnectedAddr()
+	}
+	return u.Host
 }
 
 var errLost = errors.New("the connection was lost")
@@ -187,22 +203,30 @@ func (o Options) refusal() error {
 	return ErrRefused
 }
 
+// where is the hub, or the hubs, as people give them.
+func (o Options) where() string {
+	if o.Pin == nil {
+		return o.URL
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(o.URL, "nats://", ""), ",", ", ")
+}
+
 func (o Options) failure(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrStranger), strings.Contains(err.Error(), ErrStranger.Error()): // crypto/tls and nats.go wrap it as text
-		return fmt.Errorf("%s: %w", o.URL, ErrStranger)
+		return fmt.Errorf("%s: %w", o.where(), ErrStranger)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("%s: %w", o.URL, o.refusal())
+		return fmt.Errorf("%s: %w", o.where(), o.refusal())
 	case strings.Contains(o.URL, ","):
-		return fmt.Errorf("%s: none of them answers, or those that do reach no other hub: %w", o.URL, err)
+		return fmt.Errorf("%s: %w: %w", o.where(), ErrNoMajority, err)
 	case errors.Is(err, nats.ErrNoServers):
-		return fmt.Errorf("%s: nobody answers there, or not with the TLS of a hub", o.URL)
+		return fmt.Errorf("%s: nobody answers there, or not with the TLS of a hub", o.where())
 	case errors.Is(err, nats.ErrStaleConnection):
-		return fmt.Errorf("%s: nothing is heard of it any more", o.URL)
+		return fmt.Errorf("%s: nothing is heard of it any more", o.where())
 	}
-	return fmt.Errorf("%s: %w", o.URL, err)
+	return fmt.Errorf("%s: %w", o.where(), err)
 }
 
 // connected has what is watched read again.

@@ -89,6 +89,8 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Lazy = true
 		case "standby":
 			o.Supervise.Standby = 1
+		case "standbys":
+			o.Supervise.Standby = 2
 		case "lost-as-error":
 			o.LostAsError = true
 		case "shared":

@@ -57,7 +57,7 @@ const refillPause = 100 * time.Millisecond
 // wantSpare starts a process beside the serving one, now or soon.
 func (s *spares) wantSpare(a supervise.SpawnSpare) {
 	if (a.Reload && !a.Silent) || s.now.Sub(s.tookOver) >= refillPause {
-		s.spawnLater() // generations must start in order
+		s.spawnLater()
 		s.spawnSpare(a)
 		return
 	}
@@ -65,24 +65,21 @@ func (s *spares) wantSpare(a supervise.SpawnSpare) {
 	s.arm(timerLater, refillPause)
 }
 
-// spawnLater starts the delayed spares.
+// spawnLater starts the delayed spares, all of them before any other: generations must start in order, since verify_restart takes a later
+// one for a process that was started later.
 func (s *spares) spawnLater() {
-	wanted := s.later
-	s.later = nil
-	for _, a := range wanted {
-		s.spawnSpare(a)
+	for len(s.later) > 0 { // one that fails may have others dismissed
+		next := s.later[0]
+		s.later = s.later[1:]
+		s.spawnSpare(next)
 	}
 }
 
-// takeLater removes a delayed spare from the list.
-func (s *spares) takeLater(gen int) (a supervise.SpawnSpare, found bool) {
-	i := slices.IndexFunc(s.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
-	if i < 0 {
-		return a, false
-	}
-	a = s.later[i]
-	s.later = slices.Delete(s.later, i, i+1)
-	return a, true
+// dismissLater removes a delayed spare from the list; false: it is not there.
+func (s *spares) dismissLater(gen int) bool {
+	before := len(s.later)
+	s.later = slices.DeleteFunc(s.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
+	return len(s.later) < before
 }
 
 // spawnSpare starts a process beside the serving one.
@@ -153,8 +150,8 @@ func (s *spares) tellSpares(line []byte) {
 
 // takeOver makes a spare the serving process, between two messages. The old one, if alive, finishes its requests.
 func (s *spares) takeOver(a supervise.TakeOver) {
-	if spare, late := s.takeLater(a.Gen); late {
-		s.spawnSpare(spare) // it is needed now
+	if slices.ContainsFunc(s.later, func(l supervise.SpawnSpare) bool { return l.Gen == a.Gen }) {
+		s.spawnLater() // it is needed now
 	}
 	p, old := s.byGen(a.Gen), s.process
 	if p == nil {
@@ -200,7 +197,7 @@ func (s *spares) retire(p *process) {
 
 // dismiss ends a spare that is not needed.
 func (s *spares) dismiss(gen int) {
-	if _, late := s.takeLater(gen); late {
+	if s.dismissLater(gen) {
 		return
 	}
 	if p := s.byGen(gen); p != nil && p.role == spare {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,6 +177,9 @@ func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
 			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key)
+		}
+		if i.Facts.Case == "" && slices.Contains(i.Facts.Members, f.Key) { // a case of the fleet names others' agents, too
+			s.Members = append(s.Members, f.Key)
 		}
 	}
 	if s.Agent == "" {

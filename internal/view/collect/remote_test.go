@@ -42,7 +42,7 @@ func stateOf(t *testing.T, state string, at time.Time, events ...overview.Event)
 		Instances: []overview.RunningInstance{{Name: "x", PID: 7, Status: control.Status{PID: 7, StartedAt: at, Status: backend.Status{Name: "x", Command: []string{"x"}, State: state}}}},
 		Home: &overview.Home{
 			Monitor: 3, At: at, Agents: []overview.Agent{{Key: "shop", Name: "shop", Health: overview.Bad, Class: "crashed", State: "has crashed"}},
-			Incidents: []overview.Incident{{ID: "i1", Agent: "shop", Title: "shop has crashed", State: "open", Opened: at, Buttons: []overview.Button{{Verb: "ack", Label: "Acknowledge"}}}},
+			Incidents: []overview.Incident{{ID: "i1", Agent: "shop", Members: []string{"shop"}, Title: "shop has crashed", State: "open", Opened: at, Buttons: []overview.Button{{Verb: "ack", Label: "Acknowledge"}}}},
 		},
 	}
 	line, err := StateLine(s)
@@ -72,7 +72,7 @@ func TestAnotherMachine(t *testing.T) {
 	}
 	await(t, c, "connected", func(s overview.State) bool {
 		return len(s.Servers) == 1 && s.Servers[0].Key == "far/x@7" && s.Servers[0].Host == "far" && s.Servers[0].Health == overview.Good &&
-			s.Agents[0].Key == "far/shop" && s.Incidents[0].ID == "far/i1" && s.Incidents[0].Agent == "far/shop" && len(s.Incidents[0].Buttons) == 1 &&
+			s.Agents[0].Key == "far/shop" && s.Incidents[0].ID == "far/i1" && s.Incidents[0].Agent == "far/shop" && s.Incidents[0].Members[0] == "far/shop" && len(s.Incidents[0].Buttons) == 1 &&
 			s.Hosts[0].State == "connected" && strings.Contains(s.Hosts[0].Why, "2 there") && s.Events[len(s.Events)-1].Instance == "far/x@7"
 	})
 

@@ -176,6 +176,24 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	}
 }
 
+// Agents that fail for one cause are one incident: it stands there once, and on the page of each.
+func TestIncidentOfSeveralAgents(t *testing.T) {
+	s := overview.State{At: noon, Incidents: []overview.Incident{{ID: "I1", Members: []string{"a", "b"}, Title: "2 agents have no credit", State: "notified", Opened: noon}}}
+	for _, key := range []string{"a", "b", "c"} {
+		s.Agents = append(s.Agents, overview.Agent{Key: key, Name: key, Health: overview.Bad, State: "is stuck"})
+	}
+	c, at, _ := open(t, Options{Source: &fixed{state: s}})
+	for path, want := range map[string]struct{ incidents, cards int }{"/": {1, 2}, "/agent/a": {1, 1}, "/agent/b": {1, 1}, "/agent/c": {0, 0}} {
+		_, page := get(t, c, at+path)
+		if n := strings.Count(page, "2 agents have no credit</h3>"); n != want.incidents {
+			t.Errorf("%s has the incident %d times:\n%s", path, n, page)
+		}
+		if n := strings.Count(page, `class="card `); n != want.cards {
+			t.Errorf("%s has %d cards, want %d:\n%s", path, n, want.cards, page)
+		}
+	}
+}
+
 func TestHowLongItGoesOn(t *testing.T) {
 	at := noon.Add(90*time.Second + 300*time.Millisecond)
 	for _, tt := range []struct {

@@ -153,11 +153,9 @@ type attention struct {
 func overviewPage(m *maker, _ string) (string, bool) {
 	s := m.State
 	var a attention
-	told := map[string]bool{}
 	for _, i := range s.Incidents {
 		if i.Waits() {
 			a.Incidents = append(a.Incidents, i)
-			told[i.Agent] = true
 		}
 	}
 	for _, one := range s.Servers {
@@ -166,7 +164,7 @@ func overviewPage(m *maker, _ string) (string, bool) {
 		}
 	}
 	for _, one := range s.Agents {
-		if one.Health.Wrong() && !told[one.Key] {
+		if one.Health.Wrong() && !slices.ContainsFunc(a.Incidents, func(i overview.Incident) bool { return i.About(one.Key) }) {
 			a.Agents = append(a.Agents, one)
 		}
 	}
@@ -225,7 +223,7 @@ func agentPage(m *maker, key string) (string, bool) {
 	m.add("standing", "agent", one)
 	var its []overview.Incident
 	for _, i := range m.State.Incidents {
-		if i.Agent == key {
+		if i.About(key) {
 			its = append(its, i)
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
@@ -162,6 +164,15 @@ func lines(body io.Reader, each func([]byte) error) error {
 }
 
 // do sends a request over a connection of its own.
+// whyNoMember says what to do where nobody answers at the socket.
+func whyNoMember(err error) string {
+	const todo = "outlive fleet join starts it; if this machine has joined no fleet yet, outlive fleet join ADDRESS --token TOKEN"
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return "no member of a fleet runs here: " + todo
+	}
+	return fmt.Sprintf("the member of this machine does not answer (%v): %s", err, todo)
+}
+
 func (c Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(body))
 	if err != nil {
@@ -175,7 +186,7 @@ func (c Client) do(ctx context.Context, method, path string, body []byte) (io.Re
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &Ending{Word: NoMember, Why: fmt.Sprintf("this machine is in no fleet, or its member does not run (%v): outlive fleet join starts it", err)}
+		return nil, &Ending{Word: NoMember, Why: whyNoMember(err)}
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()

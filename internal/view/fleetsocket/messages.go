@@ -24,7 +24,7 @@ type Status struct {
 type Hub struct {
 	Name      string    `json:"name"` // HOST:PORT, where the others reach it
 	Connected bool      `json:"connected"`
-	Since     time.Time `json:"since"`            // of that, by the clock of the hub that was asked
+	Since     time.Time `json:"since"`            // of that, by our clock; by the hub's if it does not say how long ago that was
 	Leader    bool      `json:"leader,omitempty"` // it decides where tables are
 	Tables    []string  `json:"tables,omitempty"` // for which it decides what is written
 }
@@ -34,7 +34,7 @@ type Case struct {
 	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble
 	Subject string    `json:"subject"` // the machine, the first of several, or the cause
 	How     string    `json:"how,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
+	Since   time.Time `json:"since,omitzero"`   // by our clock, where that of By is known
 	Agents  []string  `json:"agents,omitempty"` // that share a cause, or the machines of several
 	By      string    `json:"by"`               // the machine that has found it
 	State   string    `json:"state"`            // one of the words below
@@ -50,11 +50,12 @@ const (
 // Host is a machine of the fleet.
 type Host struct {
 	Name    string    `json:"name"`
-	Version string    `json:"version,omitempty"` // of outlive there
-	State   string    `json:"state"`             // one of the words below
-	How     string    `json:"how,omitempty"`     // it is silent: gone, cut off or lost, where that was found out
-	Why     string    `json:"why,omitempty"`     // it is not connected
-	Heard   time.Time `json:"heard,omitzero"`    // when it was heard last, by its own clock
+	Version string    `json:"version,omitempty"`  // of outlive there
+	State   string    `json:"state"`              // one of the words below
+	How     string    `json:"how,omitempty"`      // it is silent: gone, cut off or lost, where that was found out
+	Why     string    `json:"why,omitempty"`      // it is not connected
+	Heard   time.Time `json:"heard,omitzero"`     // when it was heard last, by its own clock
+	ClockMS int64     `json:"clock_ms,omitempty"` // how far that clock is ahead of ours, with what the way takes; 0: it is not known yet
 	Servers int       `json:"servers"`
 	Agents  int       `json:"agents"`
 	// Incidents are the open ones.

@@ -69,8 +69,8 @@ const clockTolerance = 5 * time.Second
 // addMachine adds what is known of another machine. Of one that does not answer, nothing is known now.
 func (s *State) addMachine(m Machine, w *Memory) {
 	h := Host{Name: m.Name, Health: Good, State: "connected", Since: m.Since, Heard: m.Heard, Version: m.Seen.Version, Why: m.Versions}
-	if off := m.Seen.At.Sub(m.Heard); m.Answers && off.Abs() > clockTolerance {
-		h.Health, h.Why = Warn, strings.TrimPrefix(h.Why+"; "+clockText(off), "; ")
+	if text := ClockText(m.Seen.At.Sub(m.Heard)); m.Answers && text != "" {
+		h.Health, h.Why = Warn, strings.TrimPrefix(h.Why+"; "+text, "; ")
 	}
 	var all []Instance
 	for _, i := range m.Seen.Instances {
@@ -111,7 +111,11 @@ func (s *State) addMachine(m Machine, w *Memory) {
 	s.Servers, s.Agents, s.Hosts = append(s.Servers, servers...), append(s.Agents, agents...), append(s.Hosts, h)
 }
 
-func clockText(off time.Duration) string {
+// ClockText says how far the clock of another machine is off; "": so little that it is not said.
+func ClockText(off time.Duration) string {
+	if off.Abs() <= clockTolerance {
+		return ""
+	}
 	word := "ahead"
 	if off < 0 {
 		word = "behind"
@@ -127,6 +131,10 @@ func incidentsThere(m Machine) []Incident {
 		i.Host, i.ID, i.Title = m.Name, m.Name+"/"+i.ID, m.Name+"/"+i.Title
 		if i.Agent != "" {
 			i.Agent = m.Name + "/" + i.Agent
+		}
+		i.Members = slices.Clone(i.Members)
+		for n := range i.Members {
+			i.Members[n] = m.Name + "/" + i.Members[n]
 		}
 		if !m.Answers {
 			i.Buttons = nil

@@ -224,10 +224,11 @@ type Act struct {
 type Incident struct {
 	Host     string    `json:"-"` // "": this machine
 	ID       string    `json:"id"`
-	Agent    string    `json:"agent,omitempty"`  // its key; "": of several
-	Class    string    `json:"class,omitempty"`  // of the verdict, for programs
-	Untold   bool      `json:"untold,omitempty"` // a channel did not get the last message
-	Case     string    `json:"case,omitempty"`   // of the fleet, that it is about
+	Agent    string    `json:"agent,omitempty"`   // its key; "": of several
+	Members  []string  `json:"members,omitempty"` // their keys, if they are several
+	Class    string    `json:"class,omitempty"`   // of the verdict, for programs
+	Untold   bool      `json:"untold,omitempty"`  // a channel did not get the last message
+	Case     string    `json:"case,omitempty"`    // of the fleet, that it is about
 	Title    string    `json:"title"`
 	Details  string    `json:"details,omitempty"`
 	Severity string    `json:"severity"`
@@ -240,6 +241,11 @@ type Incident struct {
 	Until    time.Time `json:"until,omitzero"` // acknowledged until
 	By       string    `json:"by,omitempty"`
 	Buttons  []Button  `json:"buttons,omitempty"` // what can be done about it
+}
+
+// About reports whether it is an agent's, alone or with others.
+func (i Incident) About(agent string) bool {
+	return i.Agent == agent || slices.Contains(i.Members, agent)
 }
 
 // Open reports whether it is not over.

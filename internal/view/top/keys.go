@@ -251,7 +251,7 @@ func (m *model) acknowledge() tea.Cmd {
 		return nil
 	}
 	for _, i := range m.state.Incidents {
-		mine := r.incident != nil && r.incident.ID == i.ID || r.agent != nil && r.agent.Key == i.Agent
+		mine := r.incident != nil && r.incident.ID == i.ID || r.agent != nil && i.About(r.agent.Key)
 		if !mine || !i.Waits() {
 			continue
 		}

@@ -1,5 +1,6 @@
-// Overlay writes what Go's standard library needs to run under Wine 8: copies of a few of its files, changed, and an
-// overlay.json for `go build -overlay` that names them. Three things are missing in Wine 8:
+package main
+
+// underWine is what Go's standard library needs to run under Wine 8, where three things are missing:
 //
 //   - NtSetInformationFile answers STATUS_NOT_IMPLEMENTED for FileDispositionInformationEx, so that nothing can be removed: the
 //     copy takes the way that Go has for older versions of Windows.
@@ -7,23 +8,7 @@
 //     is a socket.
 //   - Symbolic links. CreateSymbolicLink says that it has made one, and has not: in the copy it says what Windows says to users
 //     without the right to.
-//
-// Usage: overlay <folder for the files>
-package main
-
-import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-)
-
-// change replaces the only place in a file of the standard library that reads old.
-type change struct{ file, old, new string }
-
-var changes = []change{
+var underWine = []change{
 	{"internal/syscall/windows/at_windows.go", "case STATUS_INVALID_INFO_CLASS,", "case NTStatus(0xC0000002), STATUS_INVALID_INFO_CLASS,"},
 
 	{"net/sock_windows.go", "func sysSocket(family, sotype, proto int) (syscall.Handle, error) {",
@@ -80,50 +65,3 @@ func connectPath(fd Handle, path string) error {
 	return Connect(fd, &SockaddrInet4{Port: int(port[0])<<8 | int(port[1]), Addr: [4]byte{127, 0, 0, 1}})
 }
 `
-
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: overlay <folder for the files>")
-		os.Exit(2)
-	}
-	if err := write(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "overlay:", err)
-		os.Exit(1)
-	}
-}
-
-func write(folder string) error {
-	out, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		return fmt.Errorf("ask go for its root: %w", err)
-	}
-	root := filepath.Join(strings.TrimSpace(string(out)), "src")
-	texts := map[string]string{}
-	for _, c := range changes {
-		text, ok := texts[c.file]
-		if !ok {
-			b, err := os.ReadFile(filepath.Join(root, c.file))
-			if err != nil {
-				return err
-			}
-			text = string(b)
-		}
-		if n := strings.Count(text, c.old); n != 1 {
-			return fmt.Errorf("%s has %d places that read %q, want 1: Go has changed, see what the change is for", c.file, n, c.old)
-		}
-		texts[c.file] = strings.Replace(text, c.old, c.new, 1)
-	}
-	replace := map[string]string{}
-	for file, text := range texts {
-		copied := filepath.Join(folder, strings.ReplaceAll(file, "/", "_"))
-		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-			return err
-		}
-		replace[filepath.Join(root, file)] = copied
-	}
-	b, err := json.MarshalIndent(map[string]any{"Replace": replace}, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "overlay.json"), b, 0o600)
-}
