@@ -246,6 +246,15 @@ func TestFleetHubOfThree(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a hub stays away", func(t *testing.T) {
+		away := (h.complete(t, a, 3) + 1) % 3
+		h.kill(away)
+		p.hear("The hub " + h.names[away] + " is away")
+		b.shows(t, `^The hub `+h.names[away]+` is away since .*; people were told by a`, "fleet", "status")
+		h.reopen(t, away)
+		p.hear("The hub " + h.names[away] + " works again")
+		h.complete(t, a, 3)
+	})
 	incident := incidentOn(t, c, a)
 	t.Run("the leader is killed", func(t *testing.T) {
 		events := a.follow(t, "watch", "--fleet")

@@ -122,6 +122,18 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 	return fleetsocket.SilentFor(host, d.At, how)
 }
 
+// hubsAway implements judge.Options.HubsAway.
+func (m *member) hubsAway(ctx context.Context) (away map[string]time.Duration, known bool) {
+	away = map[string]time.Duration{}
+	list := m.hubs(ctx)
+	for _, h := range list {
+		if !h.Connected {
+			away[h.Name] = time.Since(h.Since)
+		}
+	}
+	return away, len(list) > 0
+}
+
 // hubs asks for the hubs of a fleet that has several.
 func (m *member) hubs(ctx context.Context) (list []fleetsocket.Hub) {
 	answer, err := m.engine.Request(ctx, natsengine.PeersAddress, nil)

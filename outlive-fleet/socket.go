@@ -222,6 +222,8 @@ func caseLine(c fleetsocket.Case, heard bool) string {
 		if heard {
 			text = "\nThe machine " + c.Subject + " is heard again, which closes this when it has been for a minute. It was " + cmp.Or(c.How, fleetsocket.Silent)
 		}
+	case judge.Hub:
+		text = "\nThe hub " + c.Subject + " is away"
 	case judge.Machines:
 		text = "\nThe machines " + strings.Join(c.Agents, ", ") + " are " + cmp.Or(c.How, fleetsocket.Silent)
 	case judge.Shared:

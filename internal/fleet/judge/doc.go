@@ -24,6 +24,7 @@
 //   - machines: three or more that fell silent within a beat of each other are one case, which names them.
 //   - shared: a trouble with a cause beyond one machine, such as an account's limit. Its machines leave it to the judge while they
 //     reach the fleet ([Member.Leaves]); one that is cut off tells by itself, and says so in its next digest.
+//   - hub: one of several hubs is away ([Options.HubsAway]); the loss of another one would end the fleet, and nobody could tell of it.
 //
 // Each case is a record in "esc.<kind>.<subject>", which only CAS changes:
 //

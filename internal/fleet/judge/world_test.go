@@ -107,10 +107,42 @@ type world struct {
 	*people
 	registry *mem.Engine
 	machines []*machine
+
+	hubs struct {
+		sync.Mutex
+		away  map[string]time.Time // since when
+		asked bool                 // they can be asked
+	}
+}
+
+// hubsAway implements Options.HubsAway.
+func (w *world) hubsAway(context.Context) (map[string]time.Duration, bool) {
+	w.hubs.Lock()
+	defer w.hubs.Unlock()
+	away := map[string]time.Duration{}
+	for name, since := range w.hubs.away {
+		away[name] = time.Since(since)
+	}
+	if !w.hubs.asked {
+		return nil, false
+	}
+	return away, true
+}
+
+// hub has a hub be away from now on, or be there, and says whether hubs can be asked.
+func (w *world) hub(name string, away, asked bool) {
+	w.hubs.Lock()
+	defer w.hubs.Unlock()
+	w.hubs.asked = asked
+	delete(w.hubs.away, name)
+	if away {
+		w.hubs.away[name] = time.Now()
+	}
 }
 
 func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
 	w := &world{people: &people{broken: map[string]bool{}, slow: map[string]time.Duration{}}, registry: mem.New()}
+	w.hubs.away, w.hubs.asked = map[string]time.Time{}, true
 	for i := range machines {
 		m := &machine{name: fmt.Sprint("m", i), network: enginetest.NewFaults(w.registry, seed*100+uint64(i), rate)}
 		m.reach.Store(int32(People))
@@ -132,7 +164,7 @@ func (w *world) begin(t *testing.T, m *machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }}
+	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }, HubsAway: w.hubsAway}
 	m.member = NewMember(m.network, m.name, opts)
 	m.all.Go(func() { _ = Run(ctx, m.network, m.name, channel{w.people, m.name}, opts) })
 	m.all.Go(func() {

@@ -31,8 +31,8 @@ type Hub struct {
 
 // Case is something that concerns more than one machine.
 type Case struct {
-	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble
-	Subject string    `json:"subject"` // the machine, the first of several, or the cause
+	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble; hub: one of several hubs is away
+	Subject string    `json:"subject"` // the machine, the first of several, the cause, or the hub
 	How     string    `json:"how,omitempty"`
 	Since   time.Time `json:"since,omitzero"`   // by our clock, where that of By is known
 	Agents  []string  `json:"agents,omitempty"` // that share a cause, or the machines of several
