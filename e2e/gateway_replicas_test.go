@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,16 +30,23 @@ type replicas struct {
 // startReplicas starts them, and what is in front.
 func (w *workspace) startReplicas(t *testing.T, config string) *replicas {
 	t.Helper()
-	r := &replicas{workspace: w}
-	turns := &inTurn{Transport: http.Transport{DisableKeepAlives: true}, rests: map[string]time.Time{}}
-	r.turns = turns
+	var all []*gateway
 	for range 3 {
-		g := w.replica(t, config)
-		r.all = append(r.all, g)
+		all = append(all, w.replica(t, config))
+	}
+	return w.inFrontOf(t, all, http.Header{})
+}
+
+// inFrontOf starts a load balancer that adds headers to each request.
+func (w *workspace) inFrontOf(t *testing.T, all []*gateway, headers http.Header) *replicas {
+	t.Helper()
+	turns := &inTurn{Transport: http.Transport{DisableKeepAlives: true}, rests: map[string]time.Time{}}
+	r := &replicas{workspace: w, all: all, turns: turns}
+	for _, g := range all {
 		turns.targets = append(turns.targets, strings.TrimSuffix(strings.TrimPrefix(g.url, "http://"), "/mcp"))
 	}
 	r.balancer = httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite:       func(*httputil.ProxyRequest) {},
+		Rewrite:       func(r *httputil.ProxyRequest) { maps.Copy(r.Out.Header, headers) },
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		Transport:     turns,
 		FlushInterval: -1,
@@ -184,37 +192,37 @@ func (c *counter) call() error {
 	return nil
 }
 
-// TestReplicas: 200 sessions of a real SDK, each with a server that counts in the memory of its own process, behind three
-// replicas. One of these is killed while all of them call: every session goes on with its count, and no client sees more than one
-// failed call.
-func TestReplicas(t *testing.T) {
-	needOutlive(t)
-	const sessions, calls = 200, 12
-	w := newWorkspace(t)
-	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
-	all := make([]*counter, sessions)
-	each := func(do func(c *counter) error) {
-		t.Helper()
-		var done sync.WaitGroup
-		for _, c := range all {
-			done.Go(func() {
-				if err := do(c); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		done.Wait()
-		if t.Failed() {
-			t.FailNow()
-		}
+// counters are clients that do something at the same time.
+type counters []*counter
+
+// each waits for all of them, and ends the test if one has failed.
+func (all counters) each(t *testing.T, do func(c *counter) error) {
+	t.Helper()
+	var done sync.WaitGroup
+	for _, c := range all {
+		done.Go(func() {
+			if err := do(c); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	done.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// openCounters opens sessions, each of which has counted once.
+func (r *replicas) openCounters(t *testing.T, sessions int) counters {
+	t.Helper()
+	all := make(counters, sessions)
 	var opening sync.WaitGroup
 	limit := make(chan struct{}, 8)
 	for n := range all {
 		opening.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			all[n] = &counter{session: w.join(t, gatewayClients()["go-legacy"], r.url())}
+			all[n] = &counter{session: r.join(t, gatewayClients()["go-legacy"], r.url())}
 			if err := all[n].call(); err != nil || all[n].count != 1 {
 				t.Errorf("the first call: %d, %v", all[n].count, err)
 			}
@@ -223,6 +231,22 @@ func TestReplicas(t *testing.T) {
 	opening.Wait()
 	if t.Failed() {
 		t.FailNow()
+	}
+	return all
+}
+
+// TestReplicas: 200 sessions of a real SDK, each with a server that counts in the memory of its own process, behind three
+// replicas. One of these is killed while all of them call: every session goes on with its count, and no client sees more than one
+// failed call.
+func TestReplicas(t *testing.T) {
+	needOutlive(t)
+	const sessions, calls = 200, 12
+	w := newWorkspace(t)
+	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
+	all := r.openCounters(t, sessions)
+	each := func(do func(c *counter) error) {
+		t.Helper()
+		all.each(t, do)
 	}
 	half := make(chan struct{})
 	var begun atomic.Int64

@@ -52,7 +52,20 @@ var lans atomic.Int32 // of this process, each with names of its own
 // newLAN makes machines that reach each other.
 func newLAN(t *testing.T, many int) *lan {
 	t.Helper()
-	id := fmt.Sprintf("%d-%d", os.Getpid()%10000, lans.Add(1))
+	return openLAN(t, many, many)
+}
+
+// newLANWithUs makes machines that reach each other and this one, which is the last of them.
+func newLANWithUs(t *testing.T, many int) *lan {
+	t.Helper()
+	return openLAN(t, many+1, many)
+}
+
+// openLAN makes machines of which the one with the number us is that of the tests.
+func openLAN(t *testing.T, many, us int) *lan {
+	t.Helper()
+	number := int(lans.Add(1))
+	id := fmt.Sprintf("%d-%d", os.Getpid()%10000, number)
 	l := &lan{ways: map[way]wire{}, queue: map[way]chan late{}, ended: make(chan struct{})}
 	ip := func(line string) {
 		t.Helper()
@@ -61,21 +74,27 @@ func newLAN(t *testing.T, many int) *lan {
 		}
 	}
 	for n := range many {
-		one := &network{name: fmt.Sprintf("outlive-lan-%s-%d", id, n), outside: fmt.Sprintf("oel%s-%d", id, n), address: fmt.Sprintf("10.252.0.%d", 10+n)}
-		if out, err := exec.Command("ip", "netns", "add", one.name).CombinedOutput(); err != nil {
-			t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v %s", err, out)
+		one := &network{name: fmt.Sprintf("outlive-lan-%s-%d", id, n), outside: fmt.Sprintf("oel%s-%d", id, n), address: fmt.Sprintf("10.252.%d.%d", (os.Getpid()+number)%250, 10+n)}
+		if n != us {
+			if out, err := exec.Command("ip", "netns", "add", one.name).CombinedOutput(); err != nil {
+				t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v %s", err, out)
+			}
+			t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", one.name).Run() })
 		}
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", one.name).Run() })
 		port, err := openTap(one.outside)
 		if err != nil {
 			t.Skipf("the switch between machines needs /dev/net/tun: %v", err)
 		}
 		t.Cleanup(func() { _ = port.Close() })
-		ip("link set " + one.outside + " netns " + one.name + " name e0")
-		ip("-n " + one.name + " link set e0 address 02:00:00:00:00:" + fmt.Sprintf("%02x", n+1))
-		ip("-n " + one.name + " addr add " + one.address + "/24 dev e0")
-		ip("-n " + one.name + " link set e0 up")
-		ip("-n " + one.name + " link set lo up")
+		at, device := "", one.outside
+		if n != us {
+			at, device = "-n "+one.name+" ", "e0"
+			ip("link set " + one.outside + " netns " + one.name + " name e0")
+			ip(at + "link set lo up")
+		}
+		ip(at + "link set " + device + " address 02:00:00:00:00:" + fmt.Sprintf("%02x", n+1))
+		ip(at + "addr add " + one.address + "/24 dev " + device)
+		ip(at + "link set " + device + " up")
 		l.machines, l.ports = append(l.machines, one), append(l.ports, port)
 	}
 	for n := range l.ports {

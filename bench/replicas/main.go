@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,15 +24,27 @@ const sessions = 200
 func main() {
 	rounds := flag.Int("rounds", 20, "blocks of each side")
 	calls := flag.Int("calls", 1000, "calls in a block")
+	tcp := flag.Bool("tcp", false, "beside three replicas of one machine, instead of beside one gateway: three whose core is reached as on another machine")
 	flag.Parse()
-	if err := measure(*rounds, *calls); err != nil {
+	sides := []sideKind{{name: "one gateway", gateways: 1}, {name: "three replicas", gateways: 3}}
+	if *tcp {
+		sides = []sideKind{{name: "three replicas", gateways: 3}, {name: "the same with a core elsewhere", gateways: 3, tcp: true}}
+	}
+	if err := measure(sides, *rounds, *calls); err != nil {
 		fmt.Fprintln(os.Stderr, "replicas:", err)
 		os.Exit(1)
 	}
 }
 
+// sideKind is what a side has.
+type sideKind struct {
+	name     string
+	gateways int  // one, or so many replicas
+	tcp      bool // replicas reach their core by TCP, with a secret
+}
+
 // measure prints the table.
-func measure(rounds, calls int) (err error) {
+func measure(sides []sideKind, rounds, calls int) (err error) {
 	dir, err := os.MkdirTemp("", "replicas")
 	if err != nil {
 		return err
@@ -43,10 +56,10 @@ func measure(rounds, calls int) (err error) {
 		}
 	}
 	fmt.Printf("%s, %d processors, %d sessions a side, %d blocks of %d calls a side\n\n", runtime.Version(), runtime.NumCPU(), sessions, rounds, calls)
-	fmt.Println("| calls at a time | | one gateway | three replicas | ratio |")
+	fmt.Printf("| calls at a time | | %s | %s | ratio |\n", sides[0].name, sides[1].name)
 	fmt.Println("|--:|---|--:|--:|--:|")
 	for _, together := range []int{1, 16} {
-		if err := compare(dir, rounds, calls, together); err != nil {
+		if err := compare(sides, dir, rounds, calls, together); err != nil {
 			return err
 		}
 	}
@@ -54,19 +67,19 @@ func measure(rounds, calls int) (err error) {
 }
 
 // compare prints the lines of one load.
-func compare(dir string, rounds, calls, together int) (err error) {
-	one, err := start(filepath.Join(dir, fmt.Sprint("one", together)), dir, 1)
+func compare(sides []sideKind, dir string, rounds, calls, together int) (err error) {
+	one, err := start(filepath.Join(dir, fmt.Sprint("a", together)), dir, sides[0])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, one.stop()) }()
-	three, err := start(filepath.Join(dir, fmt.Sprint("three", together)), dir, 3)
+	other, err := start(filepath.Join(dir, fmt.Sprint("b", together)), dir, sides[1])
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, three.stop()) }()
+	defer func() { err = errors.Join(err, other.stop()) }()
 	for round := range rounds {
-		order := []*side{one, three}
+		order := []*side{one, other}
 		if round%2 == 1 {
 			slices.Reverse(order)
 		}
@@ -77,7 +90,7 @@ func compare(dir string, rounds, calls, together int) (err error) {
 		}
 	}
 	for _, percent := range []int{50, 99} {
-		a, b := one.percentile(percent), three.percentile(percent)
+		a, b := one.percentile(percent), other.percentile(percent)
 		fmt.Printf("| %d | p%d | %.2f ms | %.2f ms | %.2f |\n", together, percent, a, b, b/a)
 	}
 	return nil
@@ -96,31 +109,49 @@ type side struct {
 }
 
 // start starts a side in a state directory of its own, and opens its sessions.
-func start(state, programs string, gateways int) (*side, error) {
+func start(state, programs string, kind sideKind) (*side, error) {
 	if err := os.MkdirAll(filepath.Join(state, "run"), 0o700); err != nil {
 		return nil, err
 	}
-	config := filepath.Join(state, "outlive.yaml")
+	config, secret := filepath.Join(state, "outlive.yaml"), filepath.Join(state, "secret")
 	text := fmt.Sprintf("names: never\nlimits: {sessions: 1000}\nservers: {e: {command: %q, shared: true}}\n", filepath.Join(programs, "echo"))
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(config, []byte(text), 0o600), os.WriteFile(secret, []byte(rand.Text()+rand.Text()), 0o600)); err != nil {
 		return nil, err
 	}
 	s := &side{client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: sessions}, Timeout: time.Minute}}
-	for range gateways {
-		address, err := freeAddress()
+	run := func(args ...string) error {
+		cmd := exec.Command(filepath.Join(programs, "outlive"), append([]string{"gateway", "-c", config}, args...)...)
+		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state, "XDG_RUNTIME_DIR="+filepath.Join(state, "run"))
+		err := cmd.Start()
+		if err == nil {
+			s.commands = append(s.commands, cmd)
+		}
+		return err
+	}
+	replica := []string{"--replica", "--core-idle", "1s"}
+	if kind.tcp {
+		core, err := freeAddress()
+		if err == nil {
+			err = run("--core", "--core-listen", core, "--core-secret-file", secret)
+		}
 		if err != nil {
 			return nil, err
 		}
-		args := []string{"gateway", "-c", config, "--listen", address}
-		if gateways > 1 {
-			args = append(args, "--replica", "--core-idle", "1s")
-		}
-		cmd := exec.Command(filepath.Join(programs, "outlive"), args...)
-		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state, "XDG_RUNTIME_DIR="+filepath.Join(state, "run"))
-		if err := cmd.Start(); err != nil {
+		replica = []string{"--replica", "--core-at", core, "--core-secret-file", secret}
+	}
+	for range kind.gateways {
+		address, err := freeAddress()
+		if err != nil {
 			return nil, errors.Join(err, s.stop())
 		}
-		s.commands, s.urls = append(s.commands, cmd), append(s.urls, "http://"+address+"/mcp")
+		args := []string{"--listen", address}
+		if kind.gateways > 1 {
+			args = append(args, replica...)
+		}
+		if err := run(args...); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
+		s.urls = append(s.urls, "http://"+address+"/mcp")
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.stop())
@@ -239,7 +270,7 @@ func (s *side) percentile(percent int) float64 {
 	return s.took[len(s.took)*percent/100].Seconds() * 1000
 }
 
-// stop ends the gateways; a core ends by itself.
+// stop ends the gateways, and the core that was started; one of replicas ends by itself.
 func (s *side) stop() (err error) {
 	s.client.CloseIdleConnections()
 	for _, cmd := range s.commands {

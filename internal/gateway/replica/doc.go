@@ -28,7 +28,7 @@
 //	                       gets 502. GET streams and subscriptions/listen break. What was not yet sent waits for the next core
 //	a core elsewhere ends  the same, but whoever has started it starts it again. Requests that were not sent wait for that as long as
 //	                       [Options.Patience] says; then they get 503. A machine that vanishes without a word is noticed after
-//	                       peer.Silence, by both sides; an interruption that is shorter only delays
+//	                       peer.Silence, by both sides; an interruption for less than half of that only delays
 //	a replica ends         requests in progress are finished, within streamhttp.Options.Grace
 //	all replicas have gone the core ends after a while, if a replica has started it
 //

@@ -106,7 +106,7 @@ func (r *Replica) Forward(out *http.Request) (*http.Response, error) {
 // ForwardNow is Forward for a request that is not to wait for a core which is known to be away.
 func (r *Replica) ForwardNow(out *http.Request) (*http.Response, error) {
 	if r.opts.Patience > 0 {
-		if stands, why, _ := r.state(); stands == lost || stands == refused {
+		if stands, _, why := r.state(); stands == lost || stands == refused {
 			return nil, fmt.Errorf("%w: %w", streamhttp.ErrNotSent, why)
 		}
 	}
@@ -119,7 +119,7 @@ func (r *Replica) awaitCore(ctx context.Context, limit <-chan time.Time) bool {
 	pause := time.NewTimer(soon)
 	defer pause.Stop()
 	for next := pause.C; ; next = nil {
-		stands, _, changed := r.state()
+		stands, changed, _ := r.state()
 		if next == nil && stands != lost {
 			return true // or refused, which is not waited for
 		}
@@ -134,10 +134,10 @@ func (r *Replica) awaitCore(ctx context.Context, limit <-chan time.Time) bool {
 	}
 }
 
-func (r *Replica) state() (standing, error, <-chan struct{}) {
+func (r *Replica) state() (standing, <-chan struct{}, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stands, r.why, r.changed
+	return r.stands, r.changed, r.why
 }
 
 // stand notes how it is now, and tells of a change.
