@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +47,8 @@ type late struct {
 
 const frameLimit = 1 << 14
 
+var lans atomic.Int32 // of this process, each with names of its own
+
 // newLAN makes machines that reach each other.
 func newLAN(t *testing.T, many int) *lan {
 	t.Helper()
@@ -61,7 +64,8 @@ func newLANWithUs(t *testing.T, many int) *lan {
 // openLAN makes machines of which the one with the number us is that of the tests.
 func openLAN(t *testing.T, many, us int) *lan {
 	t.Helper()
-	id := os.Getpid() % 10000
+	number := int(lans.Add(1))
+	id := fmt.Sprintf("%d-%d", os.Getpid()%10000, number)
 	l := &lan{ways: map[way]wire{}, queue: map[way]chan late{}, ended: make(chan struct{})}
 	ip := func(line string) {
 		t.Helper()
@@ -70,7 +74,7 @@ func openLAN(t *testing.T, many, us int) *lan {
 		}
 	}
 	for n := range many {
-		one := &network{name: fmt.Sprintf("outlive-lan-%d-%d", id, n), outside: fmt.Sprintf("oel%d-%d", id, n), address: fmt.Sprintf("10.252.%d.%d", id%250, 10+n)}
+		one := &network{name: fmt.Sprintf("outlive-lan-%s-%d", id, n), outside: fmt.Sprintf("oel%s-%d", id, n), address: fmt.Sprintf("10.252.%d.%d", (os.Getpid()+number)%250, 10+n)}
 		if n != us {
 			if out, err := exec.Command("ip", "netns", "add", one.name).CombinedOutput(); err != nil {
 				t.Skipf("machines are cut off by networks of their own, which needs root and ip netns: %v %s", err, out)
@@ -242,6 +246,7 @@ func (l *lan) listen(t *testing.T, n *network) net.PacketConn {
 
 // A way that is cut, slow or lossy is so in its direction alone; when it is mended it is as before.
 func TestLANWays(t *testing.T) {
+	t.Parallel()
 	l := newLAN(t, 3)
 	var conns []net.PacketConn
 	for _, n := range l.machines {

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -129,5 +131,15 @@ func TestSilent(t *testing.T) {
 	h.take(digestTable, []byte(`{"v":1,"inc":"a","beat":2,"at":"2001-01-01T00:00:05Z"}`), true, never) // its clock is wrong
 	if h.beaten.IsZero() || h.silent {
 		t.Error("a new beat does not count")
+	}
+}
+
+// A case whose machine is there again says so: the table above it shows the machine as connected.
+func TestCaseLine(t *testing.T) {
+	c := fleetsocket.Case{Kind: string(judge.Silent), Subject: "build1", How: "gone", By: "laptop", State: fleetsocket.Told}
+	for heard, want := range map[bool]string{false: "The machine build1 is gone; people were told by laptop", true: "The machine build1 is heard again, which closes this"} {
+		if got := caseLine(c, heard); !strings.Contains(got, want) {
+			t.Errorf("heard again: %t: %q, want %q", heard, got, want)
+		}
 	}
 }

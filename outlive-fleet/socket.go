@@ -182,7 +182,9 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		fmt.Fprintln(out, text)
 	}
 	for _, c := range st.Cases {
-		fmt.Fprintln(out, caseLine(c))
+		fmt.Fprintln(out, caseLine(c, slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool {
+			return h.Name == c.Subject && h.State == fleetsocket.Connected
+		})))
 	}
 	return lost
 }
@@ -212,10 +214,14 @@ func showHubs(out io.Writer, hubs []fleetsocket.Hub) {
 	}
 }
 
-// caseLine is a case for people.
-func caseLine(c fleetsocket.Case) string {
+// caseLine is a case for people. heard says that its machine is there again.
+func caseLine(c fleetsocket.Case, heard bool) string {
 	text := "\nThe machine " + c.Subject + " is " + cmp.Or(c.How, fleetsocket.Silent)
 	switch judge.Kind(c.Kind) {
+	case judge.Silent:
+		if heard {
+			text = "\nThe machine " + c.Subject + " is heard again, which closes this when it has been for a minute. It was " + cmp.Or(c.How, fleetsocket.Silent)
+		}
 	case judge.Machines:
 		text = "\nThe machines " + strings.Join(c.Agents, ", ") + " are " + cmp.Or(c.How, fleetsocket.Silent)
 	case judge.Shared:

@@ -70,7 +70,12 @@ func TestModel(t *testing.T) {
 }
 
 // Emit implements event.Sink: a failure is read by its log.
-func (m *model) Emit(e event.Event) { m.rt.Logf("%s  -- %s", m.now.Format("05.000"), e.Message) }
+func (m *model) Emit(e event.Event) {
+	m.rt.Logf("%s  -- %s", m.now.Format("05.000"), e.Message)
+	if e.Type == event.BridgeEngaged && m.client.sending != nil {
+		m.client.sending.split = true
+	}
+}
 
 func newModel(rt *rapid.T) *model {
 	m := &model{
