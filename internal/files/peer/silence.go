@@ -21,14 +21,10 @@ func Dialer(within time.Duration) *net.Dialer {
 	}}
 }
 
-// Watch has an accepted connection break after [Silence].
-func Watch(conn *net.TCPConn) error {
-	if err := conn.SetKeepAliveConfig(probes); err != nil {
-		return err
+// Watch has an accepted connection break after [Silence]. Where that is unsupported, the system's defaults hold.
+func Watch(conn *net.TCPConn) {
+	_ = conn.SetKeepAliveConfig(probes)
+	if raw, err := conn.SyscallConn(); err == nil {
+		_ = limitSilence(raw, Silence)
 	}
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		_ = limitSilence(raw, Silence) // where unsupported, the system's default holds
-	}
-	return err
 }

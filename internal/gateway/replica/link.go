@@ -146,12 +146,9 @@ func (l *Link) Listener(refused func(from netip.Addr, why error)) *Listener {
 }
 
 // Accepted is a connection of which nothing is known yet.
-func (l *Listener) Accepted(conn *net.TCPConn) (net.Conn, error) {
-	if err := peer.Watch(conn); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return &linked{Conn: tls.Server(conn, l.config), of: l}, nil
+func (l *Listener) Accepted(conn *net.TCPConn) net.Conn {
+	peer.Watch(conn)
+	return &linked{Conn: tls.Server(conn, l.config), of: l}
 }
 
 // linked is a connection at the core's side.

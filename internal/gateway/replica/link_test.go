@@ -71,7 +71,7 @@ func (a accepting) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.side.Accepted(conn)
+	return a.side.Accepted(conn), nil
 }
 
 func link(t *testing.T, secret string) *Link {

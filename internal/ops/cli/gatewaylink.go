@@ -88,15 +88,11 @@ type linkListener struct {
 
 // Accept implements net.Listener.
 func (l linkListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.socketListener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if conn, err = l.link.Accepted(conn.(*net.TCPConn)); err == nil {
-			return conn, nil
-		} // it has left already
+	conn, err := l.socketListener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	return l.link.Accepted(conn.(*net.TCPConn)), nil
 }
 
 // farPatience is how long a request waits for the core of another machine when that cannot be reached.
