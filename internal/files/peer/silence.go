@@ -28,3 +28,12 @@ func Watch(conn *net.TCPConn) {
 		_ = limitSilence(raw, Silence)
 	}
 }
+
+// limitSilence has a connection break when its peer has not acknowledged for that long what was sent.
+func limitSilence(conn syscall.RawConn, long time.Duration) error {
+	var failed error
+	if err := conn.Control(func(fd uintptr) { failed = setSilence(fd, long) }); err != nil {
+		return err
+	}
+	return failed
+}

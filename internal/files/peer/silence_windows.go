@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/windows"
@@ -10,13 +9,7 @@ import (
 // tcpMaxRT is TCP_MAXRT of ws2ipdef.h.
 const tcpMaxRT = 5
 
-// limitSilence ends a connection whose peer has not acknowledged for that long what was sent, in whole seconds.
-func limitSilence(conn syscall.RawConn, long time.Duration) error {
-	var failed error
-	if err := conn.Control(func(fd uintptr) {
-		failed = windows.SetsockoptInt(windows.Handle(fd), windows.IPPROTO_TCP, tcpMaxRT, int(long.Seconds()))
-	}); err != nil {
-		return err
-	}
-	return failed
+// setSilence has a socket break when its peer has not acknowledged for that long what was sent, in whole seconds.
+func setSilence(fd uintptr, long time.Duration) error {
+	return windows.SetsockoptInt(windows.Handle(fd), windows.IPPROTO_TCP, tcpMaxRT, int(long.Seconds()))
 }

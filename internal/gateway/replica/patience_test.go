@@ -59,17 +59,7 @@ func far(t *testing.T, dial func(h *house) error) (*house, *guest) {
 			g.note(err.Error())
 		},
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		g.Attend(ctx)
-	}()
-	g.leave = func() {
-		cancel()
-		<-over
-		g.Close()
-	}
+	g.attend()
 	return h, g
 }
 

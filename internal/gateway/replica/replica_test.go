@@ -145,6 +145,12 @@ func (h *house) guest(url string) *guest {
 			g.note("lost: " + err.Error())
 		},
 	})
+	g.attend()
+	return g
+}
+
+// attend has it attend until leave is called.
+func (g *guest) attend() {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {
@@ -156,7 +162,6 @@ func (h *house) guest(url string) *guest {
 		<-over
 		g.Close()
 	}
-	return g
 }
 
 func (g *guest) note(what string) {
