@@ -96,6 +96,8 @@ func (s *step) learn(f Facts, nonce string) {
 		f.Request, f.Input = "", "" // the agent has not received the answer yet
 	}
 	asks := f.Request != "" && f.Request != i.Facts.Request
+	// What the agent waits for may be seen a moment before the request itself: that is the question that was told already, with buttons now.
+	late := i.Facts.Request == "" && i.Answered == "" && !f.Since.IsZero() && !f.Since.After(i.Opened)
 	switch {
 	case nonce != "" && nonce != i.Done.Nonce:
 		s.changed = s.changed || nonce != i.Nonce
@@ -110,7 +112,7 @@ func (s *step) learn(f Facts, nonce string) {
 		i.State, i.AckedUntil, i.Snoozed = s.awake(), time.Time{}, false
 		i.TierAt, i.Repeats = s.now, 0
 	}
-	if i.told() && (asks || i.critical() && !was && i.State != Acknowledged) {
+	if i.told() && (asks && !late || i.critical() && !was && i.State != Acknowledged) {
 		i.News = true
 	}
 }

@@ -389,3 +389,23 @@ func TestButtons(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// What an agent waits for may be told a moment before its request is known: the buttons come into that message, and nobody is called a second
+// time. A later question calls again, also where the first had no request.
+func TestRequestThatIsSeenLate(t *testing.T) {
+	for since, want := range map[time.Duration]string{-time.Second: "edit", 30 * time.Second: "edit, send telegram:me+ntfy:night"} {
+		f := facts()
+		f.Since, f.Request, f.Input = t0.Add(-time.Second), "", ""
+		i, _ := Step(New("ab12cd34", Key{Agent: "shop", Class: "waiting_permission"}), Opened{f, ""}, policy, t0)
+		i, _ = Step(i, Sent{"telegram:me"}, policy, t0)
+		f = facts()
+		f.Since = t0.Add(since)
+		i, effects := Step(i, Changed{f, "n1"}, policy, t0.Add(31*time.Second))
+		if got := kinds(effects); !strings.HasPrefix(got, want+", timer") {
+			t.Errorf("it waits since %s: %s, want %s", since, got, want)
+		}
+		if i.Facts.Request != "r1" || i.Nonce != "n1" {
+			t.Errorf("the request is not the one that is shown: %+v", i)
+		}
+	}
+}
