@@ -438,9 +438,12 @@ func TestFleetClocks(t *testing.T) {
 	dead := machine("dead", 3*time.Minute)
 	behind, right, ahead := machine("behind", -4*time.Minute), machine("right", 0), machine("ahead", 3*time.Minute)
 	dead.says(t, "member.log", `This machine is dead`)
-	time.Sleep(beatAndASecond) // each has written that it lives
+	looks := machine("looks", 0) // and looks from the start: the others have not looked when it has seen enough
+	for _, j := range []*joined{dead, behind, right, ahead} {
+		looks.stands(t, j.name, "connected")
+	}
 	dead.killMember()
-	time.Sleep(twoBeatsAndASecond + beatAndASecond)
+	looks.stands(t, "dead", "silent")
 	for _, j := range []*joined{right, behind, ahead} {
 		for _, h := range j.sees().Hosts { // nobody has looked before
 			if want := map[bool]string{true: "silent", false: "connected"}[h.Name == "dead"]; h.State != want {

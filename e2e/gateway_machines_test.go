@@ -58,7 +58,7 @@ func (m *replicasApart) ways(n int) []way {
 func (m *replicasApart) cut(t *testing.T, n int, long time.Duration) (fails int) {
 	begun := time.Now()
 	m.off(n)
-	time.Sleep(long)
+	time.Sleep(long) // what is tried: a network that is gone for so long
 	m.on(n)
 	if took := time.Since(begun); took > silence/2 {
 		t.Logf("machine %d was cut off for %v instead of %v", n, took.Round(time.Millisecond), long)
@@ -111,7 +111,7 @@ func (m *replicasApart) calling(t *testing.T, all counters, what string, happens
 			if err := c.call(); err != nil {
 				return fmt.Errorf("%s: %w", what, err)
 			}
-			time.Sleep(20 * time.Millisecond) // the machine has other work
+			time.Sleep(20 * time.Millisecond) // at most 50 calls a second of each client: 60 of them share two cores with all servers
 		}
 	})
 	<-over
