@@ -122,7 +122,7 @@ func (c *Collector) ask(ctx context.Context, found []control.Instance) (all []ov
 	late := map[string]bool{}
 	for _, i := range found {
 		if late[i.Path] = c.asked[i.Path] != nil; !late[i.Path] && due[i.Path] {
-			c.asked[i.Path] = begin(ctx, c, i.Status)
+			c.asked[i.Path] = begin(ctx, c, func(ctx context.Context) (control.Status, error) { return c.status(ctx, i) })
 		}
 	}
 	for _, i := range found {
@@ -142,6 +142,21 @@ func (c *Collector) ask(ctx context.Context, found []control.Instance) (all []ov
 	}
 	c.forget(found)
 	return all
+}
+
+// status asks one, when its events are heard: what happened between the two would be told by none of them.
+func (c *Collector) status(ctx context.Context, i control.Instance) (control.Status, error) {
+	c.mu.Lock()
+	f := c.followed[i.Path]
+	c.mu.Unlock()
+	if f != nil {
+		select {
+		case <-f.heard:
+		case <-ctx.Done():
+			return control.Status{}, ctx.Err()
+		}
+	}
+	return i.Status(ctx)
 }
 
 // take takes the answer to a question, if it comes in time. false: the outlive is gone.

@@ -288,7 +288,8 @@ func (c *Collector) nameEvents() {
 // followed is a running outlive whose events are heard.
 type followed struct {
 	cancel context.CancelFunc
-	lives  bool // the connection is open
+	lives  bool          // the connection is open
+	heard  chan struct{} // closed when nothing that happens from then on is missed, or it cannot be heard
 }
 
 // lives reports whether the connection to a socket is open.
@@ -316,14 +317,15 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 			continue
 		}
 		one, cancel := context.WithCancel(ctx)
-		c.followed[i.Path], c.nameless = &followed{cancel: cancel, lives: true}, true // it has just been reached
+		f := &followed{cancel: cancel, lives: true, heard: make(chan struct{})} // it has just been reached
+		c.followed[i.Path], c.nameless = f, true
 		after := ""
 		if c.opts.History || c.began {
 			after = "0"
 		}
 		c.done.Go(func() {
 			defer cancel()
-			farewell := c.followOne(one, i, after)
+			farewell := c.followOne(one, i, after, sync.OnceFunc(func() { close(f.heard) }))
 			c.mu.Lock()
 			delete(c.followed, i.Path)
 			c.mu.Unlock()
@@ -335,12 +337,12 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 }
 
 // followOne follows a running outlive until it has ended. farewell: it has said that it ends, or it is not known, because not all of
-// its events were heard: none at all of one that lives for a moment only.
-func (c *Collector) followOne(ctx context.Context, i control.Instance, after string) (farewell bool) {
+// its events were heard: none at all of one that lives for a moment only. heard is called as soon as they are, or cannot be.
+func (c *Collector) followOne(ctx context.Context, i control.Instance, after string, heard func()) (farewell bool) {
 	farewell = after != ""
 	lost := false
 	for ctx.Err() == nil {
-		err := i.Follow(ctx, after, func(n control.News) {
+		err := i.Follow(ctx, after, heard, func(n control.News) {
 			c.setLives(i.Path, true)
 			if n.Line == nil {
 				lost, farewell = true, true
@@ -356,6 +358,7 @@ func (c *Collector) followOne(ctx context.Context, i control.Instance, after str
 				c.add(e, n.Line)
 			}
 		})
+		heard()
 		c.setLives(i.Path, false) // the next look tries it
 		if errors.Is(err, control.ErrGone) {
 			c.lookAgain()

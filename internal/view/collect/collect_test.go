@@ -119,10 +119,10 @@ func TestARunThatWasNeverHeard(t *testing.T) {
 	c := New(Options{Dirs: []string{socketDir(t)}, Every: 10 * time.Millisecond})
 	defer c.Close()
 	gone := control.Instance{Name: "x", PID: 1, Path: filepath.Join(socketDir(t), "x.1.sock")}
-	if farewell := c.followOne(t.Context(), gone, "0"); !farewell {
+	if farewell := c.followOne(t.Context(), gone, "0", func() {}); !farewell {
 		t.Error("it is said to have been killed")
 	}
-	if farewell := c.followOne(t.Context(), gone, ""); farewell {
+	if farewell := c.followOne(t.Context(), gone, "", func() {}); farewell {
 		t.Error("one that was there when looking began is not said to have been killed")
 	}
 }
