@@ -259,15 +259,12 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 		o.unlock()
 		return nil
 	}
-	if resp.StatusCode == http.StatusUnauthorized {
-		if next, err := o.renewed(ctx, used); err != nil || next != "" {
-			return err
+	return o.finish(ctx, func(ctx context.Context) error { // one turn for all of it: who waits for the next one finds a token
+		if resp.StatusCode == http.StatusUnauthorized {
+			if err := o.renew(ctx, used); err != nil || o.grant.better(used, time.Now()) {
+				return err
+			}
 		}
-		if err := o.lock(ctx); err != nil {
-			return err
-		}
-	}
-	return o.finish(ctx, func(ctx context.Context) error {
 		asked := challengeOf(resp)
 		if o.opts.Authorize == nil {
 			return o.notInteractive(ctx, asked)

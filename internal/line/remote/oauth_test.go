@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -287,6 +288,38 @@ func TestAuthorization(t *testing.T) {
 	}
 	if diff := gocmp.Diff([]string{"authorization_code", "authorization_code", "refresh_token"}, grants); diff != "" {
 		t.Errorf("grants: %s", diff)
+	}
+}
+
+// slow is a store that takes a second to read: whoever else wants the grant waits for its turn meanwhile.
+type slow struct{ memory }
+
+func (s *slow) Load() (Grant, error) {
+	time.Sleep(time.Second)
+	return s.memory.Load()
+}
+
+// Two requests that are refused at the same time ask the user once.
+func TestTwoRequestsAskOnce(t *testing.T) {
+	a := newAuthority(t)
+	synctest.Test(t, func(t *testing.T) {
+		// Time stands still in a bubble while a connection is open.
+		oauth := NewOAuth(OAuthOptions{Endpoint: a.URL + "/mcp", Authorize: browser(t), Store: &slow{}, Transport: &http.Transport{DisableKeepAlives: true}})
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				header := http.Header{"Www-Authenticate": {`Bearer error="invalid_token", scope="read"`}}
+				if err := oauth.answerChallenge(t.Context(), "", &http.Response{StatusCode: http.StatusUnauthorized, Header: header}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.pages) != 1 {
+		t.Errorf("the user was asked %d times: %v", len(a.pages), a.pages)
 	}
 }
 
