@@ -156,14 +156,52 @@ func (m *watcher) kill() {
 
 // explain ends the monitor, which would start agents anew that the test ends, and shows what it said.
 func (m *watcher) explain() {
+	ended := "it ran"
+	select {
+	case <-m.over:
+		ended = "it had ended before: " + m.cmd.ProcessState.String()
+	default:
+	}
 	m.kill()
 	if !m.t.Failed() {
 		return
 	}
 	evidence, _ := os.ReadFile(filepath.Join(m.dir, "evidence.jsonl"))
 	log, _ := os.ReadFile(m.a.w.path("monitor.log"))
-	m.t.Logf("monitor:\n%s\nevidence:\n%s\nimprovement log:\n%s\nmessages: %+v\n%v", log[max(0, len(log)-6000):],
-		evidence[max(0, len(evidence)-4000):], m.journal(), m.phone.Messages(), m.phone.Requests())
+	m.t.Logf("monitor (%s):\n%s\nverdicts:\n%s\nevidence:\n%s\nheartbeats:\n%s\nimprovement log:\n%s\nmessages: %+v\n%v", ended, ends(log, 6000),
+		m.verdicts(), evidence[max(0, len(evidence)-4000):], m.heartbeats(), m.journal(), m.phone.Messages(), m.phone.Requests())
+}
+
+// ends are the beginning and the end of a text, at most so many bytes of each: a panic begins with its reason.
+func ends(text []byte, most int) []byte {
+	if len(text) <= 2*most {
+		return text
+	}
+	return slices.Concat(text[:most], []byte("\n…\n"), text[len(text)-most:])
+}
+
+// verdicts are all of them, each with its time since the workspace began.
+func (m *watcher) verdicts() string {
+	var list strings.Builder
+	all, _ := m.judgements(0)
+	for _, j := range all {
+		fmt.Fprintf(&list, "%6d ms %s %s: %s\n", j.At.Sub(m.a.w.began).Milliseconds(), j.Verdict.Rule, j.Verdict.Class, j.Verdict.Details)
+	}
+	return list.String()
+}
+
+// heartbeats are the files that agents have left, as they are now.
+func (m *watcher) heartbeats() string {
+	names, _ := filepath.Glob(filepath.Join(m.dir, "hb", "*"))
+	var list strings.Builder
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		fmt.Fprintf(&list, "%s: %s\n", filepath.Base(name), bytes.TrimSpace(text))
+	}
+	return list.String()
 }
 
 // journal is the improvement log.

@@ -36,7 +36,10 @@ const (
 // checkScript is a script, because Claude refuses to run a long sleep. With "busy" behind the seconds it works all the
 // time, a few hundredths of a processor, and tells. With "says" and a state it first leaves a heartbeat of the agent.
 const checkScript = `if [ "$2" = says ]; then
-	"$E2E_OUTLIVE" heartbeat shop --home "$E2E_DIR/agents" --state "$3" --note "the till is locked" || exit 1
+	"$E2E_OUTLIVE" heartbeat shop --home "$E2E_DIR/agents" --state "$3" --note "the till is locked" 2>>"$E2E_DIR/stderr.log" || {
+		echo "check.sh: the heartbeat ended with $?" >>"$E2E_DIR/stderr.log"
+		exit 1
+	}
 fi
 if [ "$2" != busy ]; then sleep "$1"; fi
 end=$(($(date +%s) + $1))
@@ -129,6 +132,7 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 		"HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "E2E_HOOKS="+w.path("hooks.jsonl"), "E2E_OUTLIVE="+tools.outlive)
 	a.cmd.Env = append(append(a.cmd.Env, env...), setup.env...)
 	a.rec = newRecorder(a)
+	t.Cleanup(a.explain)
 	t.Cleanup(a.stop)
 	if setup.prepare != nil {
 		setup.prepare(a)
@@ -211,8 +215,12 @@ func (a *agent) stop() {
 	if a.done == nil {
 		return // it never started
 	}
-	for pid := range a.w.processes("") {
+	running := a.w.processes("")
+	for pid := range running {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if a.t.Failed() && len(running) > 0 { // a test may have ended it before
+		a.rec.add("processes", slices.Sorted(maps.Values(running)))
 	}
 	<-a.done
 	a.rec.stop()

@@ -23,6 +23,15 @@ func saying(state string) agentSetup {
 	return agentSetup{script: mockmodel.Script{Command: slowCheck + " says " + state}}
 }
 
+// leavesBeat waits until the command has left its heartbeat: before that a failure is the CLI's or the command's, and not the
+// monitor's.
+func leavesBeat(a *agent, m *watcher) {
+	a.await("its heartbeat", func() bool {
+		_, err := os.Stat(filepath.Join(m.dir, "hb", agentName+".json"))
+		return err == nil
+	})
+}
+
 // unknownCLI is a declaration of a CLI whose own files nobody knows: its process, its output and its heartbeats are all there is.
 var unknownCLI = declaration{"kind": "command", "expect": declaration{"stale": "4s"}}
 
@@ -138,10 +147,10 @@ func isContinued(a *agent, _ *watcher) {
 var troubled = []detection{
 	{"unobserved", mockmodel.Hang, agentSetup{}, byProcess, "unobserved", nil},
 	{"paused", mockmodel.Answer, agentSetup{}, nil, "paused", pauses},
-	{"says-working", mockmodel.Tool, saying("working"), nil, "healthy", nil},
-	{"says-stuck", mockmodel.Tool, saying("stuck"), nil, "waiting_other", nil},
-	{"says-waiting", mockmodel.Tool, saying("waiting"), nil, "waiting_question", nil},
-	{"says-done", mockmodel.Tool, saying("done"), nil, "done", nil},
+	{"says-working", mockmodel.Tool, saying("working"), nil, "healthy", leavesBeat},
+	{"says-stuck", mockmodel.Tool, saying("stuck"), nil, "waiting_other", leavesBeat},
+	{"says-waiting", mockmodel.Tool, saying("waiting"), nil, "waiting_question", leavesBeat},
+	{"says-done", mockmodel.Tool, saying("done"), nil, "done", leavesBeat},
 	{"silent-beats", mockmodel.Tool, silentBeats, unknownCLI, "heartbeat_lost", nil},
 	{"orphan", mockmodel.Tool, silentBeats, unknownCLI, "orphaned", orphans},
 	{"stopped", mockmodel.Tool, agentSetup{}, nil, "stopped", halts},
