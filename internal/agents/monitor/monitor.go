@@ -40,6 +40,8 @@ type Monitor struct {
 	lost   string            // the same of the registry
 	swept  time.Time         // when old data was removed last
 	judged map[string]string // agent: its last diagnosis that was recorded
+	// unrecorded is why the last evidence could not be recorded; "": it could.
+	unrecorded string
 	// verdicts are the last ones that were written down, by agent; watched is when the monitor has looked without a break, as far
 	// as it is written down.
 	verdicts map[string]Verdict

@@ -14,16 +14,21 @@ import (
 // recordLimit is the size at which the evidence record is rotated, in bytes.
 const recordLimit = 16 << 20
 
-// record appends the evidence of an agent to the record when its diagnosis has changed, for replays.
+// record appends the evidence of an agent to the record when its diagnosis has changed, for replays. What could not be written is
+// tried again at each look, as long as the diagnosis stays: otherwise a disk that was full for a moment would hide the change.
 func (r *round) record(c *examined) {
 	diagnosis := fmt.Sprint(c.diagnosis.Rule, c.diagnosis.Class)
 	if r.opts.Record == "" || r.judged[c.Key] == diagnosis {
 		return
 	}
-	r.judged[c.Key] = diagnosis
 	if err := r.appendRecord(c); err != nil {
-		r.opts.Logger.Warn("the evidence is not recorded", slog.Any("error", err))
+		if r.unrecorded != err.Error() { // at each look it would be the same
+			r.opts.Logger.Warn("the evidence is not recorded", slog.Any("error", err))
+		}
+		r.unrecorded = err.Error()
+		return
 	}
+	r.judged[c.Key], r.unrecorded = diagnosis, ""
 }
 
 func (r *round) appendRecord(c *examined) error {
