@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -67,6 +68,18 @@ func (m *member) routes() http.Handler {
 			return
 		}
 		_ = json.NewEncoder(w).Encode(m.judging.share(list)) // who has asked may be gone
+	})
+	mux.HandleFunc("POST /v1/entry", func(w http.ResponseWriter, r *http.Request) {
+		var e fleetsocket.Entry
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&e); err != nil {
+			http.Error(w, "bad request: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		if !sessions.Own(e.Key) {
+			http.Error(w, fmt.Sprintf("bad request: %q is no key of a gateway's sessions", e.Key), http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(doEntry(r.Context(), m.engine, e)) // who has asked may be gone
 	})
 	mux.HandleFunc("GET /v1/hosts", func(w http.ResponseWriter, r *http.Request) {
 		out := newLines(w)

@@ -108,12 +108,12 @@ func TestRights(t *testing.T) {
 	if e, err := a.Get(brief(), "digest.a"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads of itself: %q, %v", e.Value, err)
 	}
-	for _, key := range []string{"digest.b", "beat.b", "lease.other", "other.a"} {
+	for _, key := range []string{"digest.b", "beat.b", "lease.other", "lease.gateway", "other.a"} {
 		if _, err := a.Put(brief(), key, []byte("x")); err == nil {
 			t.Errorf("a may write %s", key)
 		}
 	}
-	for _, key := range []string{"lease.judge", "esc.silent.b", "beat.a"} { // any machine may be the judge
+	for _, key := range []string{"lease.judge", "esc.silent.b", "beat.a", "lease.gateway.g", "session.g.one"} { // any machine may be the judge, or have a gateway's sessions
 		if _, err := a.CAS(brief(), key, []byte("x"), 0); err != nil {
 			t.Errorf("a writes %s: %v", key, err)
 		}
@@ -132,6 +132,15 @@ func TestRights(t *testing.T) {
 	defer stop()
 	if answer, err := a.Request(brief(), "run.b", []byte("hello")); err != nil || string(answer) != "b: hello" {
 		t.Errorf("a asks b: %q, %v", answer, err)
+	}
+	if e, err := a.Get(brief(), "session.g.one"); err != nil || string(e.Value) != "x" {
+		t.Errorf("a reads a session: %q, %v", e.Value, err)
+	}
+	if s, err := own.js.Stream(brief(), "KV_"+bucketPrefix+"session"); err != nil || s.CachedInfo().Config.AllowDirect {
+		t.Errorf("sessions are read from any server: %v", err)
+	}
+	if err := a.Delete(brief(), "session.g.one"); err != nil {
+		t.Errorf("a deletes a session: %v", err)
 	}
 	if err := a.js.DeleteStream(brief(), "KV_"+bucketPrefix+"digest"); err == nil {
 		t.Error("a may delete a table")

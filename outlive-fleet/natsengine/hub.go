@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
 )
 
 const (
@@ -226,17 +228,19 @@ var endedThere = []string{server.ClientClosed.String(), server.ReadError.String(
 var ownTables = []string{"digest", "state", "news", "beat"}
 
 // Tables are all that a hub makes at its start; machines may make none.
-func Tables() []string { return append([]string{"lease", "esc"}, ownTables...) }
+func Tables() []string { return append([]string{"lease", "esc", sessions.Table}, ownTables...) }
 
 // TokenTable is for hubs that are several; machines can neither read nor write it.
 const TokenTable = "token"
 
-// rights are what a machine may do: write what it says of itself, read everything, ask everybody, be asked as itself, and be the judge.
+// rights are what a machine may do: write what it says of itself, read everything, ask everybody, be asked as itself, be the judge,
+// and have the sessions of a gateway.
 func rights(host string) *server.Permissions {
 	self := token(host)
 	publish := []string{
 		"run.*", "cmd.*", EndedAddress, PeersAddress, "$JS.API.INFO", "$JS.FC.>",
 		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
+		"$KV." + bucketPrefix + "lease." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
 	for _, table := range Tables() {
 		stream := "KV_" + bucketPrefix + table

@@ -11,15 +11,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
 )
 
 const (
 	bucketPrefix = "outlive_"
 	// stateBytes is how much the table of states may hold: 1,000 machines with what is allowed for each. newsBytes is that of the last
-	// events, bucketBytes that of each other table, whose values have a few hundred bytes.
-	stateBytes  = 512 << 20
-	newsBytes   = 128 << 20
-	bucketBytes = 16 << 20
+	// events, sessionBytes that of gateways' sessions: about 1 KB for each. bucketBytes is that of each other table, whose values have a
+	// few hundred bytes.
+	stateBytes   = 512 << 20
+	newsBytes    = 128 << 20
+	sessionBytes = 256 << 20
+	bucketBytes  = 16 << 20
 	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
 	answerLimit = 5 * time.Second
 	// rewatchPause is how long a watch that could not begin waits before it tries again.
@@ -33,6 +36,8 @@ func roomOf(table string) int64 {
 		return stateBytes
 	case "news":
 		return newsBytes
+	case sessions.Table:
+		return sessionBytes
 	}
 	return bucketBytes
 }
@@ -60,7 +65,7 @@ func (e *Engine) bucket(ctx context.Context, table string) (jetstream.KeyValue, 
 	}
 	kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
 	if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
-		kv, err = e.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas, MaxBytes: roomOf(table)})
+		kv, err = e.makeBucket(ctx, table)
 	}
 	if err != nil {
 		return nil, err
@@ -69,6 +74,29 @@ func (e *Engine) bucket(ctx context.Context, table string) (jetstream.KeyValue, 
 	defer e.mu.Unlock()
 	e.buckets[table] = kv
 	return kv, nil
+}
+
+// makeBucket makes the one of a table. Sessions are read from the server that leads their table: another one may be behind, and who
+// takes a session over is to have its last record.
+func (e *Engine) makeBucket(ctx context.Context, table string) (jetstream.KeyValue, error) {
+	config := jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas, MaxBytes: roomOf(table)}
+	if table != sessions.Table {
+		return e.js.CreateOrUpdateKeyValue(ctx, config)
+	}
+	config.TTL = sessions.Kept
+	if _, err := e.js.CreateOrUpdateKeyValue(ctx, config); err != nil {
+		return nil, err
+	}
+	stream, err := e.js.Stream(ctx, "KV_"+config.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	led := stream.CachedInfo().Config
+	led.AllowDirect = false
+	if _, err := e.js.UpdateStream(ctx, led); err != nil {
+		return nil, err
+	}
+	return e.js.KeyValue(ctx, config.Bucket)
 }
 
 // forget drops what is known of a table whose stream is gone.

@@ -1,11 +1,13 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
@@ -27,6 +29,9 @@ type Options struct {
 	// Skew is how much earlier the holder gives up: the clocks of two machines do not run at exactly the same speed. 0: a
 	// tenth of TTL.
 	Skew time.Duration
+	// Holder goes on with the time of a holder that has ended without releasing the lease, such as a process that became another
+	// program: its [Term.Holder]. "": a new time begins.
+	Holder string
 	// Patience is how much longer than others one waits who should have the lease only if they do not take it. nil: 0.
 	Patience func() time.Duration
 }
@@ -90,8 +95,17 @@ func read(ctx context.Context, from Registry, key string) (record, engine.Revisi
 	return r, entry.Revision, nil
 }
 
-// Key is where the registry has a lease.
-func Key(name string) string { return engine.Key("lease", name) }
+// Key is where the registry has a lease. A name may have several parts, with slashes between them.
+func Key(name string) string { return engine.Key("lease", strings.Split(name, "/")...) }
+
+// Owner returns who holds a lease as the registry has it, by the owner that [Acquire] was given; "": nobody. It may have ended since.
+func Owner(ctx context.Context, from Registry, name string) (string, error) {
+	r, _, err := read(ctx, from, Key(name))
+	if at := strings.LastIndexByte(r.Holder, '/'); at >= 0 {
+		return r.Holder[:at], err
+	}
+	return r.Holder, err
+}
 
 // Acquire waits until the lease is ours, or ctx ends. owner is for people: a machine's name. ctx also ends what was acquired,
 // without releasing it.
@@ -99,7 +113,7 @@ func Key(name string) string { return engine.Key("lease", name) }
 // An engine that does not answer is asked again; so the error is ctx's.
 func Acquire(ctx context.Context, from Registry, name, owner string, opts Options) (*Held, error) {
 	opts = opts.withDefaults()
-	w := wait{from: from, key: Key(name), holder: owner + "/" + rand.Text()[:8], opts: opts}
+	w := wait{from: from, key: Key(name), holder: cmp.Or(opts.Holder, owner+"/"+rand.Text()[:8]), opts: opts}
 	for {
 		if got, ok := w.try(ctx); ok {
 			return hold(ctx, from, name, got, opts), nil
@@ -144,7 +158,7 @@ func (w *wait) try(ctx context.Context) (got, bool) {
 	}
 	mine := record{Holder: w.holder, Epoch: r.Epoch + 1, Beat: r.Beat + 1}
 	switch {
-	case r.Holder == w.holder: // an earlier try, whose answer was lost
+	case r.Holder == w.holder: // an earlier try whose answer was lost, or Options.Holder
 		mine.Epoch = r.Epoch
 	case now.Sub(w.seenAt) < w.ripens(r):
 		return got{}, false

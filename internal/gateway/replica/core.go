@@ -75,12 +75,17 @@ func (c *Core) Take(w http.ResponseWriter, r *http.Request, over <-chan struct{}
 	c.come(p)
 	defer c.leave(p)
 	out := http.NewResponseController(w)
-	for say := ""; ; say = reload + "\n" {
-		if _, err := io.WriteString(w, say); err != nil || out.Flush() != nil {
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
+	for say := beat; ; {
+		if _, err := io.WriteString(w, say+"\n"); err != nil || out.Flush() != nil {
 			return
 		}
 		select {
 		case <-p.reload:
+			say = reload
+		case <-beats.C:
+			say = beat
 		case <-over:
 			return
 		case <-r.Context().Done():

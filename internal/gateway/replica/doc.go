@@ -16,7 +16,7 @@
 // nobody adopts one, and there are no two that could both believe to have it. The alternative, a record of each session in a
 // common store and an epoch that tells the present owner from a former one, needs a second owner for the processes in any case:
 // what a process has in its memory is in no record. And requests in flight, questions of servers and events that nobody has read
-// yet would be lost at each change of the owner.
+// yet would be lost at each change of the owner. So it is used only where the machine of the owner is lost.
 //
 // # What becomes of what
 //
@@ -26,9 +26,11 @@
 //	                       when a single gateway is killed, with new processes. A request that was sent to it and is not
 //	                       answered gets a JSON-RPC error, "outcome unknown", also in a stream that has begun; a notification
 //	                       gets 502. GET streams and subscriptions/listen break. What was not yet sent waits for the next core
-//	a core elsewhere ends  the same, but whoever has started it starts it again. Requests that were not sent wait for that as long as
+//	a core elsewhere ends  the same, but whoever has started it starts it again, or another one of several takes its place (package
+//	                       fleet/sessions). Requests that were not sent wait for that as long as
 //	                       [Options.Patience] says; then they get 503. A machine that vanishes without a word is noticed after
 //	                       peer.Silence, by both sides; an interruption for less than half of that only delays
+//	a core is stopped      (SIGSTOP, or it hangs) its replicas miss its beats, give it up after [Options.Silence], and look for another one
 //	a replica ends         requests in progress are finished, within streamhttp.Options.Grace
 //	all replicas have gone the core ends after a while, if a replica has started it
 //

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,11 @@ const roleCore, roleReplica = "core", "replica"
 // Link is the secret that replicas on other machines share with their core, as TLS 1.3 with keys that are made of it: no certificate
 // has to be issued, and each end accepts the key of the other and no other one. It may be used from any goroutine.
 type Link struct {
+	// Name tells the gateway of this secret from others, and says nothing of the secret: 16 letters and digits.
+	Name string
+	// SessionKey encrypts records of the gateway's sessions where others can read them: 32 bytes.
+	SessionKey []byte
+
 	keys  map[string]ed25519.PrivateKey // by role
 	certs map[string]tls.Certificate
 }
@@ -52,11 +58,26 @@ func NewLink(secret string) (*Link, error) {
 	if len(secret) < ShortestSecret {
 		return nil, fmt.Errorf("the secret has %d characters, and needs %d", len(secret), ShortestSecret)
 	}
-	l := &Link{map[string]ed25519.PrivateKey{}, map[string]tls.Certificate{}}
-	for _, role := range []string{roleCore, roleReplica} {
-		seed, err := hkdf.Key(sha256.New, []byte(secret), nil, "outlive gateway 1 "+role, ed25519.SeedSize)
+	l := &Link{keys: map[string]ed25519.PrivateKey{}, certs: map[string]tls.Certificate{}}
+	derive := func(what string, size int) ([]byte, error) {
+		key, err := hkdf.Key(sha256.New, []byte(secret), nil, "outlive gateway 1 "+what, size)
 		if err != nil {
 			return nil, fmt.Errorf("make a key of the secret: %w", err)
+		}
+		return key, nil
+	}
+	name, err := derive("name", 8)
+	if err != nil {
+		return nil, err
+	}
+	l.Name = hex.EncodeToString(name)
+	if l.SessionKey, err = derive("sessions", 32); err != nil {
+		return nil, err
+	}
+	for _, role := range []string{roleCore, roleReplica} {
+		seed, err := derive(role, ed25519.SeedSize)
+		if err != nil {
+			return nil, err
 		}
 		l.keys[role] = ed25519.NewKeyFromSeed(seed)
 		// Nobody reads it: it is there because TLS has keys in certificates.
@@ -134,6 +155,9 @@ const mostRefused = 100
 type Listener struct {
 	// Refused is called when somebody did not have the secret, once for each address until it has shown it. nil: nobody is told.
 	Refused func(from netip.Addr, why error)
+	// Serves reports whether this core has the sessions. It is asked each time that something has come, which is not read if it has not: a
+	// core that was stopped for a while answers nothing that belongs to its successor. nil: it always has.
+	Serves func() bool
 
 	config *tls.Config
 	mu     sync.Mutex
@@ -169,7 +193,11 @@ func (c *linked) Read(p []byte) (int, error) {
 	if !c.known {
 		return 0, io.EOF
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.of.Serves != nil && !c.of.Serves() {
+		return 0, io.EOF
+	}
+	return n, err
 }
 
 // note tells of those without the secret.

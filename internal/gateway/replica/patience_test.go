@@ -44,7 +44,7 @@ func far(t *testing.T, dial func(h *house) error) (*house, *guest) {
 	h := newHouse(t, CoreOptions{})
 	g := &guest{}
 	g.Replica = New(Options{
-		Me: Attendant{URL: "http://a"}, Patience: 10 * time.Second,
+		Me: Attendant{URL: "http://a"}, Patience: 10 * time.Second, Silence: 20 * time.Second,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			if err := dial(h); err != nil {
 				return nil, err

@@ -45,6 +45,9 @@ type Options struct {
 	// Patience is how long a request waits for a core that cannot be reached, until it is in attendance there again. 0: not at all, as
 	// with a Dial that starts a core.
 	Patience time.Duration
+	// Silence is how long a core may say nothing, not even that it lives: then it counts as lost, and connections to it are closed. The
+	// system of a process that is stopped goes on acknowledging what is sent. 0: for ever.
+	Silence time.Duration
 }
 
 // standing is how a replica stands with its core. Attend changes it.
@@ -61,6 +64,7 @@ const (
 type Replica struct {
 	opts      Options
 	transport *http.Transport
+	conns     connections
 
 	mu      sync.Mutex
 	stands  standing
@@ -70,16 +74,18 @@ type Replica struct {
 
 // New returns a replica. Nothing is connected yet.
 func New(opts Options) *Replica {
-	return &Replica{opts: opts, changed: make(chan struct{}), transport: &http.Transport{
+	r := &Replica{opts: opts, changed: make(chan struct{})}
+	r.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := opts.Dial(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", streamhttp.ErrNotSent, err)
 			}
-			return conn, nil
+			return r.conns.add(conn), nil
 		},
 		MaxIdleConnsPerHost: 1 << 10, IdleConnTimeout: idleConnection, DisableCompression: true,
-	}}
+	}
+	return r
 }
 
 // Forward implements streamhttp.Options.Forward.
@@ -192,6 +198,10 @@ func (r *Replica) attend(ctx context.Context, here func()) error {
 	if err != nil { // not reached: there are only texts and numbers
 		return err
 	}
+	ctx, silent := context.WithCancelCause(ctx)
+	defer silent(nil)
+	limit := r.listen(silent)
+	defer limit.stop()
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://core"+Path, nil)
 	if err != nil { // not reached
 		return err
@@ -199,20 +209,28 @@ func (r *Replica) attend(ctx context.Context, here func()) error {
 	ask.Header.Set(attendant, string(me))
 	resp, err := r.transport.RoundTrip(ask)
 	if err != nil {
-		return err
+		return limit.orSilent(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return errors.New("the core answers " + resp.Status)
 	}
+	limit.stop() // until it has said that it lives: an older core never does
 	here()
 	for said := bufio.NewScanner(resp.Body); said.Scan(); {
-		if said.Text() == reload {
+		switch said.Text() {
+		case reload:
 			r.opts.Reload()
+		case beat:
+			limit.heard()
 		}
 	}
-	return nil
+	return limit.orSilent(ctx, nil)
 }
 
-// reload is the line by which a core has its replicas read the configuration again.
-const reload = "reload"
+// The lines that a core writes to its replicas: that they are to read the configuration again, and that it lives, each beatEvery.
+const (
+	reload    = "reload"
+	beat      = "beat"
+	beatEvery = 5 * time.Second
+)

@@ -87,7 +87,7 @@ func (f *gatewayFlags) table() []setting {
 		{name: "core", to: &f.core, usage: "be what has the sessions and servers of replicas; they start one if there is none"},
 		{name: "core-idle", to: &f.coreIdle, natural: true, usage: "how long a core that replicas have started goes on without them; 0: for ever"},
 		{name: "core-listen", to: &f.link.listen, usage: "with --core, take replicas of other machines at this address, such as 10.0.0.1:7420, and no others"},
-		{name: "core-at", to: &f.link.at, usage: "with --replica, `HOST:PORT` of a core on another machine; none is started then"},
+		{name: "core-at", to: &f.link.at, usage: "with --replica, `HOST:PORT` of a core on another machine, or several with commas; none is started then"},
 		{name: "core-secret-file", to: &f.link.secretFile, usage: "`FILE` with the secret by which core and replicas of several machines know each other"},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
@@ -202,6 +202,7 @@ type endpoint struct {
 	front    streamhttp.Options // Views guarded by mu
 	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
 	sessions keptSessions
+	turn     *turn         // with sessions that are in the fleet; nil: they are not
 	url      string        // of the endpoint; "" on stdio
 	byHand   bool          // stdin is a terminal
 	client   clientProcess // on stdio; the zero value for an endpoint
@@ -245,14 +246,14 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer tellFatal(k, &err)
 	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser), from: from}
 	defer g.served.close()
-	defer func() { g.core.close() }() // the last of all: then the next one may begin
+	defer func() { g.turn.end(); g.core.close() }() // the last of all: then the next one may begin
 	defer g.sessions.close()
 	servers, err := g.served.load(file)
 	if err != nil {
 		return err
 	}
-	if err := g.open(io, file); err != nil {
-		return err
+	if err := g.open(ctx, io, file); err != nil {
+		return unlessInStandby(err)
 	}
 	if g.program, err = programPath(); err != nil {
 		return fail(exitFailure, "%w", err)
@@ -300,7 +301,7 @@ func (g *endpoint) clearAway() {
 }
 
 // open makes the runner: for the client's descriptors, or for an endpoint if it is to listen.
-func (g *endpoint) open(io streams, file *config.File) (err error) {
+func (g *endpoint) open(ctx context.Context, io streams, file *config.File) (err error) {
 	address := g.flags.listen
 	if address == "" {
 		address = file.Listen
@@ -310,7 +311,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	}
 	switch {
 	case g.flags.core:
-		if err := g.listenAsCore(io, file); err != nil {
+		if err := g.listenAsCore(ctx, io, file); err != nil {
 			return err
 		}
 		address = g.replace.address

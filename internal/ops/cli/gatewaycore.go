@@ -75,7 +75,7 @@ const yieldPath = "/yield"
 var errCoreRuns = errors.New("a core with this configuration runs already: end it first; outlive status shows its PID")
 
 // listenAsCore opens the socket for replicas.
-func (g *endpoint) listenAsCore(io streams, file *config.File) error {
+func (g *endpoint) listenAsCore(ctx context.Context, io streams, file *config.File) error {
 	key, err := coreKey(g.flags, g.path)
 	if err != nil {
 		return fail(exitFailure, "%w", err)
@@ -95,19 +95,12 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 		}
 		address = "core at " + c.at
 	}
-	left, err := g.inherit(address)
-	if err == nil && c.idle == 0 && g.from == nil {
-		unlock, told := c.takeOver()
-		defer unlock()
-		err = told
-	}
-	if err == nil {
-		err = c.take()
-	}
-	if err == nil && left == nil {
-		left, err = c.listen()
-	}
+	left, err := g.beginCore(ctx, c, link, address)
 	if err != nil {
+		c.close()
+		if coded := (*exitError)(nil); errors.As(err, &coded) {
+			return err
+		}
 		return fail(exitFailure, "%w", err)
 	}
 	g.front.MaxConnections = coreConnections
@@ -115,17 +108,51 @@ func (g *endpoint) listenAsCore(io streams, file *config.File) error {
 	if link != nil {
 		c.at = left.Addr().String()
 		g.front.MaxAnonymous = coreStrangers
-		g.listener = linkListener{left, link.Listener(c.tellRefused)}
+		listener := link.Listener(c.tellRefused)
+		listener.Serves = g.turn.serves
+		g.listener = linkListener{left, listener}
 	}
 	if c.idle > 0 && g.from == nil {
 		c.ready = io.out
 	}
 	g.core, g.replace.address = c, address
-	g.keepSessionsAs(file, "core-"+key)
+	if g.turn != nil {
+		g.sessions.warn, g.sessions.Store = g.warn, g.turn.store
+		g.front.Store = &g.sessions
+	} else {
+		g.keepSessionsAs(file, "core-"+key)
+	}
 	c.Core = replica.NewCore(replica.CoreOptions{Idle: c.idle, Unused: func() { g.Interrupt() }, Came: c.tellCame, Left: c.tellLeft})
 	g.front.Admitted = true
 	g.front.Endless = map[string]func(http.ResponseWriter, *http.Request, <-chan struct{}){replica.Path: c.Take}
 	return nil
+}
+
+// beginCore returns the listener of a core once it has the sessions, and no other one does.
+func (g *endpoint) beginCore(ctx context.Context, c *coreOf, link *replica.Link, address string) (socketListener, error) {
+	left, err := g.inherit(address)
+	if err != nil {
+		return nil, err
+	}
+	if c.idle == 0 && g.from == nil {
+		unlock, err := c.takeOver()
+		defer unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := c.take(); err != nil {
+		return nil, err
+	}
+	if g.begun.Sessions == config.SessionsInFleet {
+		if err := g.standBy(ctx, link, c.socket+".lease"); err != nil {
+			return nil, err
+		}
+	}
+	if left != nil {
+		return left, nil
+	}
+	return c.listen()
 }
 
 // takeOver has a core that replicas have started end, if there is one: from now on there is one that does not depend on them. Until

@@ -21,6 +21,9 @@ import (
 
 // listen opens the address of the endpoint.
 func (g *endpoint) listen(file *config.File, address string) (err error) {
+	if file.Sessions == config.SessionsInFleet {
+		return noFleetSessions()
+	}
 	if g.front, g.tokenFile, err = admitting(file, address, g.flags); err != nil {
 		return err
 	}
@@ -140,6 +143,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.replace.front.Store(front)
 	g.Warm()
+	defer g.turn.watch(g)()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
@@ -157,7 +161,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
 		return fail(exitFailure, "serve: %w", err)
 	}
-	return nil
+	return g.turn.lost()
 }
 
 // frontOptions converts the settings of the endpoint.

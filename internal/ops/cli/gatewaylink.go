@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/gateway/replica"
@@ -16,7 +18,7 @@ import (
 // linkFlags are those of `outlive gateway` for replicas and a core on several machines.
 type linkFlags struct {
 	listen     string // where the core takes replicas
-	at         string // where the core of a replica is
+	at         string // where the core of a replica is, or several cores, with commas
 	secretFile string
 }
 
@@ -41,10 +43,23 @@ func (l linkFlags) check(f *gatewayFlags, idle bool) error {
 	case l.secretFile == "":
 		return fail(exitUsage, "gateway: core and replicas of several machines know each other by a secret: --core-secret-file secret.txt, which this makes: %s", makeSecret)
 	}
-	for name, address := range map[string]string{"core-listen": l.listen, "core-at": l.at} {
-		if _, port, err := net.SplitHostPort(address); address != "" && (err != nil || port == "") {
-			return fail(exitUsage, "--%s %q: give an address and a port, such as 10.0.0.1:7420", name, address)
+	if l.listen != "" {
+		return checkCore("core-listen", l.listen)
+	}
+	for _, address := range l.cores() {
+		if err := checkCore("core-at", address); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// cores are the addresses of --core-at.
+func (l linkFlags) cores() []string { return strings.Split(l.at, ",") }
+
+func checkCore(flag, address string) error {
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+		return fail(exitUsage, "--%s %q: give an address and a port, such as 10.0.0.1:7420", flag, address)
 	}
 	return nil
 }
@@ -95,28 +110,52 @@ func (l linkListener) Accept() (net.Conn, error) {
 	return l.link.Accepted(conn.(*net.TCPConn)), nil
 }
 
-// farPatience is how long a request waits for the core of another machine when that cannot be reached.
-const farPatience = daemonPatience
+// farPatience is how long a request waits for the core of another machine when that cannot be reached. standbyPatience is that for several
+// cores: longer than it takes until another one has the sessions, and shorter than clients wait.
+const (
+	farPatience     = daemonPatience
+	standbyPatience = 30 * time.Second
+)
 
-// farCore is the core of a replica, at another machine.
+// farCore is the core of a replica, at another machine, or one of several.
 type farCore struct {
 	flags linkFlags
 
-	mu   sync.Mutex
-	link *replica.Link
+	mu        sync.Mutex
+	link      *replica.Link
+	addresses []string // the one that was reached last is the first
 }
 
 func openFarCore(flags linkFlags) (*farCore, error) {
 	link, err := flags.open()
-	return &farCore{flags: flags, link: link}, err
+	return &farCore{flags: flags, link: link, addresses: flags.cores()}, err
+}
+
+func (c *farCore) patience() time.Duration {
+	if len(c.addresses) > 1 {
+		return standbyPatience
+	}
+	return farPatience
+}
+
+// reached has a core tried first from now on.
+func (c *farCore) reached(at string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := slices.Index(c.addresses, at); n > 0 {
+		c.addresses = slices.Concat([]string{at}, c.addresses[:n], c.addresses[n+1:])
+	}
 }
 
 // dial connects to the core. A secret that is not the core's is read again for the next attempt: its file may have been mended.
 func (c *farCore) dial(ctx context.Context) (net.Conn, error) {
 	c.mu.Lock()
-	link := c.link
+	link, addresses := c.link, c.addresses
 	c.mu.Unlock()
-	conn, err := link.Dial(ctx, c.flags.at)
+	conn, at, err := link.DialAny(ctx, addresses)
+	if err == nil {
+		c.reached(at)
+	}
 	if !errors.Is(err, replica.ErrSecret) {
 		return conn, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/gateway/replica"
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -138,7 +139,7 @@ func (g *replicaEnd) serve(ctx context.Context, opts streamhttp.Options, url, to
 		Reload: func() { _ = g.Reload() }, Tell: g.tellCore, // it is reported
 	}
 	if g.far != nil {
-		connection.Dial, connection.Patience = g.far.dial, farPatience
+		connection.Dial, connection.Patience, connection.Silence = g.far.dial, g.far.patience(), peer.Silence
 	}
 	link := replica.New(connection)
 	defer link.Close()

@@ -22,6 +22,7 @@ type savedGateway struct {
 	Listener    int    // descriptor
 	Connections []int  // descriptors of its clients' connections
 	Sessions    []sessionstore.Entry
+	Holder      string `json:",omitempty"` // of the lease of sessions that are in the fleet
 }
 
 func (s *savedGateway) descriptors() []int { return append([]int{s.Listener}, s.Connections...) }
@@ -92,7 +93,7 @@ func (g *endpoint) prepare(ctx context.Context, wait time.Duration) error {
 
 // become executes the program on disk in our place, with the address and the connections of clients.
 func (g *endpoint) become(front *streamhttp.Front) error {
-	saved := &savedGateway{Address: g.replace.address}
+	saved := &savedGateway{Address: g.replace.address, Holder: g.turn.holder()}
 	if g.sessions.memory != nil {
 		saved.Sessions = g.sessions.memory.Entries()
 	}

@@ -155,6 +155,10 @@ const (
 	ReplicaLeft Type = "replica_left"
 	// ReplicaRefused: somebody at the core's address does not have its secret. Attr: KeyError.
 	ReplicaRefused Type = "replica_refused"
+	// CoreWaits: a core waits for the sessions, which another machine has. Attr: KeyReason.
+	CoreWaits Type = "core_waits"
+	// CoreReplaced: a core has the sessions no more: another machine has them, or may have. Attr: KeyError.
+	CoreReplaced Type = "core_replaced"
 	// CoreLost: a replica cannot reach the core, nor start one; it is tried again. Attr: KeyError.
 	CoreLost Type = "core_lost"
 	// CoreBack: it can again.
@@ -199,7 +203,7 @@ func Types() []Type {
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, ReplicaRefused, CoreLost, CoreBack,
+		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, ReplicaRefused, CoreWaits, CoreReplaced, CoreLost, CoreBack,
 		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
 	}
 }

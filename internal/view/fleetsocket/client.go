@@ -59,6 +59,20 @@ func (c Client) Share(ctx context.Context, list []Trouble) (left []string, err e
 	return l.Causes, err
 }
 
+// Entry has the registry of the fleet do something. An error is one of the way to the member.
+func (c Client) Entry(ctx context.Context, e Entry) (a EntryAnswer, err error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return a, err
+	}
+	body, err := c.do(ctx, http.MethodPost, "/v1/entry", text)
+	if err != nil {
+		return a, err
+	}
+	defer body.Close()
+	return a, json.NewDecoder(body).Decode(&a)
+}
+
 // Hosts calls each with every machine of the fleet, also those that join later, until ctx or the member ends.
 func (c Client) Hosts(ctx context.Context, each func(Host)) error {
 	body, err := c.do(ctx, http.MethodGet, "/v1/hosts", nil)

@@ -7,6 +7,7 @@
 //	GET /v1/follow?host=NAME    the lines of "outlive watch --json --state" there, and at the end an [Ending]
 //	POST /v1/run                a [Command]; JSON lines come back, each a [Frame]
 //	POST /v1/share              a list of [Trouble]; [ShareAnswer] comes back
+//	POST /v1/entry              an [Entry]; [EntryAnswer] comes back
 //	POST /v1/leave              deletes what the fleet has of this machine and ends the member
 //
 // Access is limited by the socket, which belongs to the user alone. Starts no goroutine.

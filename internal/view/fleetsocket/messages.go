@@ -138,3 +138,36 @@ func SilentFor(host string, heard time.Time, how string) *Ending {
 	}
 	return &Ending{Word: Silent, Why: "nothing was heard of it since " + heard.UTC().Format(time.DateTime) + " UTC: " + why, From: heard}
 }
+
+// Entry is what the registry of the fleet is asked for, or to change, by a gateway on this machine: records of its sessions, and the lease by
+// which one machine has them.
+type Entry struct {
+	Op     string `json:"op"` // one of the words below
+	Key    string `json:"key"`
+	Value  []byte `json:"value,omitempty"`  // to be written
+	Before uint64 `json:"before,omitempty"` // the revision that it replaces; 0: there is none
+}
+
+// The words for what is done with an entry.
+const (
+	Get    = "get"
+	Write  = "write" // if it has the revision Before
+	Delete = "delete"
+)
+
+// EntryAnswer is what came of it.
+type EntryAnswer struct {
+	Value    []byte `json:"value,omitempty"`
+	Revision uint64 `json:"revision,omitempty"`
+	// Refused is one of the words below; "": it was done.
+	Refused string `json:"refused,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// The words for why nothing was done, or is known to have been done.
+const (
+	NotFound = "not found"
+	Conflict = "conflict"
+	TooLarge = "too large"
+	Maybe    = "no answer" // in time: it may have happened
+)

@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// takenOverWithin is how late at most another core has the sessions whose machine has vanished: the lease, and the look for it.
+const takenOverWithin = 25 * time.Second
+
+// coreOfFleet is a machine of a fleet that may have the sessions of a gateway.
+type coreOfFleet struct {
+	*joined
+	argv []string
+	cmd  *exec.Cmd
+}
+
+func (c *coreOfFleet) startCore(t *testing.T) {
+	t.Helper()
+	c.cmd = c.joined.start(t, "core.log", c.argv...)
+}
+
+// takes is how often this core has begun to take replicas, and waits how often it has said that another one has the sessions.
+func (c *coreOfFleet) takes() int { return c.said("Waiting for replicas at") }
+func (c *coreOfFleet) waits() int { return c.said("this core waits for its turn") }
+
+func (c *coreOfFleet) said(what string) int {
+	text, _ := os.ReadFile(c.path("core.log")) // it is empty, then
+	return strings.Count(string(text), what)
+}
+
+// coresOfFleet are two of them, with two replicas on machines of their own, and clients.
+type coresOfFleet struct {
+	*replicasApart
+	cores   [2]*coreOfFleet
+	clients []*rawSession
+	counts  []int // the last answers
+}
+
+func startCoresOfFleet(t *testing.T) *coresOfFleet {
+	t.Helper()
+	l := newLANWithUs(t, 4)
+	f := newFleet(t, l.machines[4].address+":0")
+	c := &coresOfFleet{replicasApart: &replicasApart{lan: l}}
+	var at []string
+	for n := range c.cores {
+		at = append(at, l.machines[n].address+":7420")
+	}
+	w := newWorkspace(t) // of the replicas
+	secret := func(w *workspace) string {
+		path := w.path("secret.txt")
+		if err := os.WriteFile(path, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	config := func(w *workspace) string {
+		return w.gatewayConfig(t, []string{"names: never", "sessions: fleet", "auth: {bearer: [" + tokenOfMachines + "]}"}, backend{name: "s", server: servers()["go-legacy"]})
+	}
+	for n, name := range []string{"a", "b"} {
+		j := f.join(t, name, "ip", "netns", "exec", l.machines[n].name)
+		c.cores[n] = &coreOfFleet{joined: j, argv: []string{"gateway", "-c", config(j.workspace), "--audit", j.path("audit.log"), "--core", "--core-listen", at[n], "--core-secret-file", secret(j.workspace)}}
+		c.cores[n].startCore(t)
+		j.says(t, "core.log", [...]string{"Waiting for replicas at", "The machine a has the sessions of this gateway; this core waits for its turn"}[n])
+	}
+	var all []*gateway
+	for _, n := range l.machines[2:4] {
+		all = append(all, w.listenBy(t, w.apart(n, config(w), "--listen", n.address+":8080", "--replica", "--core-at", strings.Join(at, ","), "--core-secret-file", secret(w))))
+	}
+	c.replicas = w.inFrontOf(t, all, http.Header{"Authorization": {"Bearer " + tokenOfMachines}})
+	return c
+}
+
+// countLine counts in the memory of a server's process.
+const countLine = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"count","arguments":{}}}`
+
+var counted = regexp.MustCompile(`"text":"(\d+)"`)
+
+// open opens sessions, each of which has counted once.
+func (c *coresOfFleet) open(t *testing.T, many int) {
+	t.Helper()
+	for n := range many {
+		s := c.at(n%2, "")
+		s.mustHave(t, helloLine, `"protocolVersion"`)
+		c.clients, c.counts = append(c.clients, s), append(c.counts, 0)
+	}
+	if lost := c.countAll(t, "at the beginning"); lost != 0 {
+		t.Errorf("%d calls have failed at the beginning", lost)
+	}
+}
+
+// countAll has each session count until it has an answer, at one replica after the other. Its session must be there each time, and its count
+// be the next one, or the first of a new process. It returns how many calls have failed, of which each session may have one.
+func (c *coresOfFleet) countAll(t *testing.T, when string) (failed int) {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for n, s := range c.clients {
+		all.Go(func() {
+			for try := 0; ; try++ {
+				status, text, err := c.at((n+try)%2, s.id).post(countLine)
+				if m := counted.FindStringSubmatch(text); err == nil && m != nil {
+					if m[1] != fmt.Sprint(c.counts[n]+1) && m[1] != "1" {
+						t.Errorf("%s: session %d counts %s after %d", when, n, m[1], c.counts[n])
+					}
+					_, _ = fmt.Sscan(m[1], &c.counts[n]) // it is digits
+					return
+				}
+				mu.Lock()
+				failed++
+				mu.Unlock()
+				if status == http.StatusNotFound || try == 1 {
+					t.Errorf("%s: session %d: %d %.300s %v", when, n, status, text, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return failed
+}
+
+// allNew reports whether all processes of servers are new: the machine that had the others is gone.
+func (c *coresOfFleet) allNew() bool {
+	return !slices.ContainsFunc(c.counts, func(n int) bool { return n != 1 })
+}
+
+// fails has something happen to the core that has the sessions, and each session call meanwhile.
+func (c *coresOfFleet) fails(t *testing.T, what string, next *coreOfFleet, within time.Duration, happens func()) {
+	t.Helper()
+	before, begun := next.takes(), time.Now()
+	happens()
+	lost := c.countAll(t, what)
+	took := time.Since(begun)
+	if next.takes() == before {
+		t.Errorf("%s: %s has not taken over", what, next.name)
+	}
+	if !c.allNew() {
+		t.Errorf("%s: some servers still count in the memory of before: %v", what, c.counts)
+	}
+	if took > within+silence/2 { // a call waits until its replica has noticed, and until its server has started
+		t.Errorf("%s: all had their answers after %v", what, took)
+	}
+	t.Logf("%s: all %d sessions went on after %v; %d calls have failed", what, len(c.clients), took.Round(100*time.Millisecond), lost)
+}
+
+// TestSessionsOutliveTheirMachine: two cores on two machines of a fleet, and two replicas on others. The machine that has the sessions vanishes,
+// comes back, is stopped as it should be, and its core is stopped and wakes late: each time the other one goes on with all sessions, a real SDK's
+// subscription and log level among them, and no session is lost or has two owners.
+func TestSessionsOutliveTheirMachine(t *testing.T) {
+	needOutlive(t)
+	c := startCoresOfFleet(t)
+	a, b := c.cores[0], c.cores[1]
+	c.open(t, 20)
+	s := c.join(t, gatewayClients()["go-legacy"], c.url())
+	s.do(t, step{"op": "subscribe", "uri": item})
+	s.do(t, step{"op": "level", "level": "error"})
+	subscribed := func(when string) {
+		t.Helper()
+		from := s.mark()
+		if !eventually(func() bool {
+			_, ch := s.begin(step{"op": "call", "tool": "touch", "args": map[string]any{"uri": item}})
+			_ = s.await(t, when, ch) // it may fail once
+			return within(500*time.Millisecond, func() bool {
+				return slices.ContainsFunc(s.seen(from), notification("notifications/resources/updated", item))
+			})
+		}) {
+			t.Errorf("%s: subscribed and not told; it saw %v", when, s.seen(from))
+		}
+	}
+	subscribed("at the beginning")
+
+	c.fails(t, "the machine of the core vanishes", b, takenOverWithin, func() { c.off(0) })
+	subscribed("after the machine vanished")
+	if !eventually(func() bool { return a.said("This core ends: ") == 1 }) {
+		t.Error("the core that was cut off does not end by itself")
+	}
+	c.on(0)
+	_ = a.cmd.Wait()
+	if code := a.cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("the core that was cut off ends with %d", code)
+	}
+	a.startCore(t)
+	a.says(t, "core.log", "The machine b has the sessions of this gateway; this core waits for its turn")
+
+	c.fails(t, "the core is stopped as it should be", a, 5*time.Second, func() { ended(b.cmd) })
+	b.startCore(t)
+	b.says(t, "core.log", "The machine a has the sessions of this gateway; this core waits for its turn(?s:.*)The machine a has")
+
+	c.fails(t, "the core is stopped by SIGSTOP", b, takenOverWithin, func() { _ = a.cmd.Process.Signal(syscall.SIGSTOP) })
+	_ = a.cmd.Process.Signal(syscall.SIGCONT)
+	_ = a.cmd.Wait()
+	if lost := c.countAll(t, "after the other core woke up"); lost != 0 || c.allNew() {
+		t.Errorf("after the other core woke up %d calls have failed, and the sessions count %v", lost, c.counts)
+	}
+	subscribed("after the other core woke up")
+
+	before := b.takes()
+	if out, err := b.command("upgrade", "gateway").CombinedOutput(); err != nil {
+		t.Errorf("upgrade: %v %s", err, out)
+	}
+	if !eventually(func() bool { return b.takes() == before+1 }) || b.waits() != 2 {
+		t.Errorf("after its upgrade it takes replicas %d times, and has waited %d times", b.takes(), b.waits())
+	}
+	c.countAll(t, "after an upgrade in place")
+
+	c.fails(t, "the core is killed and starts again", b, 5*time.Second, func() {
+		_ = b.cmd.Process.Kill()
+		_ = b.cmd.Wait()
+		b.startCore(t)
+	})
+	if status, text, err := c.at(0, "0123456789abcdef").post(countLine); status != http.StatusNotFound {
+		t.Errorf("a session that nobody has: %d %s %v", status, text, err)
+	}
+	c.stopAll(t)
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/lease"
+	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
+	"github.com/outlive-mcp/outlive/internal/gateway/replica"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+)
+
+// noFleetSessions is the error of a gateway that has no core on another machine.
+func noFleetSessions() error {
+	return fail(exitUsage, "sessions: fleet is for cores on several machines, of which one has the sessions: --core --core-listen ADDRESS --core-secret-file FILE; without them write sessions: disk")
+}
+
+// errInterruptedStandby is the end of a core that was interrupted while it waited.
+var errInterruptedStandby = errors.New("interrupted while another machine had the sessions")
+
+// unlessInStandby is the error of a gateway that could not begin; nil: it was interrupted before its turn came.
+func unlessInStandby(err error) error {
+	if errors.Is(err, errInterruptedStandby) {
+		return nil
+	}
+	return err
+}
+
+// releaseWithin is how long giving the sessions up may take. Without it others wait for the lease to end by itself.
+const releaseWithin = 3 * time.Second
+
+// tellWaitEvery is how often a waiting core looks whether the reason why it waits has changed.
+const tellWaitEvery = 5 * time.Second
+
+// turn is a core's time with sessions that are in the fleet. Methods of nil are those of a core whose sessions are not.
+type turn struct {
+	held  *lease.Held
+	store *sessions.Store
+}
+
+// holderLimit is the longest name of a lease's holder that is read from a file, in bytes.
+const holderLimit = 1 << 10
+
+// standBy waits until this core has the gateway's sessions. at is a file with the holder of the lease that a core here had last. That has
+// ended, so its time is gone on with: a core that was killed does not wait for the end of its own lease.
+func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) error {
+	if idle := g.begun.Limits.SessionIdle; idle > sessions.MostIdle {
+		return fail(exitUsage, "%s: limits: session_idle is %v, and with sessions: fleet at most %v: records are deleted that nobody uses", g.path, idle, sessions.MostIdle)
+	}
+	if link == nil {
+		return noFleetSessions()
+	}
+	waiting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
+	told := make(chan struct{})
+	telling, enough := context.WithCancel(waiting)
+	go func() {
+		defer close(told)
+		g.tellStandby(telling, registry, sessions.Lease(link.Name))
+	}()
+	defer func() { enough(); <-told }()
+
+	opts := sessions.LeaseOptions()
+	last, _ := atomicfile.Read(at, holderLimit) // there may be none
+	opts.Holder = cmp.Or(g.left().Holder, string(last))
+	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // it is released when ctx ends
+	forget := context.AfterFunc(waiting, giveUp)
+	held, err := lease.Acquire(holding, registry, sessions.Lease(link.Name), registry.machine(waiting), opts)
+	if err != nil {
+		giveUp()
+		return errInterruptedStandby
+	}
+	forget()
+	g.turn = &turn{held: held}
+	if err := atomicfile.Write(at, []byte(g.turn.holder())); err != nil {
+		g.warn("A core that is killed and started again waits until its lease is over: " + err.Error())
+	}
+	g.turn.store, err = sessions.New(registry, sessions.Options{Gateway: link.Name, Key: link.SessionKey, Turn: held})
+	return err
+}
+
+// tellStandby reports why it waits, and when that has changed, until ctx ends.
+func (g *endpoint) tellStandby(ctx context.Context, registry fleetRegistry, name string) {
+	wait := time.NewTimer(time.Second) // mostly nobody has them
+	defer wait.Stop()
+	for last := ""; ; wait.Reset(tellWaitEvery) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		owner, err := lease.Owner(ctx, registry, name)
+		text := "The machine " + owner + " has the sessions of this gateway"
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			text = "The fleet, which has the sessions of this gateway, does not answer: " + err.Error()
+		case owner == "":
+			continue
+		}
+		if text != last {
+			g.sinks.say(event.CoreWaits, text+"; this core waits for its turn", slog.String(event.KeyReason, text))
+		}
+		last = text
+	}
+}
+
+// serves reports whether the sessions are ours, by the clock.
+func (t *turn) serves() bool {
+	if t == nil {
+		return true
+	}
+	_, err := t.held.Term()
+	return err == nil
+}
+
+// holder goes on with our time, in the image that takes our place.
+func (t *turn) holder() string {
+	if t == nil {
+		return ""
+	}
+	term, _ := t.held.Term() // the zero value: a new time begins
+	return term.Holder
+}
+
+// lost is an error if the sessions are not ours any more.
+func (t *turn) lost() error {
+	if t == nil || t.held.Context().Err() == nil {
+		return nil
+	}
+	return fail(exitFailure, "%w: another machine has the sessions of this gateway, or may have; started again, this core waits for its turn", context.Cause(t.held.Context()))
+}
+
+// watch ends the gateway when the sessions are not ours any more, until stop is called.
+func (t *turn) watch(g *endpoint) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
+	forget := context.AfterFunc(t.held.Context(), func() {
+		err := t.lost()
+		g.sinks.Emit(event.Event{Type: event.CoreReplaced, Time: time.Now(), Level: slog.LevelError, Message: "This core ends: " + err.Error(), Attrs: []slog.Attr{slog.String(event.KeyError, err.Error())}})
+		g.Interrupt()
+	})
+	return func() { forget() }
+}
+
+// end lets another core have the sessions.
+func (t *turn) end() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
+	defer cancel()
+	_ = t.held.Release(ctx) // otherwise others wait until it ends by itself
+}
+
+// fleetRegistry is the registry of the fleet, by this machine's member. It implements sessions.Registry.
+type fleetRegistry struct{ client fleetsocket.Client }
+
+// machine is what this machine is called.
+func (r fleetRegistry) machine(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	if s, err := r.client.Status(ctx); err == nil {
+		return s.Host
+	}
+	name, _ := os.Hostname() // it is for people only
+	return cmp.Or(name, "unknown")
+}
+
+func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
+	a, err := r.client.Entry(ctx, e)
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", engine.ErrUnknown, err)
+	}
+	switch a.Refused {
+	case "":
+		return a, nil
+	case fleetsocket.NotFound:
+		return a, engine.ErrNotFound
+	case fleetsocket.Conflict:
+		return a, engine.ErrConflict
+	case fleetsocket.TooLarge:
+		return a, engine.ErrTooLarge
+	}
+	return a, fmt.Errorf("%w (%s)", engine.ErrUnknown, a.Why)
+}
+
+// Get implements sessions.Registry.
+func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error) {
+	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Get, Key: key})
+	if err != nil {
+		return engine.Entry{}, err
+	}
+	return engine.Entry{Key: key, Value: a.Value, Revision: engine.Revision(a.Revision)}, nil
+}
+
+// CAS implements sessions.Registry.
+func (r fleetRegistry) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
+	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Write, Key: key, Value: value, Before: uint64(before)})
+	return engine.Revision(a.Revision), err
+}
+
+// Delete implements sessions.Registry.
+func (r fleetRegistry) Delete(ctx context.Context, key string) error {
+	_, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Delete, Key: key})
+	return err
+}
