@@ -17,6 +17,9 @@ import (
 // of life that was not taken before it.
 const electedWithin = 30 * time.Second
 
+// everyTable is how many tables the hubs of a fleet have, with that of the tokens.
+const everyTable = 8
+
 // hubsOf are the three hubs of a fleet.
 type hubsOf struct {
 	hubs     [3]*joined
@@ -156,7 +159,7 @@ func (h *hubsOf) complete(t *testing.T, from *joined, many int) (leader int) {
 				leader = slices.Index(h.names[:], one.Name)
 			}
 		}
-		return there == many && leader >= 0 && tables == 7
+		return there == many && leader >= 0 && tables == everyTable
 	}) {
 		t.Fatalf("seen from %s there are not %d hubs with a leader: %+v", from.name, many, from.sees())
 	}

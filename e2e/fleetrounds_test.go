@@ -24,8 +24,11 @@ const (
 	longFault = 25 * time.Second
 )
 
-// clocks are how far those of the three hubs are off, and those of the three members, by chance which.
+// clocks are how far those of the three hubs are off, and those of three of the members, by chance which.
 var clocks = []time.Duration{3 * time.Minute, -4 * time.Minute, 90 * time.Second}
+
+// members are the machines of the rounds that are no hubs.
+var members = []string{"a", "b", "c", "d", "e"}
 
 // backWithin is how late at most everything is as it was after a round.
 const backWithin = time.Minute
@@ -585,18 +588,19 @@ func TestFleetRounds(t *testing.T) {
 	t.Parallel()
 	many, seed := numberFrom("OUTLIVE_E2E_ROUNDS", fewRounds), numberFrom("OUTLIVE_E2E_SEED", int(time.Now().UnixNano()%1_000_000))
 	t.Logf("OUTLIVE_E2E_SEED=%d OUTLIVE_E2E_ROUNDS=%d", seed, many)
-	l := newLAN(t, 6)
+	l := newLAN(t, 3+len(members))
 	chance := rand.New(rand.NewPCG(uint64(seed), 1))
 	if wrongClocks() == "" {
 		t.Log("all clocks are the same: OUTLIVE_CLOCK_BIN names no outlive whose clock can be set")
 	} else {
-		for n, which := range append(chance.Perm(3), chance.Perm(3)...) {
-			l.machines[n].clock = clocks[which]
+		hubs, others := chance.Perm(3), chance.Perm(len(members))
+		for n, off := range clocks {
+			l.machines[hubs[n]].clock, l.machines[3+others[n]].clock = off, off
 		}
 	}
 	h, f := newHubs(t, l.machines[:3]...)
 	r := &fleetRounds{t: t, lan: l, away: map[string]int{}, chance: chance, hubs: h, people: newPeople(t)}
-	for n, name := range []string{"a", "b", "c"} {
+	for n, name := range members {
 		p := &place{network: l.machines[3+n]}
 		p.inner = f.joinAs(t, &joined{workspace: newWorkspace(t), name: name, inside: []string{"ip", "netns", "exec", p.network.name}, clock: p.network.clock})
 		p.joined = &joined{workspace: p.inner.workspace, name: name, clock: p.network.clock}

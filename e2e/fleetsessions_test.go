@@ -157,6 +157,7 @@ func (c *coresOfFleet) fails(t *testing.T, what string, next *coreOfFleet, withi
 // comes back, is stopped as it should be, and its core is stopped and wakes late: each time the other one goes on with all sessions, a real SDK's
 // subscription and log level among them, and no session is lost or has two owners.
 func TestSessionsOutliveTheirMachine(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	c := startCoresOfFleet(t)
 	a, b := c.cores[0], c.cores[1]

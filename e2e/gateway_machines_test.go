@@ -130,6 +130,7 @@ func (m *replicasApart) calling(t *testing.T, all counters, what string, happens
 // machines whose core is on a fourth. A replica is killed, one is cut off, the core is cut off, killed, and cut off for good: no session has a
 // wrong count, and nobody sees more than one failed call.
 func TestReplicasOnMachines(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	m := w.startApart(t, w.gatewayConfig(t, []string{"names: never", "auth: {bearer: [" + tokenOfMachines + "]}"}, backend{name: "s", server: servers()["go-legacy"]}))
