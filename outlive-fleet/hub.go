@@ -304,6 +304,10 @@ const hubsOfCluster = 3
 // forgetLimit is how long it may take to delete what machines without a token have said.
 const forgetLimit = 20 * time.Second
 
+// forgetAgain is when that is done once more: what a machine has sent just before it was cut off, by another hub that did not know better
+// yet, may be written later.
+const forgetAgain = 5 * time.Second
+
 // makeTables tries until the hubs have a majority that makes them.
 func (h *hubRun) makeTables(ctx context.Context) {
 	for {
@@ -385,13 +389,18 @@ func (h *hubRun) tokensChanged() error {
 	return nil
 }
 
-// forgetting deletes what machines without a token have said, whenever that is due, until ctx ends. Where it fails it is tried again.
+// forgetting deletes what machines without a token have said, whenever that is due and once more after that, until ctx ends. Where it
+// fails it is tried again.
 func (h *hubRun) forgetting(ctx context.Context) {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-again:
+			again = nil
 		case <-h.forgets:
+			again = time.After(forgetAgain)
 		}
 		for try := 1; ctx.Err() == nil; try++ {
 			err := h.forget(ctx)

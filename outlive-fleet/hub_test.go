@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
+)
+
+// What a machine without a token has said is deleted, also what is written a moment later because it was on its way; and nothing of others.
+func TestForgetting(t *testing.T) {
+	t.Parallel()
+	hub, e, err := natsengine.StartHub(natsengine.HubOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	defer e.Close()
+	s := &settings{state: t.TempDir()}
+	if err := s.changeTokens(func(f *tokenFile) error {
+		f.Tokens = append(f.Tokens, known{Host: "stays", Hash: "x"})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h := &hubRun{settings: s, hub: hub, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	write := func(host string) {
+		t.Helper()
+		if _, err := e.Put(ctx, engine.Key(digestTable, host), []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func(host string) bool {
+		_, err := e.Get(ctx, engine.Key(digestTable, host))
+		return errors.Is(err, engine.ErrNotFound)
+	}
+	awaitGone := func(what string) {
+		t.Helper()
+		for !gone("revoked") {
+			if ctx.Err() != nil {
+				t.Fatalf("%s is not deleted", what)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	write("stays")
+	write("revoked")
+	var run sync.WaitGroup
+	run.Go(func() { h.forgetting(ctx) })
+	defer run.Wait()
+	defer cancel()
+	h.forgets <- struct{}{}
+	awaitGone("what was said before")
+	write("revoked")
+	awaitGone("what came late")
+	if gone("stays") {
+		t.Error("what another machine has said is deleted, too")
+	}
+}
