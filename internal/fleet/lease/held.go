@@ -62,7 +62,7 @@ func (h *Held) expire() {
 	over := !time.Now().Before(h.until)
 	h.mu.Unlock()
 	if over {
-		h.lose(fmt.Errorf("%w: no renewal was acknowledged in time", ErrLost))
+		h.lose(ErrUnanswered)
 	}
 }
 

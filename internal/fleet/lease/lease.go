@@ -64,6 +64,9 @@ type Term struct {
 // ErrLost says that the lease is not held any more.
 var ErrLost = errors.New("the lease is lost")
 
+// ErrUnanswered is the [ErrLost] of a holder that has heard nothing of the registry for too long. Nobody else need have the lease.
+var ErrUnanswered = fmt.Errorf("%w: no renewal was acknowledged in time", ErrLost)
+
 // record is what the registry has of a lease. Its words must not change: other versions read them.
 type record struct {
 	Holder string `json:"holder,omitempty"` // "": nobody

@@ -14,7 +14,8 @@ import (
 const nextCore = 250 * time.Millisecond
 
 // DialAny connects to whichever of several cores takes it: one of them has the sessions, the others do not listen. They are tried in
-// this order. The error of them all has a part for each, and wraps [ErrSecret] if one of them has another secret.
+// this order. The error of them all has a part for each, and wraps [ErrSecret] if all of them have another secret: where only some have,
+// the others may come back.
 func (l *Link) DialAny(ctx context.Context, addresses []string) (conn net.Conn, at string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,6 +74,15 @@ func noCore(addresses []string, failed map[string]error) error {
 	return fmt.Errorf("no core takes connections: %w", all)
 }
 
+// AnotherSecret reports whether one core at least has another secret, by an error of [Link.DialAny].
+func AnotherSecret(err error) bool {
+	var several coreErrors
+	if errors.As(err, &several) {
+		return slices.ContainsFunc(several, func(one error) bool { return errors.Is(one, ErrSecret) })
+	}
+	return errors.Is(err, ErrSecret)
+}
+
 // coreErrors are one error for each core, on one line.
 type coreErrors []error
 
@@ -87,5 +97,5 @@ func (e coreErrors) Error() string {
 
 // Is implements what [errors.Is] asks for.
 func (e coreErrors) Is(target error) bool {
-	return slices.ContainsFunc(e, func(err error) bool { return errors.Is(err, target) })
+	return !slices.ContainsFunc(e, func(err error) bool { return !errors.Is(err, target) })
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // errSilent is why a replica gives up a core that says nothing any more.
-var errSilent = errors.New("the core has said nothing for a while: its process is stopped, or hangs")
+var errSilent = errors.New("the core says nothing any more: its machine is cut off, or its process is stopped or hangs")
 
 // connections are those to a core that are open. The zero value has none.
 type connections struct {

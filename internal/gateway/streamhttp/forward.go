@@ -157,14 +157,14 @@ func (p *forwarded) fail(err error) {
 		line := p.unknown()
 		writeJSON(p.w, statusOf(p.era, line), line)
 	default:
-		refuse(p.w, http.StatusBadGateway, nil, refusal{code: codeInternal, text: "the process that has the gateway's servers ended before it answered"})
+		refuse(p.w, http.StatusBadGateway, nil, refusal{code: codeInternal, text: "the process that has the gateway's servers was lost before it answered"})
 	}
 }
 
 // unknown is the answer to a request that may have been carried out.
 func (p *forwarded) unknown() []byte {
 	return jsonrpc.AppendError(nil, p.id, codeInternal,
-		"outcome unknown: the process that has the gateway's servers ended before it answered; the request may have been carried out", nil)
+		"outcome unknown: the process that has the gateway's servers was lost before it answered; the request may have been carried out", nil)
 }
 
 // endLost ends the event stream of a request whose answer cannot come any more: nobody else has what would follow, so that a client

@@ -211,7 +211,7 @@ func TestACallerThatNamesItself(t *testing.T) {
 	}
 }
 
-const lostCall = "outcome unknown: the process that has the gateway's servers ended before it answered"
+const lostCall = "outcome unknown: the process that has the gateway's servers was lost before it answered"
 
 // The core is killed. Requests that may have been carried out are answered so, before and after their stream has begun.
 func TestCallsOfAKilledCore(t *testing.T) {
@@ -320,7 +320,7 @@ func TestNoAnswer(t *testing.T) {
 		says               string
 	}{
 		{"not sent", "POST", call(7), nil, fmt.Errorf("%w: refused", ErrNotSent), 503, `"id":7,`},
-		{"a notification", "POST", note(1), nil, gone, 502, "ended before it answered"},
+		{"a notification", "POST", note(1), nil, gone, 502, "was lost before it answered"},
 		{"a GET stream", "GET", "", nil, gone, 503, "cannot be reached now"},
 		{"a subscription", "POST", modernLine(7, "subscriptions/listen", ""), modernHeaders("subscriptions/listen"), gone, 503, "cannot be reached now"},
 		{"DELETE", "DELETE", "", nil, gone, 503, "cannot be reached now"},

@@ -61,8 +61,10 @@ type coreOf struct {
 	at     string // address for replicas of other machines; "": it is for those of this machine
 	socket string
 	idle   time.Duration
-	lock   *flock.Flock // held for as long as it has the sessions
-	ready  *os.File     // gets readyWord, and is closed; nil: nobody waits for that
+	// sessions is where they are, for people; "": in the state directory.
+	sessions string
+	lock     *flock.Flock // held for as long as it has the sessions
+	ready    *os.File     // gets readyWord, and is closed; nil: nobody waits for that
 }
 
 // coreStrangers is how many connections a core has at once that have not shown the secret.
@@ -117,6 +119,7 @@ func (g *endpoint) listenAsCore(ctx context.Context, io streams, file *config.Fi
 	}
 	g.core, g.replace.address = c, address
 	if g.turn != nil {
+		c.sessions = "this core has the gateway's sessions, which are in the fleet"
 		g.sessions.warn, g.sessions.Store = g.warn, g.turn.store
 		g.front.Store = &g.sessions
 	} else {
@@ -237,6 +240,9 @@ func (c *coreOf) tellListening() {
 	say := "Waiting for replicas: outlive gateway --replica --listen ADDRESS, with the same configuration"
 	if c.at != "" {
 		say = "Waiting for replicas at " + c.at + ": outlive gateway --replica --core-at HOST:PORT --core-secret-file FILE --listen ADDRESS, with the same configuration"
+	}
+	if c.sessions != "" {
+		say += "; " + c.sessions
 	}
 	c.sinks.say(event.GatewayListening, say)
 	if c.ready != nil {

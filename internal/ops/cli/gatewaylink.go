@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -89,7 +88,7 @@ func (l linkFlags) open() (*replica.Link, error) {
 
 // secretHint says what to do about another secret.
 func secretHint(why error) string {
-	if errors.Is(why, replica.ErrSecret) {
+	if replica.AnotherSecret(why) {
 		return ": give core and replicas files with the same one (--core-secret-file)"
 	}
 	return ""
@@ -156,7 +155,7 @@ func (c *farCore) dial(ctx context.Context) (net.Conn, error) {
 	if err == nil {
 		c.reached(at)
 	}
-	if !errors.Is(err, replica.ErrSecret) {
+	if !replica.AnotherSecret(err) {
 		return conn, err
 	}
 	if link, again := c.flags.open(); again == nil {

@@ -190,7 +190,12 @@ func (g *replicaEnd) tellCore(err error) {
 		g.sinks.say(event.CoreBack, "The core answers again")
 		return
 	}
-	g.sinks.Emit(event.Event{Type: event.CoreLost, Time: time.Now(), Level: slog.LevelWarn, Message: "The core cannot be reached: " + err.Error() + "; clients are told to come back",
+	meanwhile := "clients are told to come back"
+	if g.far != nil && !errors.Is(err, replica.ErrSecret) {
+		meanwhile = fmt.Sprintf("requests wait for it, %v at most", g.far.patience())
+	}
+	why := strings.TrimPrefix(err.Error(), streamhttp.ErrNotSent.Error()+": ")
+	g.sinks.Emit(event.Event{Type: event.CoreLost, Time: time.Now(), Level: slog.LevelWarn, Message: "The core cannot be reached: " + why + "; " + meanwhile,
 		Attrs: []slog.Attr{slog.String(event.KeyError, err.Error())}})
 }
 

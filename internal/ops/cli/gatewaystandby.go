@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,22 +64,23 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	waiting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
+	machine := registry.machine(waiting)
 	told := make(chan struct{})
 	telling, enough := context.WithCancel(waiting)
 	go func() {
 		defer close(told)
-		g.tellStandby(telling, registry, sessions.Lease(link.Name))
+		g.tellStandby(telling, registry, sessions.Lease(link.Name), machine)
 	}()
 	defer func() { enough(); <-told }()
 
 	opts := sessions.LeaseOptions()
-	last, _ := atomicfile.Read(at, holderLimit) // there may be none
-	opts.Holder = cmp.Or(g.left().Holder, string(last))
+	opts.Holder = cmp.Or(g.left().Holder, lastHolder(at, machine))
 	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // it is released when ctx ends
 	forget := context.AfterFunc(waiting, giveUp)
-	held, err := lease.Acquire(holding, registry, sessions.Lease(link.Name), registry.machine(waiting), opts)
+	held, err := lease.Acquire(holding, registry, sessions.Lease(link.Name), machine, opts)
 	if err != nil {
 		giveUp()
+		g.sinks.say(event.ProxyStopped, "Gateway stopped while it waited for its turn", slog.Int(event.KeyExitCode, 0))
 		return errInterruptedStandby
 	}
 	forget()
@@ -90,8 +92,18 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	return err
 }
 
-// tellStandby reports why it waits, and when that has changed, until ctx ends.
-func (g *endpoint) tellStandby(ctx context.Context, registry fleetRegistry, name string) {
+// lastHolder is the holder of the lease that a core here had last; "": there was none. That of another machine, whose disk was copied, may
+// still have it.
+func lastHolder(at, machine string) string {
+	text, _ := atomicfile.Read(at, holderLimit) // there may be none
+	if holder := string(text); strings.HasPrefix(holder, machine+"/") {
+		return holder
+	}
+	return ""
+}
+
+// tellStandby reports why it waits, and when that has changed, until ctx ends. machine is this one's name.
+func (g *endpoint) tellStandby(ctx context.Context, registry fleetRegistry, name, machine string) {
 	wait := time.NewTimer(time.Second) // mostly nobody has them
 	defer wait.Stop()
 	for last := ""; ; wait.Reset(tellWaitEvery) {
@@ -106,7 +118,9 @@ func (g *endpoint) tellStandby(ctx context.Context, registry fleetRegistry, name
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			text = "The fleet, which has the sessions of this gateway, does not answer: " + err.Error()
+			text = "The sessions of this gateway are in the fleet, which cannot be asked: " + err.Error()
+		case owner == machine:
+			text = "Another core on this machine has the sessions of this gateway, or has had them until a moment ago"
 		case owner == "":
 			continue
 		}
@@ -140,7 +154,11 @@ func (t *turn) lost() error {
 	if t == nil || t.held.Context().Err() == nil {
 		return nil
 	}
-	return fail(exitFailure, "%w: another machine has the sessions of this gateway, or may have; started again, this core waits for its turn", context.Cause(t.held.Context()))
+	why := context.Cause(t.held.Context())
+	if errors.Is(why, lease.ErrUnanswered) {
+		why = fmt.Errorf("the fleet could not be reached from here, or this process was stopped, for so long that another core may have the sessions of this gateway (%w)", why)
+	}
+	return fail(exitFailure, "%w; started again, this core waits for its turn", why)
 }
 
 // watch ends the gateway when the sessions are not ours any more, until stop is called.
@@ -183,7 +201,7 @@ func (r fleetRegistry) machine(ctx context.Context) string {
 func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
 	a, err := r.client.Entry(ctx, e)
 	if err != nil {
-		return a, fmt.Errorf("%w: %w", engine.ErrUnknown, err)
+		return a, unanswered(err.Error())
 	}
 	switch a.Refused {
 	case "":
@@ -195,8 +213,17 @@ func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket
 	case fleetsocket.TooLarge:
 		return a, engine.ErrTooLarge
 	}
-	return a, fmt.Errorf("%w (%s)", engine.ErrUnknown, a.Why)
+	return a, unanswered("the hub does not answer (" + strings.TrimPrefix(a.Why, engine.ErrUnknown.Error()+": ") + ")")
 }
+
+// unanswered is engine.ErrUnknown in words for people.
+type unanswered string
+
+// Error implements error.
+func (u unanswered) Error() string { return string(u) }
+
+// Is implements what [errors.Is] asks for.
+func (u unanswered) Is(target error) bool { return target == engine.ErrUnknown }
 
 // Get implements sessions.Registry.
 func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error) {
