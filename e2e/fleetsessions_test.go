@@ -71,6 +71,7 @@ func startCoresOfFleet(t *testing.T) *coresOfFleet {
 		c.cores[n] = &coreOfFleet{joined: j, argv: []string{"gateway", "-c", config(j.workspace), "--audit", j.path("audit.log"), "--core", "--core-listen", at[n], "--core-secret-file", secret(j.workspace)}}
 		c.cores[n].startCore(t)
 		j.says(t, "core.log", [...]string{"Waiting for replicas at", "The machine a has the sessions of this gateway; this core waits for its turn"}[n])
+		j.shows(t, [...]string{`^gateway +serving .*\n`, `^gateway +standby .*\ngateway: waits for its turn: The machine a has the sessions of this gateway$`}[n], "status")
 	}
 	var all []*gateway
 	for _, n := range l.machines[2:4] {

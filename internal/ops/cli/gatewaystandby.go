@@ -65,11 +65,13 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	defer stop()
 	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
 	machine := registry.machine(waiting)
+	seen := &reachableStandby{g: g}
+	defer seen.serve()()
 	told := make(chan struct{})
 	telling, enough := context.WithCancel(waiting)
 	go func() {
 		defer close(told)
-		g.tellStandby(telling, registry, sessions.Lease(link.Name), machine)
+		seen.tell(telling, registry, sessions.Lease(link.Name), machine)
 	}()
 	defer func() { enough(); <-told }()
 
@@ -102,8 +104,8 @@ func lastHolder(at, machine string) string {
 	return ""
 }
 
-// tellStandby reports why it waits, and when that has changed, until ctx ends. machine is this one's name.
-func (g *endpoint) tellStandby(ctx context.Context, registry fleetRegistry, name, machine string) {
+// tell reports why it waits, and when that has changed, until ctx ends. machine is this one's name.
+func (r *reachableStandby) tell(ctx context.Context, registry fleetRegistry, name, machine string) {
 	wait := time.NewTimer(time.Second) // mostly nobody has them
 	defer wait.Stop()
 	for last := ""; ; wait.Reset(tellWaitEvery) {
@@ -125,7 +127,8 @@ func (g *endpoint) tellStandby(ctx context.Context, registry fleetRegistry, name
 			continue
 		}
 		if text != last {
-			g.sinks.say(event.CoreWaits, text+"; this core waits for its turn", slog.String(event.KeyReason, text))
+			r.why.Store(&text)
+			r.g.sinks.say(event.CoreWaits, text+"; this core waits for its turn", slog.String(event.KeyReason, text))
 		}
 		last = text
 	}

@@ -137,6 +137,9 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 	}
 	printTrouble(w, logline.Printable(s.Name), s.Status, now)
 	printShared(w, s)
+	if s.Waits != "" {
+		fmt.Fprintf(w, "%s: waits for its turn: %s\n", logline.Printable(s.Name), logline.Printable(s.Waits))
+	}
 	printReplicas(w, s)
 	for _, server := range s.Servers {
 		name := logline.Printable(s.Name + "/" + server.Name)

@@ -108,7 +108,7 @@ func standing(s control.Status, server string, end time.Time) readiness {
 // readyByState is the readiness of a server whose state has a name, and of which these processes are kept.
 func readyByState(state string, kept []backend.Status, trouble string, end time.Time) readiness {
 	switch state {
-	case "ready", "asleep", "stopped", "idle", "serving": // a stopped one is lazy, and starts with the first call
+	case "ready", "asleep", "stopped", "idle", "serving", stateStandby: // a stopped one is lazy, and starts with the first call
 		return readiness{ready: true}
 	}
 	r := readiness{why: "it is " + state, never: state == "ending"}

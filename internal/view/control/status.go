@@ -33,7 +33,9 @@ type Status struct {
 	// Replicas are, of a gateway that is the core of some, those that run; URL is that of the first.
 	Replicas []replica.Attendant `json:"replicas,omitempty"`
 	// CoreAt is, of the core of replicas on other machines, the address that it takes them at.
-	CoreAt  string   `json:"core_at,omitempty"`
+	CoreAt string `json:"core_at,omitempty"`
+	// Waits is, of a core in standby, what it waits for.
+	Waits   string   `json:"waits,omitempty"`
 	Servers []Member `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
 }
 

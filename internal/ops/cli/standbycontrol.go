@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// stateStandby is the state of a core that waits for its turn.
+const stateStandby = "standby"
+
+// reachableStandby implements control.Source for a core that waits for its turn.
+type reachableStandby struct {
+	g   *endpoint
+	why atomic.Pointer[string] // it waits; nil: it has not been told yet
+}
+
+// serve opens the control socket until the returned function is called.
+func (r *reachableStandby) serve() (closeIt func()) {
+	srv, err := control.Listen(socketDir(), r.g.flags.name, os.Getpid(), r)
+	if err != nil {
+		r.g.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this core while it waits", err))
+		return func() {}
+	}
+	return func() { _ = srv.Close() } // its file is removed by who listens next, or by the next discovery
+}
+
+// Status implements control.Source.
+func (r *reachableStandby) Status() control.Status {
+	s := control.Status{
+		Status: backend.Status{Name: r.g.flags.name, State: stateStandby}, PID: os.Getpid(), StartedAt: r.g.sinks.start, Version: version(),
+		Telemetry: telemetryKey(), Upgrades: r.g.upgrades(), Config: r.g.begun.Name, Lost: control.Lost{Stderr: r.g.sinks.log.Lost()},
+	}
+	if r.g.path != "" {
+		s.Config, _ = filepath.Abs(r.g.path) // it fails only without a working directory
+	}
+	if why := r.why.Load(); why != nil {
+		s.Waits = *why
+	}
+	return s
+}
+
+// Feed implements control.Source.
+func (r *reachableStandby) Feed() *control.Feed { return r.g.sinks.feed }
+
+// Tap implements control.Source.
+func (r *reachableStandby) Tap() *tap.Tap { return r.g.sinks.tap }
+
+// errInStandby is why nothing is done.
+var errInStandby = errors.New("this core waits for its turn, and has no servers until then")
+
+// Restart implements control.Source.
+func (r *reachableStandby) Restart(context.Context, control.Order) (control.Result, error) {
+	return control.Result{}, errInStandby
+}
+
+// Reload implements control.Source.
+func (r *reachableStandby) Reload() error {
+	return fmt.Errorf("%w: end it and start it again", errInStandby)
+}
+
+// Upgrade implements control.Source.
+func (r *reachableStandby) Upgrade(context.Context, time.Duration) error {
+	return fmt.Errorf("%w: end it and start it again", errInStandby)
+}
+
+// Log implements control.Source.
+func (r *reachableStandby) Log(context.Context, string, io.Writer, bool) error { return errInStandby }
