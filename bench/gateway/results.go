@@ -196,7 +196,7 @@ type plan struct {
 
 func planFor(quick bool) plan {
 	if quick {
-		return plan{Connections: []int{16}, Rounds: 2, Blocks: 2, Block: 300 * time.Millisecond, Sessions: []int{1, 10, 50}, Growths: 1,
+		return plan{Connections: []int{16}, Rounds: 2, Blocks: 2, Block: 300 * time.Millisecond, Sessions: []int{1, 50}, Growths: 1,
 			Servers: []int{1, 10}, Lists: 1, Starts: 2, Rows: 1, Row: 3, Checks: false, Lazy: 100, LazyStarts: 2}
 	}
 	return plan{Connections: []int{16, 128}, Rounds: 3, Blocks: 4, Block: 800 * time.Millisecond, Sessions: []int{1, 10, 100, 1000}, Growths: 2,
