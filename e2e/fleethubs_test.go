@@ -27,6 +27,18 @@ type hubsOf struct {
 	listens  [3]string // where machines reach them
 	names    [3]string // where they reach each other
 	networks []*network
+	t        *testing.T
+}
+
+// explain shows what the hubs have said, if the test has failed.
+func (h *hubsOf) explain() {
+	if !h.t.Failed() {
+		return
+	}
+	for _, j := range h.hubs {
+		text, _ := os.ReadFile(j.path("hub.log")) // it may not be there
+		h.t.Logf("%s has said, at the end:\n%s", j.name, text[max(0, len(text)-4000):])
+	}
 }
 
 // newHubs starts three hubs, on machines with networks of their own if there are some. The fleet's tokens are made on the first one.
@@ -46,7 +58,7 @@ func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 func makeHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	t.Helper()
 	needOutlive(t)
-	h := &hubsOf{networks: networks}
+	h := &hubsOf{t: t, networks: networks}
 	ports := freeAddresses(t, 6)
 	copy(h.listens[:], ports[:3])
 	copy(h.names[:], ports[3:])
@@ -58,6 +70,7 @@ func makeHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 			h.listens[n], h.names[n] = one.address+":4242", one.address+":4243"
 		}
 	}
+	t.Cleanup(h.explain)
 	f := &fleetOf{hub: h.hubs[0], address: strings.Join(h.listens[:], ",")}
 	f.token(t, "nobody") // it makes hub.json
 	for n := range h.hubs {

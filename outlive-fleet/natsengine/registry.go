@@ -261,14 +261,24 @@ func end(source jetstream.KeyWatcher) {
 	_ = source.Stop() // the connection may be gone
 }
 
-// read hands on what a watcher says until there is a new connection.
+// read hands on what a watcher says until there is a new connection, or until it has said nothing for answerLimit although not all was told:
+// hubs that elect a leader may lose what it waits for.
 func (w *watch) read(ctx context.Context, source jetstream.KeyWatcher) {
 	seen := map[string]bool{} // until all was told
+	stuck := time.NewTimer(answerLimit)
+	defer stuck.Stop()
 	for {
+		if seen != nil {
+			stuck.Reset(answerLimit)
+		} else {
+			stuck.Stop()
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.again:
+			return
+		case <-stuck.C:
 			return
 		case entry, more := <-source.Updates():
 			switch {
