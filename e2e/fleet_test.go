@@ -443,7 +443,24 @@ func TestFleetClocks(t *testing.T) {
 		looks.stands(t, j.name, "connected")
 	}
 	dead.killMember()
+	heard := func() (at map[string]time.Time) {
+		at = map[string]time.Time{}
+		for _, h := range looks.sees().Hosts {
+			at[h.Name] = h.Heard
+		}
+		return at
+	}
+	before := heard()
+	if !eventually(func() bool {
+		now := heard()
+		return now["right"].After(before["right"]) && now["behind"].After(before["behind"]) && now["ahead"].After(before["ahead"])
+	}) {
+		t.Fatalf("not all are heard after the death: %v, before %v", heard(), before)
+	}
+	beaten := time.Now()
 	looks.stands(t, "dead", "silent")
+	// At its first look a machine knows what is older than a sign of life that itself has written two beats ago.
+	time.Sleep(time.Until(beaten.Add(twoBeatsAndASecond)))
 	for _, j := range []*joined{right, behind, ahead} {
 		for _, h := range j.sees().Hosts { // nobody has looked before
 			if want := map[bool]string{true: "silent", false: "connected"}[h.Name == "dead"]; h.State != want {
