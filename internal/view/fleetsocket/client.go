@@ -177,7 +177,6 @@ func lines(body io.Reader, each func([]byte) error) error {
 	return s.Err()
 }
 
-// do sends a request over a connection of its own.
 // whyNoMember says what to do where nobody answers at the socket.
 func whyNoMember(err error) string {
 	const todo = "outlive fleet join starts it; if this machine has joined no fleet yet, outlive fleet join ADDRESS --token TOKEN"
@@ -187,6 +186,7 @@ func whyNoMember(err error) string {
 	return fmt.Sprintf("the member of this machine does not answer (%v): %s", err, todo)
 }
 
+// do sends a request over a connection of its own.
 func (c Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(body))
 	if err != nil {
