@@ -43,6 +43,9 @@ const releaseWithin = 3 * time.Second
 // tellWaitEvery is how often a waiting core looks whether the reason why it waits has changed.
 const tellWaitEvery = 5 * time.Second
 
+// askMemberEvery is how often a core asks a member that does not answer.
+const askMemberEvery = 500 * time.Millisecond
+
 // turn is a core's time with sessions that are in the fleet. Methods of nil are those of a core whose sessions are not.
 type turn struct {
 	held  *lease.Held
@@ -64,17 +67,20 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	waiting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
-	machine := registry.machine(waiting)
 	seen := &reachableStandby{g: g}
 	defer seen.serve()()
 	told := make(chan struct{})
 	telling, enough := context.WithCancel(waiting)
 	go func() {
 		defer close(told)
-		seen.tell(telling, registry, sessions.Lease(link.Name), machine)
+		seen.tell(telling, registry, sessions.Lease(link.Name))
 	}()
 	defer func() { enough(); <-told }()
 
+	machine, err := registry.awaitMachine(waiting)
+	if err != nil {
+		return g.interruptedStandby()
+	}
 	opts := sessions.LeaseOptions()
 	opts.Holder = cmp.Or(g.left().Holder, lastHolder(at, machine))
 	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // it is released when ctx ends
@@ -82,8 +88,7 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	held, err := lease.Acquire(holding, registry, sessions.Lease(link.Name), machine, opts)
 	if err != nil {
 		giveUp()
-		g.sinks.say(event.ProxyStopped, "Gateway stopped while it waited for its turn", slog.Int(event.KeyExitCode, 0))
-		return errInterruptedStandby
+		return g.interruptedStandby()
 	}
 	forget()
 	g.turn = &turn{held: held}
@@ -92,6 +97,11 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	}
 	g.turn.store, err = sessions.New(registry, sessions.Options{Gateway: link.Name, Key: link.SessionKey, Turn: held})
 	return err
+}
+
+func (g *endpoint) interruptedStandby() error {
+	g.sinks.say(event.ProxyStopped, "Gateway stopped while it waited for its turn", slog.Int(event.KeyExitCode, 0))
+	return errInterruptedStandby
 }
 
 // lastHolder is the holder of the lease that a core here had last; "": there was none. That of another machine, whose disk was copied, may
@@ -104,8 +114,8 @@ func lastHolder(at, machine string) string {
 	return ""
 }
 
-// tell reports why it waits, and when that has changed, until ctx ends. machine is this one's name.
-func (r *reachableStandby) tell(ctx context.Context, registry fleetRegistry, name, machine string) {
+// tell reports why it waits, and when that has changed, until ctx ends.
+func (r *reachableStandby) tell(ctx context.Context, registry fleetRegistry, name string) {
 	wait := time.NewTimer(time.Second) // mostly nobody has them
 	defer wait.Stop()
 	for last := ""; ; wait.Reset(tellWaitEvery) {
@@ -115,6 +125,10 @@ func (r *reachableStandby) tell(ctx context.Context, registry fleetRegistry, nam
 		case <-wait.C:
 		}
 		owner, err := lease.Owner(ctx, registry, name)
+		machine := ""
+		if err == nil {
+			machine, err = registry.machine(ctx)
+		}
 		text := "The machine " + owner + " has the sessions of this gateway"
 		switch {
 		case ctx.Err() != nil:
@@ -190,15 +204,27 @@ func (t *turn) end() {
 // fleetRegistry is the registry of the fleet, by this machine's member. It implements sessions.Registry.
 type fleetRegistry struct{ client fleetsocket.Client }
 
-// machine is what this machine is called.
-func (r fleetRegistry) machine(ctx context.Context) string {
+// machine is what this machine is called in the fleet.
+func (r fleetRegistry) machine(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	if s, err := r.client.Status(ctx); err == nil {
-		return s.Host
+	s, err := r.client.Status(ctx)
+	return s.Host, err
+}
+
+// awaitMachine is machine, once this machine's member answers. Any other name would have this core wait for its own lease when it is killed
+// and started again. The error is ctx's.
+func (r fleetRegistry) awaitMachine(ctx context.Context) (string, error) {
+	for {
+		if name, err := r.machine(ctx); err == nil {
+			return name, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(askMemberEvery):
+		}
 	}
-	name, _ := os.Hostname() // it is for people only
-	return cmp.Or(name, "unknown")
 }
 
 func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
