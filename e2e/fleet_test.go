@@ -69,17 +69,22 @@ func (j *joined) start(t *testing.T, file string, args ...string) *exec.Cmd {
 
 func (j *joined) begin(t *testing.T, file string, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
-	log, err := os.OpenFile(j.path(file), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	if err := j.launch(file, cmd); err != nil {
 		t.Fatal(err)
 	}
 	j.t.Cleanup(func() { ended(cmd) })
 	return cmd
+}
+
+// launch starts a program; what it says is in a file. Whoever launches it ends it.
+func (j *joined) launch(file string, cmd *exec.Cmd) error {
+	log, err := os.OpenFile(j.path(file), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd.Start()
 }
 
 func ended(cmd *exec.Cmd) {

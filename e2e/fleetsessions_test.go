@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,8 +22,9 @@ const takenOverWithin = 25 * time.Second
 // coreOfFleet is a machine of a fleet that may have the sessions of a gateway.
 type coreOfFleet struct {
 	*joined
-	argv []string
-	cmd  *exec.Cmd
+	network *network
+	argv    []string
+	cmd     *exec.Cmd
 }
 
 func (c *coreOfFleet) startCore(t *testing.T) {
@@ -42,20 +45,22 @@ func (c *coreOfFleet) said(what string) int {
 type coresOfFleet struct {
 	*replicasApart
 	cores   [2]*coreOfFleet
-	clients []*rawSession
-	counts  []int // the last answers
+	clients []*countingSession
 }
 
-func startCoresOfFleet(t *testing.T) *coresOfFleet {
+// countingSession is a client's session, with a server that counts in the memory of its process.
+type countingSession struct {
+	*rawSession
+	count  int // the last answer
+	failed int // calls before it that had no answer
+	takes  int // how often a core had begun before it
+}
+
+// newCoresOfFleet starts the first core and then the second one, which waits, and the replicas.
+func newCoresOfFleet(t *testing.T, l *lan, cores [2]*coreOfFleet, replicas ...*network) *coresOfFleet {
 	t.Helper()
-	l := newLANWithUs(t, 4)
-	f := newFleet(t, l.machines[4].address+":0")
-	c := &coresOfFleet{replicasApart: &replicasApart{lan: l}}
-	var at []string
-	for n := range c.cores {
-		at = append(at, l.machines[n].address+":7420")
-	}
-	w := newWorkspace(t) // of the replicas
+	c := &coresOfFleet{replicasApart: &replicasApart{lan: l}, cores: cores}
+	at := []string{cores[0].network.address + ":7420", cores[1].network.address + ":7420"}
 	secret := func(w *workspace) string {
 		path := w.path("secret.txt")
 		if err := os.WriteFile(path, []byte(strings.Repeat("0123456789abcdef", 4)+"\n"), 0o600); err != nil {
@@ -66,15 +71,14 @@ func startCoresOfFleet(t *testing.T) *coresOfFleet {
 	config := func(w *workspace) string {
 		return w.gatewayConfig(t, []string{"names: never", "sessions: fleet", "auth: {bearer: [" + tokenOfMachines + "]}"}, backend{name: "s", server: servers()["go-legacy"]})
 	}
-	for n, name := range []string{"a", "b"} {
-		j := f.join(t, name, "ip", "netns", "exec", l.machines[n].name)
-		c.cores[n] = &coreOfFleet{joined: j, argv: []string{"gateway", "-c", config(j.workspace), "--audit", j.path("audit.log"), "--core", "--core-listen", at[n], "--core-secret-file", secret(j.workspace)}}
-		c.cores[n].startCore(t)
-		j.says(t, "core.log", [...]string{"Waiting for replicas at", "The machine a has the sessions of this gateway; this core waits for its turn"}[n])
-		j.shows(t, [...]string{`^gateway +serving .*\n`, `^gateway +standby .*\ngateway: waits for its turn: The machine a has the sessions of this gateway$`}[n], "status")
+	for n, one := range cores {
+		one.argv = []string{"gateway", "-c", config(one.workspace), "--audit", one.path("audit.log"), "--core", "--core-listen", at[n], "--core-secret-file", secret(one.workspace)}
+		one.startCore(t)
+		one.says(t, "core.log", [...]string{"Waiting for replicas at", "The machine " + cores[0].name + " has the sessions of this gateway; this core waits for its turn"}[n])
 	}
+	w := newWorkspace(t) // of the replicas
 	var all []*gateway
-	for _, n := range l.machines[2:4] {
+	for _, n := range replicas {
 		all = append(all, w.listenBy(t, w.apart(n, config(w), "--listen", n.address+":8080", "--replica", "--core-at", strings.Join(at, ","), "--core-secret-file", secret(w))))
 	}
 	c.replicas = w.inFrontOf(t, all, http.Header{"Authorization": {"Bearer " + tokenOfMachines}})
@@ -86,53 +90,75 @@ const countLine = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name
 
 var counted = regexp.MustCompile(`"text":"(\d+)"`)
 
+// takes is how often a core has begun.
+func (c *coresOfFleet) takes() int { return c.cores[0].takes() + c.cores[1].takes() }
+
 // open opens sessions, each of which has counted once.
 func (c *coresOfFleet) open(t *testing.T, many int) {
 	t.Helper()
 	for n := range many {
-		s := c.at(n%2, "")
+		s := &countingSession{rawSession: c.at(n%2, ""), takes: c.takes()}
 		s.mustHave(t, helloLine, `"protocolVersion"`)
-		c.clients, c.counts = append(c.clients, s), append(c.counts, 0)
+		c.clients = append(c.clients, s)
 	}
 	if lost := c.countAll(t, "at the beginning"); lost != 0 {
 		t.Errorf("%d calls have failed at the beginning", lost)
 	}
 }
 
-// countAll has each session count until it has an answer, at one replica after the other. Its session must be there each time, and its count
-// be the next one, or the first of a new process. It returns how many calls have failed, of which each session may have one.
+// countAll has each session count until it has an answer, at one replica after the other. Its session must be there each time. It returns how
+// many calls have failed, of which each session may have one.
 func (c *coresOfFleet) countAll(t *testing.T, when string) (failed int) {
 	t.Helper()
 	var all sync.WaitGroup
-	var mu sync.Mutex
+	var lost atomic.Int64
 	for n, s := range c.clients {
 		all.Go(func() {
+			var why []string
 			for try := 0; ; try++ {
 				status, text, err := c.at((n+try)%2, s.id).post(countLine)
 				if m := counted.FindStringSubmatch(text); err == nil && m != nil {
-					if m[1] != fmt.Sprint(c.counts[n]+1) && m[1] != "1" {
-						t.Errorf("%s: session %d counts %s after %d", when, n, m[1], c.counts[n])
+					if wrong := s.counts(m[1], try, c.takes()); wrong != "" {
+						t.Errorf("%s: session %d: %s; failed before: %q", when, n, wrong, why)
 					}
-					_, _ = fmt.Sscan(m[1], &c.counts[n]) // it is digits
 					return
 				}
-				mu.Lock()
-				failed++
-				mu.Unlock()
+				lost.Add(1)
+				why = append(why, fmt.Sprintf("%s: %d %.300s %v", time.Now().Format(time.TimeOnly), status, text, err))
 				if status == http.StatusNotFound || try == 1 {
-					t.Errorf("%s: session %d: %d %.300s %v", when, n, status, text, err)
+					t.Errorf("%s: session %d: %q", when, n, why)
 					return
 				}
 			}
 		})
 	}
 	all.Wait()
-	return failed
+	return int(lost.Load())
+}
+
+// counts says what is wrong with an answer after failed calls, each of which may have been counted before its answer was lost. A new process
+// of the server begins at 1, and there is one only if a core has begun since the last answer.
+func (s *countingSession) counts(answer string, failed, takes int) (wrong string) {
+	count, _ := strconv.Atoi(answer) // it is digits
+	began := takes > s.takes
+	if !(count > s.count && count <= s.count+1+failed) && !(began && count <= 1+failed) {
+		wrong = fmt.Sprintf("it counts %d after %d, when %d calls had failed; a core has begun since: %t", count, s.count, failed, began)
+	}
+	s.count, s.failed, s.takes = count, failed, takes
+	return wrong
 }
 
 // allNew reports whether all processes of servers are new: the machine that had the others is gone.
 func (c *coresOfFleet) allNew() bool {
-	return !slices.ContainsFunc(c.counts, func(n int) bool { return n != 1 })
+	return !slices.ContainsFunc(c.clients, func(s *countingSession) bool { return s.count > 1+s.failed })
+}
+
+// countsNow are the last answers.
+func (c *coresOfFleet) countsNow() (all []int) {
+	for _, s := range c.clients {
+		all = append(all, s.count)
+	}
+	return all
 }
 
 // fails has something happen to the core that has the sessions, and each session call meanwhile.
@@ -146,7 +172,7 @@ func (c *coresOfFleet) fails(t *testing.T, what string, next *coreOfFleet, withi
 		t.Errorf("%s: %s has not taken over", what, next.name)
 	}
 	if !c.allNew() {
-		t.Errorf("%s: some servers still count in the memory of before: %v", what, c.counts)
+		t.Errorf("%s: some servers still count in the memory of before: %v", what, c.countsNow())
 	}
 	if took > within+silence/2 { // a call waits until its replica has noticed, and until its server has started
 		t.Errorf("%s: all had their answers after %v", what, took)
@@ -160,8 +186,15 @@ func (c *coresOfFleet) fails(t *testing.T, what string, next *coreOfFleet, withi
 func TestSessionsOutliveTheirMachine(t *testing.T) {
 	t.Parallel()
 	needOutlive(t)
-	c := startCoresOfFleet(t)
-	a, b := c.cores[0], c.cores[1]
+	l := newLANWithUs(t, 4)
+	f := newFleet(t, l.machines[4].address+":0")
+	on := func(name string, n *network) *coreOfFleet {
+		return &coreOfFleet{joined: f.join(t, name, "ip", "netns", "exec", n.name), network: n}
+	}
+	a, b := on("a", l.machines[0]), on("b", l.machines[1])
+	c := newCoresOfFleet(t, l, [2]*coreOfFleet{a, b}, l.machines[2:4]...)
+	a.shows(t, `^gateway +serving .*\n`, "status")
+	b.shows(t, `^gateway +standby .*\ngateway: waits for its turn: The machine a has the sessions of this gateway$`, "status")
 	c.open(t, 20)
 	s := c.join(t, gatewayClients()["go-legacy"], c.url())
 	s.do(t, step{"op": "subscribe", "uri": item})
@@ -202,7 +235,7 @@ func TestSessionsOutliveTheirMachine(t *testing.T) {
 	_ = a.cmd.Process.Signal(syscall.SIGCONT)
 	_ = a.cmd.Wait()
 	if lost := c.countAll(t, "after the other core woke up"); lost != 0 || c.allNew() {
-		t.Errorf("after the other core woke up %d calls have failed, and the sessions count %v", lost, c.counts)
+		t.Errorf("after the other core woke up %d calls have failed, and the sessions count %v", lost, c.countsNow())
 	}
 	subscribed("after the other core woke up")
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -67,10 +68,14 @@ func (m *replicasApart) cut(t *testing.T, n int, long time.Duration) (fails int)
 	return 0
 }
 
+// dialPatience is how long a client waits for a connection to a machine that may be cut off.
+const dialPatience = 2 * time.Second
+
 // at is a client of one replica.
 func (m *replicasApart) at(n int, id string) *rawSession {
 	s := plain(m.all[n], id)
-	s.client.Transport = bearer{&http.Transport{DisableKeepAlives: true}, []string{tokenOfMachines}}
+	dial := &net.Dialer{Timeout: dialPatience}
+	s.client.Transport = bearer{&http.Transport{DisableKeepAlives: true, DialContext: dial.DialContext}, []string{tokenOfMachines}}
 	return s
 }
 
