@@ -81,14 +81,14 @@ func judges(t *testing.T, f *fleetOf, all ...*joined) *joined {
 		holder = nil
 		for _, j := range all {
 			text, _ := os.ReadFile(j.path("member.log"))
-			begun, over := strings.LastIndex(string(text), "this machine judges the fleet now"), strings.LastIndex(string(text), "does not judge the fleet any more")
+			begun, over := strings.LastIndex(string(text), "this machine looks after the others now"), strings.LastIndex(string(text), "does not look after the others any more")
 			if begun > over {
 				holder = j
 			}
 		}
 		return holder != nil
 	}) {
-		t.Fatal("no machine judges the fleet")
+		t.Fatal("no machine looks after the others")
 	}
 	return holder
 }

@@ -256,5 +256,6 @@ func TestSessionsOutliveTheirMachine(t *testing.T) {
 	if status, text, err := c.at(0, "0123456789abcdef").post(countLine); status != http.StatusNotFound {
 		t.Errorf("a session that nobody has: %d %s %v", status, text, err)
 	}
+	want(t, b.run(t, 0, "fleet", "leave"), `has left(?s:.*)A gateway here has its sessions in the fleet`)
 	c.stopAll(t)
 }

@@ -202,6 +202,7 @@ type member struct {
 	jobs      *jobs
 	judging   *judging
 	link      link
+	entries   entries
 	end       context.CancelCauseFunc
 }
 
@@ -382,7 +383,7 @@ func newLeave(s *settings) *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*askLimit)
 			defer cancel()
 			var gone *fleetsocket.Ending
-			err = fleetsocket.Client{Path: s.socket}.Leave(ctx)
+			left, err := fleetsocket.Client{Path: s.socket}.Leave(ctx)
 			switch {
 			case errors.As(err, &gone): // no member runs
 				if err := os.Remove(s.memberFile()); err != nil {
@@ -393,6 +394,9 @@ func newLeave(s *settings) *cobra.Command {
 				return err
 			default:
 				fmt.Printf("This machine has left. Its token is good until it is revoked: on the hub, outlive fleet token revoke %s\n", m.Host)
+				if left.Gateway {
+					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet). Its core ends within 17 s and then waits until this machine joins again; that of another machine goes on with the sessions, if there is one.")
+				}
 			}
 			return nil
 		}),

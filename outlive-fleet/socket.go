@@ -59,7 +59,9 @@ func (m *member) routes() http.Handler {
 	mux.HandleFunc("POST /v1/leave", func(w http.ResponseWriter, r *http.Request) {
 		if err := m.leave(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
 		}
+		_ = json.NewEncoder(w).Encode(fleetsocket.LeaveAnswer{Gateway: m.entries.lately()}) // who has asked may be gone
 	})
 	mux.HandleFunc("POST /v1/share", func(w http.ResponseWriter, r *http.Request) {
 		var list []fleetsocket.Trouble
@@ -79,6 +81,7 @@ func (m *member) routes() http.Handler {
 			http.Error(w, fmt.Sprintf("bad request: %q is no key of a gateway's sessions", e.Key), http.StatusBadRequest)
 			return
 		}
+		m.entries.used()
 		_ = json.NewEncoder(w).Encode(doEntry(r.Context(), m.engine, e)) // who has asked may be gone
 	})
 	mux.HandleFunc("GET /v1/hosts", func(w http.ResponseWriter, r *http.Request) {
@@ -169,6 +172,10 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	}
 	out := logline.NewScreen(os.Stdout)
 	fmt.Fprintf(out, "This machine is %s in the fleet of %s.\n", st.Host, st.Hub)
+	if len(st.Hosts) == 0 {
+		fmt.Fprintln(out, "Nothing is known of any machine yet.")
+		return lost
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "HOST\tSTATE\tHEARD\tSERVERS\tAGENTS\tINCIDENTS\tVERSION")
 	var clocks []string

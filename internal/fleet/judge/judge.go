@@ -104,7 +104,7 @@ func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, op
 	for ctx.Err() == nil {
 		err := once(ctx, fleet, machine, to, opts)
 		if errors.Is(err, errEnded) {
-			opts.Logger.Info("this machine does not judge the fleet any more", slog.Any("why", err))
+			opts.Logger.Info("this machine does not look after the others any more", slog.Any("why", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -124,7 +124,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 		return err
 	}
 	waits()
-	opts.Logger.Info("this machine judges the fleet now")
+	opts.Logger.Info("this machine looks after the others now")
 	judging, cancel := context.WithCancel(held.Context())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()

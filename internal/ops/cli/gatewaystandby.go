@@ -118,6 +118,7 @@ func lastHolder(at, machine string) string {
 func (r *reachableStandby) tell(ctx context.Context, registry fleetRegistry, name string) {
 	wait := time.NewTimer(time.Second) // mostly nobody has them
 	defer wait.Stop()
+	machine := ""
 	for last := ""; ; wait.Reset(tellWaitEvery) {
 		select {
 		case <-ctx.Done():
@@ -125,8 +126,7 @@ func (r *reachableStandby) tell(ctx context.Context, registry fleetRegistry, nam
 		case <-wait.C:
 		}
 		owner, err := lease.Owner(ctx, registry, name)
-		machine := ""
-		if err == nil {
+		if err == nil && machine == "" {
 			machine, err = registry.machine(ctx)
 		}
 		text := "The machine " + owner + " has the sessions of this gateway"

@@ -92,7 +92,10 @@ var statusHeading = []string{"NAME", "STATE", "OUTLIVE", "SERVER", "RESTARTS", "
 // statusRows are the row of one running outlive, and those of a gateway's servers.
 func statusRows(s control.Status) [][]string {
 	client := strings.TrimSpace(s.Client)
-	if s.Gateway() {
+	switch {
+	case s.CoreAt != "" && s.URL == "":
+		client = "no replicas"
+	case s.Gateway():
 		client = cmp.Or(s.URL, "stdio")
 	}
 	restarts := fmt.Sprint(s.RestartCount)

@@ -122,6 +122,18 @@ func TestPrintStatusIsTame(t *testing.T) {
 	}
 }
 
+// A core on a machine of its own has no client but its replicas.
+func TestPrintStatusOfACoreAlone(t *testing.T) {
+	core := control.Status{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", CoreAt: "10.0.0.1:7420"}
+	var out strings.Builder
+	if err := printStatus(&out, []control.Status{core}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^gateway .* no replicas$`).MatchString(out.String()) || !strings.Contains(out.String(), "\ngateway: takes replicas of other machines at 10.0.0.1:7420\n") {
+		t.Errorf("%s", out.String())
+	}
+}
+
 func TestStateOf(t *testing.T) {
 	for want, links := range map[string][]gateway.LinkStatus{
 		"idle":               nil,

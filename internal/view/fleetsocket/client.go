@@ -34,12 +34,13 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 }
 
 // Leave has the member take this machine out of the fleet, and end.
-func (c Client) Leave(ctx context.Context) error {
+func (c Client) Leave(ctx context.Context) (l LeaveAnswer, err error) {
 	body, err := c.do(ctx, http.MethodPost, "/v1/leave", nil)
 	if err != nil {
-		return err
+		return l, err
 	}
-	return body.Close()
+	defer body.Close()
+	return l, json.NewDecoder(body).Decode(&l)
 }
 
 // Share says which troubles the agents here have whose cause agents of other machines may share, all of them each time, and returns the
