@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -29,8 +28,9 @@ type Options struct {
 	// Skew is how much earlier the holder gives up: the clocks of two machines do not run at exactly the same speed. 0: a
 	// tenth of TTL.
 	Skew time.Duration
-	// Holder goes on with the time of a holder that has ended without releasing the lease, such as a process that became another
-	// program: its [Term.Holder]. "": a new time begins.
+	// Holder is one that has ended without releasing the lease, such as a process that became another program: its [Term.Holder]. A new
+	// time begins without waiting for the end of its. If it has not ended after all, such as in a copy of a virtual machine, it loses the
+	// lease. "": there is none.
 	Holder string
 	// Patience is how much longer than others one waits who should have the lease only if they do not take it. nil: 0.
 	Patience func() time.Duration
@@ -116,7 +116,7 @@ func Owner(ctx context.Context, from Registry, name string) (string, error) {
 // An engine that does not answer is asked again; so the error is ctx's.
 func Acquire(ctx context.Context, from Registry, name, owner string, opts Options) (*Held, error) {
 	opts = opts.withDefaults()
-	w := wait{from: from, key: Key(name), holder: cmp.Or(opts.Holder, owner+"/"+rand.Text()[:8]), opts: opts}
+	w := wait{from: from, key: Key(name), holder: owner + "/" + rand.Text()[:8], opts: opts}
 	for {
 		if got, ok := w.try(ctx); ok {
 			return hold(ctx, from, name, got, opts), nil
@@ -161,8 +161,9 @@ func (w *wait) try(ctx context.Context) (got, bool) {
 	}
 	mine := record{Holder: w.holder, Epoch: r.Epoch + 1, Beat: r.Beat + 1}
 	switch {
-	case r.Holder == w.holder: // an earlier try whose answer was lost, or Options.Holder
+	case r.Holder == w.holder: // an earlier try whose answer was lost
 		mine.Epoch = r.Epoch
+	case r.Holder != "" && r.Holder == w.opts.Holder:
 	case now.Sub(w.seenAt) < w.ripens(r):
 		return got{}, false
 	}

@@ -21,8 +21,9 @@
 //
 // # When the engine does not answer
 //
-// A write is tried again until it was carried out or the lease is lost: an engine that elects a leader takes some seconds. A read that
-// fails is an error, by which the client is told to come back. Each attempt takes [answerLimit] at most.
+// A write or a removal is tried again until it was carried out or the lease is lost, for 30 s: an engine that elects a leader takes some
+// seconds. One that refuses writes for longer has no room; the session goes on, and the gateway says so. A read that fails is an error, by which
+// the client is told to come back. Each attempt takes [answerLimit] at most.
 //
 // Starts no goroutine.
 package sessions

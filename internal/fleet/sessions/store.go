@@ -30,6 +30,9 @@ const (
 	answerLimit = 2 * time.Second
 	// tryAgain is the pause before a write is tried again.
 	tryAgain = 200 * time.Millisecond
+	// writeLimit is how long one write is tried: longer than the registry elects a leader. A registry that takes renewals of the lease and
+	// not this for longer has no room, and others wait behind it.
+	writeLimit = 30 * time.Second
 )
 
 // ErrElsewhere says that another machine has the sessions by now.
@@ -82,6 +85,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	revisions map[string]engine.Revision // of the records that were read or written here
+	refused   bool                       // the latest write was tried for writeLimit in vain; the next is tried once
 }
 
 // New returns the store of a gateway.
@@ -165,17 +169,30 @@ func (s *Store) note(key string, revision engine.Revision) {
 	s.revisions[key] = revision
 }
 
-// Save stores a record until a time, in place of an earlier one. It returns when the registry has it, or the lease is lost.
+// Save stores a record until a time, in place of an earlier one. It returns when the registry has it, has not taken it for 30 s, or the
+// lease is lost.
 func (s *Store) Save(key string, text []byte, until time.Time) error {
 	if !json.Valid(text) {
 		return fmt.Errorf("save a session: %q is no JSON", text)
 	}
-	for {
-		err := s.save(key, text, until)
-		if err == nil || !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrConflict) {
-			return err
+	return s.write(func() error { return s.save(key, text, until) })
+}
+
+// write tries something until it was done. If the registry has just refused something for writeLimit it is tried once.
+func (s *Store) write(try func() error) (err error) {
+	s.mu.Lock()
+	refused := s.refused
+	s.mu.Unlock()
+	for begun := time.Now(); ; time.Sleep(tryAgain) {
+		err = try()
+		again := errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrConflict)
+		if again && !refused && time.Since(begun) < writeLimit {
+			continue
 		}
-		time.Sleep(tryAgain)
+		s.mu.Lock()
+		s.refused = again
+		s.mu.Unlock()
+		return err
 	}
 }
 
@@ -189,6 +206,9 @@ func (s *Store) save(key string, text []byte, until time.Time) error {
 	value, err := s.encrypt(at, record{term.Epoch, until.Round(0), text})
 	if err != nil {
 		return fmt.Errorf("save a session: %w", err)
+	}
+	if len(value) > engine.MaxValue {
+		return fmt.Errorf("save a session of %d KB: %w", len(value)>>10, engine.ErrTooLarge)
 	}
 	s.mu.Lock()
 	before := s.revisions[key]
@@ -226,17 +246,24 @@ func (s *Store) outrank(term lease.Term, r record) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
-	if s.opts.Turn.Raise(ctx, r.Epoch) != nil {
+	switch err := s.opts.Turn.Raise(ctx, r.Epoch); {
+	case errors.Is(err, lease.ErrLost):
 		return ErrElsewhere
+	case err != nil:
+		return fmt.Errorf("%w: %w", engine.ErrUnknown, err)
 	}
 	return nil
 }
 
-// Drop removes a record, if there is one.
+// Drop removes a record, if there is one. It returns when the registry has removed it, has not done so for 30 s, or the lease is lost.
 func (s *Store) Drop(key string) error {
 	s.mu.Lock()
 	delete(s.revisions, key)
 	s.mu.Unlock()
+	return s.write(func() error { return s.drop(key) })
+}
+
+func (s *Store) drop(key string) error {
 	if _, err := s.opts.Turn.Term(); err != nil {
 		return fmt.Errorf("drop a session: %w", err)
 	}

@@ -186,6 +186,9 @@ type linked struct {
 // Read implements net.Conn. One goroutine reads at a time.
 func (c *linked) Read(p []byte) (int, error) {
 	c.first.Do(func() {
+		if !c.of.serves() { // a replica whose handshake fails has sent nothing, and looks for another core
+			return
+		}
 		err := shake(context.Background(), c.Conn)
 		c.known = err == nil
 		c.of.note(c.RemoteAddr(), err)
@@ -194,11 +197,13 @@ func (c *linked) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := c.Conn.Read(p)
-	if n > 0 && c.of.Serves != nil && !c.of.Serves() {
+	if n > 0 && !c.of.serves() {
 		return 0, io.EOF
 	}
 	return n, err
 }
+
+func (l *Listener) serves() bool { return l.Serves == nil || l.Serves() }
 
 // note tells of those without the secret.
 func (l *Listener) note(from net.Addr, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http/httptrace"
 	"sync"
 	"time"
 )
@@ -41,13 +42,19 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// closeAll breaks them: what waits for an answer on one gets an error.
-func (c *connections) closeAll() {
+// closeTo breaks those to an address, and all if that is "": what waits for an answer on one gets an error. Those to a core that has taken
+// over meanwhile stay.
+func (c *connections) closeTo(address string) {
+	var broken []*connection
 	c.mu.Lock()
-	all := c.all
-	c.all = nil
+	for one := range c.all {
+		if address == "" || one.RemoteAddr().String() == address {
+			broken = append(broken, one)
+			delete(c.all, one)
+		}
+	}
 	c.mu.Unlock()
-	for one := range all {
+	for _, one := range broken {
 		_ = one.Conn.Close()
 	}
 }
@@ -56,18 +63,33 @@ func (c *connections) closeAll() {
 type hearing struct {
 	long  time.Duration
 	timer *time.Timer
+
+	mu sync.Mutex
+	at string // the core's address; "": not known yet
 }
 
-// listen begins one: silent is called, and all connections are closed, when nothing was heard for Options.Silence.
+// listen begins one: silent is called, and the connections to that core are closed, when nothing was heard for Options.Silence.
 func (r *Replica) listen(silent context.CancelCauseFunc) *hearing {
 	h := &hearing{long: r.opts.Silence}
 	if h.long > 0 {
 		h.timer = time.AfterFunc(h.long, func() {
 			silent(errSilent)
-			r.conns.closeAll()
+			h.mu.Lock()
+			at := h.at
+			h.mu.Unlock()
+			r.conns.closeTo(at)
 		})
 	}
 	return h
+}
+
+// of has a request tell which core it goes to.
+func (h *hearing) of(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		h.mu.Lock()
+		h.at = got.Conn.RemoteAddr().String()
+		h.mu.Unlock()
+	}})
 }
 
 func (h *hearing) heard() {

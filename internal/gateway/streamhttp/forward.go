@@ -80,6 +80,9 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, who caller) {
 	for _, own := range []string{"Authorization", "Connection", "Cookie", "Origin"} { // they were for us
 		header.Del(own)
 	}
+	for _, replayable := range []string{"Idempotency-Key", "X-Idempotency-Key"} { // net/http sends such a POST again by itself
+		header.Del(replayable)
+	}
 	header.Set(headerCaller, string(name))
 	p.pass(f.opts.Path, header)
 }

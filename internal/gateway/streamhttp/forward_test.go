@@ -130,7 +130,7 @@ func TestForwardedHeaders(t *testing.T) {
 		{"of-ops", `"view":"ops"`},
 		{ada, `"subject":"sub:ada"`},
 	} {
-		a := w.do("POST", call(1), "Authorization: Bearer "+tc.token, "Cookie: secret=1", "Origin: https://app.example", "Mcp-Session-Id: x", "Mcp-Param-Region: eu",
+		a := w.do("POST", call(1), "Authorization: Bearer "+tc.token, "Cookie: secret=1", "Origin: https://app.example", "Idempotency-Key: 1", "X-Idempotency-Key: 1", "Mcp-Session-Id: x", "Mcp-Param-Region: eu",
 			`Outlive-Caller: {"subject":"eve"}`, `Outlive-Caller: {"subject":"root"}`)
 		if a.status != 503 || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"id":1`) {
 			t.Errorf("nothing was sent, and the client is told: %+v", a)
@@ -141,7 +141,7 @@ func TestForwardedHeaders(t *testing.T) {
 		if got.Get("Mcp-Session-Id") != "x" || got.Get("Mcp-Param-Region") != "eu" {
 			t.Errorf("what the core needs is gone: %v", got)
 		}
-		for _, own := range []string{"Authorization", "Cookie", "Origin"} {
+		for _, own := range []string{"Authorization", "Cookie", "Origin", "Idempotency-Key", "X-Idempotency-Key"} { // with the last two net/http sends a call twice
 			if got.Get(own) != "" {
 				t.Errorf("%s was for the front: %v", own, got)
 			}

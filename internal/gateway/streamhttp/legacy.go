@@ -101,7 +101,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, id 
 	}
 	switch {
 	case busy:
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no room for this session now", retry: true})
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "this session cannot be had now: there is no room for it, or its record cannot be read; try again", retry: true})
 	case s == nil:
 		refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
 	}
