@@ -25,6 +25,8 @@ const (
 	bucketBytes  = 16 << 20
 	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
 	answerLimit = 5 * time.Second
+	// tableLimit is how long one attempt to find or make a table may take: hubs that have no leader yet do not answer at all.
+	tableLimit = 2 * time.Second
 	// rewatchPause is how long a watch that could not begin waits before it tries again.
 	rewatchPause = 500 * time.Millisecond
 )
@@ -55,17 +57,25 @@ func tableOf(key string) string {
 	return table
 }
 
-// bucket is the one of a key's table. It is made if it is missing and we may.
-func (e *Engine) bucket(ctx context.Context, table string) (jetstream.KeyValue, error) {
+// bucket is the one of a key's table. It is made if it is missing and we may. It is tried until ctx ends, or there is an answer.
+func (e *Engine) bucket(ctx context.Context, table string) (kv jetstream.KeyValue, err error) {
 	e.mu.Lock()
-	kv := e.buckets[table]
+	kv = e.buckets[table]
 	e.mu.Unlock()
 	if kv != nil {
 		return kv, nil
 	}
-	kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
-	if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
-		kv, err = e.makeBucket(ctx, table)
+	for {
+		one, cancel := context.WithTimeout(ctx, tableLimit)
+		kv, err = e.js.KeyValue(one, bucketPrefix+table)
+		if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
+			kv, err = e.makeBucket(one, table)
+		}
+		unanswered := one.Err() != nil
+		cancel()
+		if err == nil || !unanswered || ctx.Err() != nil {
+			break
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -129,7 +139,7 @@ func (e *Engine) with(ctx context.Context, key string, do func(context.Context, 
 	}
 	e.forget(key, err)
 	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrKeyDeleted), errors.Is(err, jetstream.ErrBucketNotFound):
+	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrKeyDeleted): // a table that is missing is about to be made
 		return 0, engine.ErrNotFound
 	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
 		return 0, engine.ErrConflict

@@ -48,7 +48,8 @@ type recorded struct {
 	mu    sync.Mutex // leaf
 	hub   []byte     // what Peer.Keep was given; nil: nothing is stored
 	over  bool       // the session has ended, and with it the record
-	saved time.Time  // when it was last stored
+	saved time.Time  // when it was last stored, or that was tried
+	stale bool       // what the store has is older, or nothing: storing it has failed
 }
 
 // ownerOf identifies the principal of a session, and the view that it sees, to later processes.
@@ -85,13 +86,20 @@ func (f *Front) drop(s *session) {
 // touchEvery is how often the record of a session in use is stored anew, so that it does not count as unused.
 func (f *Front) touchEvery() time.Duration { return f.opts.SessionIdle / 4 }
 
+// saveAgain is when what could not be stored is tried again, if the session is used then.
+const saveAgain = 5 * time.Second
+
 // touch notes that a session is in use.
 func (f *Front) touch(s *session) {
 	if f.opts.Store == nil {
 		return
 	}
 	s.record.mu.Lock()
-	due := s.record.hub != nil && !s.record.saved.IsZero() && time.Since(s.record.saved) >= f.touchEvery()
+	long := f.touchEvery()
+	if s.record.stale {
+		long = min(long, saveAgain)
+	}
+	due := s.record.hub != nil && !s.record.saved.IsZero() && time.Since(s.record.saved) >= long
 	s.record.mu.Unlock()
 	if due {
 		f.writer.later(s)
@@ -173,7 +181,10 @@ func (w *writer) write(s *session) {
 		// It was used up to a quarter of the time after it was last stored.
 		text, err := json.Marshal(record)
 		if err == nil { // it fails only if the hub's part is no JSON
-			_ = store.Save(storeKey(s.id), text, now.Add(s.idle+w.front.touchEvery())) // the store tells
+			err = store.Save(storeKey(s.id), text, now.Add(s.idle+w.front.touchEvery())) // the store tells
+			r.mu.Lock()
+			r.stale = err != nil
+			r.mu.Unlock()
 		}
 	}
 }

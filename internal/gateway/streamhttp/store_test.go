@@ -256,6 +256,43 @@ func TestHowLongARecordCounts(t *testing.T) {
 	})
 }
 
+// failingStore fails to save so often.
+type failingStore struct {
+	Store
+	fails int
+}
+
+func (s *failingStore) Save(key string, record []byte, until time.Time) error {
+	if s.fails--; s.fails >= 0 {
+		return errors.New("the store is away")
+	}
+	return s.Store.Save(key, record, until)
+}
+
+// What could not be stored is stored when the session is used again, a few seconds later.
+func TestStoredLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &failingStore{Store: &sessionstore.Memory{}, fails: 2}
+		opts := Options{Store: store}
+		f := New(&testHub{answer: keeping}, opts)
+		session := greetDirect(t, f)
+		id := strings.TrimPrefix(session, "Mcp-Session-Id: ")
+		stored := func() bool {
+			serve(f, request(t.Context(), "POST", "http://localhost/mcp", call(1), session))
+			f.writer.wait()
+			_, err := store.Load(storeKey(id))
+			return err == nil
+		}
+		for n, want := range []bool{false, false, true} {
+			if got := stored(); got != want {
+				t.Errorf("after %v: stored %t", time.Duration(n)*saveAgain, got)
+			}
+			time.Sleep(saveAgain)
+		}
+		f.Close()
+	})
+}
+
 // Nothing is stored for a message that changes nothing.
 func TestCallsStoreNothing(t *testing.T) {
 	store := &countingStore{Store: &sessionstore.Memory{}}
