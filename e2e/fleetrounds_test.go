@@ -262,12 +262,12 @@ func (o *oneRound) happens() {
 	var all sync.WaitGroup
 	struck, over := make(chan struct{}), make(chan struct{})
 	all.Go(func() { // half of the time before they die, else while they are recovered, and people told
+		defer close(over)
 		time.Sleep(o.after)
 		o.fault.begin()
 		close(struck)
 		time.Sleep(o.lasts)
 		o.fault.end()
-		close(over)
 	})
 	if o.after == 0 {
 		<-struck

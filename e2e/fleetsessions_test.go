@@ -32,9 +32,21 @@ func (c *coreOfFleet) startCore(t *testing.T) {
 	c.cmd = c.joined.start(t, "core.log", c.argv...)
 }
 
-// takes is how often this core has begun to take replicas, and waits how often it has said that another one has the sessions.
+// changeConfig writes something into the configuration that changes nothing else.
+func (c *coreOfFleet) changeConfig(t *testing.T) {
+	t.Helper()
+	at := c.path("outlive.yaml")
+	text, err := os.ReadFile(at)
+	if err == nil {
+		err = os.WriteFile(at, append(text, "# changed\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// takes is how often this core has begun to take replicas.
 func (c *coreOfFleet) takes() int { return c.said("Waiting for replicas at") }
-func (c *coreOfFleet) waits() int { return c.said("this core waits for its turn") }
 
 func (c *coreOfFleet) said(what string) int {
 	text, _ := os.ReadFile(c.path("core.log")) // it is empty, then
@@ -214,7 +226,13 @@ func TestSessionsOutliveTheirMachine(t *testing.T) {
 	}
 	subscribed("at the beginning")
 
-	c.fails(t, "the machine of the core vanishes", b, takenOverWithin, func() { c.off(0) })
+	_ = b.cmd.Process.Signal(syscall.SIGHUP)
+	b.says(t, "core.log", "The configuration has no mistakes: .*; it is used when this core's turn comes")
+	c.fails(t, "the machine of the core vanishes", b, takenOverWithin, func() {
+		b.changeConfig(t)
+		c.off(0)
+	})
+	b.says(t, "core.log", "Configuration read again, since it has changed while this core waited")
 	subscribed("after the machine vanished")
 	if !eventually(func() bool { return a.said("This core ends: ") == 1 }) {
 		t.Error("the core that was cut off does not end by itself")
@@ -243,8 +261,8 @@ func TestSessionsOutliveTheirMachine(t *testing.T) {
 	if out, err := b.command("upgrade", "gateway").CombinedOutput(); err != nil {
 		t.Errorf("upgrade: %v %s", err, out)
 	}
-	if !eventually(func() bool { return b.takes() == before+1 }) || b.waits() != 2 {
-		t.Errorf("after its upgrade it takes replicas %d times, and has waited %d times", b.takes(), b.waits())
+	if !eventually(func() bool { return b.takes() == before+1 }) || b.said("The machine a has the sessions of this gateway; this core waits for its turn") != 2 {
+		t.Errorf("after its upgrade it takes replicas %d times, and has waited for a %d times", b.takes(), b.said("The machine a has the sessions"))
 	}
 	c.countAll(t, "after an upgrade in place")
 

@@ -178,6 +178,30 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
+// Who goes on with the time of a holder that has not ended after all, such as a copy of a virtual machine does, takes the lease from it.
+func TestHolderThatHasNotEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, opts := mem.New(), Options{}
+		first, err := Acquire(t.Context(), e, "x", "a", opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, _ := first.Term()
+		opts.Holder = was.Holder
+		begun := time.Now()
+		second, err := Acquire(t.Context(), e, "x", "a", opts)
+		if err != nil || time.Since(begun) > 0 {
+			t.Fatalf("%v after %v", err, time.Since(begun))
+		}
+		<-first.Context().Done()
+		is, err := second.Term()
+		if err != nil || is.Epoch != was.Epoch+1 || is.Holder == was.Holder || time.Since(begun) > 10*time.Second {
+			t.Errorf("after %v: %+v %v, before it %+v", time.Since(begun), is, err, was)
+		}
+		_ = second.Release(t.Context())
+	})
+}
+
 // Whatever the network does: no two have the lease at once, the epoch never falls, each epoch has one holder, and somebody gets the
 // lease once the network works.
 func TestOneHolder(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +59,69 @@ func (l *line) CAS(ctx context.Context, key string, value []byte, before engine.
 		return 0, err
 	}
 	return l.Registry.CAS(ctx, key, value, before)
+}
+
+// Delete implements Registry.
+func (l *line) Delete(ctx context.Context, key string) error {
+	if _, err := l.now(); err != nil {
+		return err
+	}
+	return l.Registry.Delete(ctx, key)
+}
+
+// full is a registry that has no room for records, and has for leases.
+type full struct {
+	Registry
+	is atomic.Bool
+}
+
+func (f *full) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
+	if f.is.Load() && strings.HasPrefix(key, Table+".") {
+		return 0, engine.ErrUnknown
+	}
+	return f.Registry.CAS(ctx, key, value, before)
+}
+
+// A registry that has no room does not hold up a core for ever, and one session's record no other's for long.
+func TestNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &full{Registry: mem.New()}
+		c := begin(t, e, "a")
+		c.save(t, "one", `1`)
+		e.is.Store(true)
+		begun := time.Now()
+		if err := c.Save("one", []byte(`2`), time.Now().Add(time.Hour)); !errors.Is(err, engine.ErrUnknown) || time.Since(begun) > writeLimit+answerLimit {
+			t.Errorf("without room: %v after %v", err, time.Since(begun))
+		}
+		begun = time.Now()
+		if err := c.Save("two", []byte(`2`), time.Now().Add(time.Hour)); err == nil || time.Since(begun) > answerLimit {
+			t.Errorf("once more: %v after %v", err, time.Since(begun))
+		}
+		e.is.Store(false)
+		c.save(t, "one", `2`)
+		c.wants(t, "one", `2`)
+		if err := c.Save("large", []byte(`"`+strings.Repeat("x", engine.MaxValue)+`"`), time.Now().Add(time.Hour)); !errors.Is(err, engine.ErrTooLarge) {
+			t.Errorf("too large: %v", err)
+		}
+		_ = c.held.Release(t.Context())
+	})
+}
+
+// A session that was ended while the registry did not answer stays ended.
+func TestDropIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := begin(t, mem.New(), "a")
+		c.save(t, "one", `1`)
+		c.line.set(engine.ErrUnknown, 0)
+		time.AfterFunc(9*time.Second, func() { c.line.set(nil, 0) })
+		if err := c.Drop("one"); err != nil {
+			t.Error(err)
+		}
+		if got, err := c.Load("one"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q %v", got, err)
+		}
+		_ = c.held.Release(t.Context())
+	})
 }
 
 // core is one that has the sessions.

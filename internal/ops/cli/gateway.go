@@ -252,15 +252,12 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.open(ctx, io, file); err != nil {
+	if servers, err = g.begin(ctx, io, servers); err != nil {
 		return unlessInStandby(err)
-	}
-	if g.program, err = programPath(); err != nil {
-		return fail(exitFailure, "%w", err)
 	}
 	g.tellStarting(len(servers), passedOver)
 	go g.clearAway()
-	g.apply(servers, file.Views)
+	g.apply(servers, g.begun.Views)
 	g.rewatch()
 	defer g.unwatch()
 	stop := handleSignals(g, k)
@@ -279,6 +276,21 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	k.countLast(g.upgrades(), metrics.ServersOf(g.flags.name, g.Last()))
 	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
 	return err
+}
+
+// begin opens the gateway, and returns the servers of its configuration: a core that has waited for its turn may have read that again.
+func (g *endpoint) begin(ctx context.Context, io streams, servers []gateway.Server) (_ []gateway.Server, err error) {
+	file := g.begun
+	if err := g.open(ctx, io, file); err != nil {
+		return nil, err
+	}
+	if g.program, err = programPath(); err != nil {
+		return nil, fail(exitFailure, "%w", err)
+	}
+	if g.begun == file {
+		return servers, nil
+	}
+	return g.served.load(g.begun)
 }
 
 // tellStarting reports the start with so many servers.
@@ -314,7 +326,7 @@ func (g *endpoint) open(ctx context.Context, io streams, file *config.File) (err
 		if err := g.listenAsCore(ctx, io, file); err != nil {
 			return err
 		}
-		address = g.replace.address
+		address, file = g.replace.address, g.begun
 	case address != "":
 		if err := g.listen(file, address); err != nil {
 			return err

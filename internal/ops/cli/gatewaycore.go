@@ -82,10 +82,7 @@ func (g *endpoint) listenAsCore(ctx context.Context, io streams, file *config.Fi
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	if g.front, err = frontOptions(file); err == nil && file.Auth == nil {
-		_, err = admitLocal(&g.front, file, g.flags.name) // the replicas' tokens count here, too
-	}
-	if err != nil {
+	if err := g.setCoreFront(file); err != nil {
 		return err
 	}
 	c := &coreOf{sinks: g.sinks, socket: coreSocket(key), idle: g.flags.coreIdle, at: g.flags.link.listen}
@@ -105,6 +102,11 @@ func (g *endpoint) listenAsCore(ctx context.Context, io streams, file *config.Fi
 		}
 		return fail(exitFailure, "%w", err)
 	}
+	if g.begun != file { // it was read again when this core's turn came
+		if err := g.setCoreFront(g.begun); err != nil {
+			return err
+		}
+	}
 	g.front.MaxConnections = coreConnections
 	g.listener = ownUserListener{left}
 	if link != nil {
@@ -123,12 +125,20 @@ func (g *endpoint) listenAsCore(ctx context.Context, io streams, file *config.Fi
 		g.sessions.warn, g.sessions.Store = g.warn, g.turn.store
 		g.front.Store = &g.sessions
 	} else {
-		g.keepSessionsAs(file, "core-"+key)
+		g.keepSessionsAs(g.begun, "core-"+key)
 	}
 	c.Core = replica.NewCore(replica.CoreOptions{Idle: c.idle, Unused: func() { g.Interrupt() }, Came: c.tellCame, Left: c.tellLeft})
 	g.front.Admitted = true
 	g.front.Endless = map[string]func(http.ResponseWriter, *http.Request, <-chan struct{}){replica.Path: c.Take}
 	return nil
+}
+
+// setCoreFront sets the options of the front by a configuration.
+func (g *endpoint) setCoreFront(file *config.File) (err error) {
+	if g.front, err = frontOptions(file); err == nil && file.Auth == nil {
+		_, err = admitLocal(&g.front, file, g.flags.name) // the replicas' tokens count here, too
+	}
+	return err
 }
 
 // beginCore returns the listener of a core once it has the sessions, and no other one does.

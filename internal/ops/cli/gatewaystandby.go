@@ -6,16 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
 	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/gateway/replica"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
@@ -43,6 +41,9 @@ const releaseWithin = 3 * time.Second
 // tellWaitEvery is how often a waiting core looks whether the reason why it waits has changed.
 const tellWaitEvery = 5 * time.Second
 
+// memberPatience is longer than a member waits for its hub before it answers with what it knows.
+const memberPatience = 10 * time.Second
+
 // askMemberEvery is how often a core asks a member that does not answer.
 const askMemberEvery = 500 * time.Millisecond
 
@@ -64,11 +65,12 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	if link == nil {
 		return noFleetSessions()
 	}
-	waiting, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	waiting, end := context.WithCancel(ctx)
+	defer end()
 	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
-	seen := &reachableStandby{g: g}
+	seen := &reachableStandby{g: g, end: end}
 	defer seen.serve()()
+	defer handleSignals(seen, g.sinks)()
 	told := make(chan struct{})
 	telling, enough := context.WithCancel(waiting)
 	go func() {
@@ -95,8 +97,33 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	if err := atomicfile.Write(at, []byte(g.turn.holder())); err != nil {
 		g.warn("A core that is killed and started again waits until its lease is over: " + err.Error())
 	}
+	g.readAgain()
 	g.turn.store, err = sessions.New(registry, sessions.Options{Gateway: link.Name, Key: link.SessionKey, Turn: held})
 	return err
+}
+
+// readAgain reads the configuration again if it has changed while this core waited, perhaps for weeks: it is to do what the core before it has
+// done. One with mistakes is not used, as in a gateway that runs.
+func (g *endpoint) readAgain() {
+	if !g.differs() {
+		return
+	}
+	file, digest, err := loadConfig(g.path)
+	if err == nil && file.Sessions != config.SessionsInFleet {
+		err = fmt.Errorf("%s: sessions: this core has waited for those of the fleet; for others end it, and start it again", g.path)
+	}
+	if err == nil {
+		_, err = g.served.load(file)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.read = digest
+	if err != nil {
+		g.tellRejected(err)
+		return
+	}
+	g.begun = file
+	g.sinks.say(event.ConfigLoaded, "Configuration read again, since it has changed while this core waited: "+g.path, slog.Any(event.KeyFiles, []string{g.path}))
 }
 
 func (g *endpoint) interruptedStandby() error {
@@ -206,7 +233,7 @@ type fleetRegistry struct{ client fleetsocket.Client }
 
 // machine is what this machine is called in the fleet.
 func (r fleetRegistry) machine(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, memberPatience)
 	defer cancel()
 	s, err := r.client.Status(ctx)
 	return s.Host, err

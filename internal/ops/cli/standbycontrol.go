@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -22,6 +23,7 @@ const stateStandby = "standby"
 // reachableStandby implements control.Source for a core that waits for its turn.
 type reachableStandby struct {
 	g   *endpoint
+	end func()
 	why atomic.Pointer[string] // it waits; nil: it has not been told yet
 }
 
@@ -64,14 +66,28 @@ func (r *reachableStandby) Restart(context.Context, control.Order) (control.Resu
 	return control.Result{}, errInStandby
 }
 
-// Reload implements control.Source.
+// Interrupt ends the waiting, and with it the core.
+func (r *reachableStandby) Interrupt() { r.end() }
+
+// Reload implements control.Source. It says what is wrong with the configuration, which is read when the turn comes.
 func (r *reachableStandby) Reload() error {
-	return fmt.Errorf("%w: end it and start it again", errInStandby)
+	file, _, err := loadConfig(r.g.path)
+	if err == nil {
+		_, err = r.g.served.load(file)
+	}
+	if err != nil {
+		r.g.tellRejected(err)
+		return err
+	}
+	r.g.sinks.say(event.ConfigLoaded, "The configuration has no mistakes: "+r.g.path+"; it is used when this core's turn comes", slog.Any(event.KeyFiles, []string{r.g.path}))
+	return nil
 }
 
 // Upgrade implements control.Source.
 func (r *reachableStandby) Upgrade(context.Context, time.Duration) error {
-	return fmt.Errorf("%w: end it and start it again", errInStandby)
+	err := fmt.Errorf("%w: end it and start it again", errInStandby)
+	r.g.warn("No upgrade: " + err.Error())
+	return err
 }
 
 // Log implements control.Source.
