@@ -121,7 +121,7 @@ func TestPhoneIsTooLate(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			a, m, msg := startAsking(t, kind, "--wait", "5s")
+			a, m, msg := startAsking(t, kind, "--wait", "15s")
 			key := "\r"
 			if kind == "codex" {
 				key = "y"
@@ -145,7 +145,7 @@ func TestPhoneIsSilent(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			a, m, msg := startAsking(t, kind, "--wait", "4s")
+			a, m, msg := startAsking(t, kind, "--wait", "12s")
 			m.tells(1, func(now faketelegram.Message) bool {
 				return !slices.ContainsFunc(now.Buttons, func(b faketelegram.Button) bool { return b.Label == "Allow" })
 			})

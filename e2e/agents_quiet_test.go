@@ -10,7 +10,7 @@ import (
 
 // hasty are limits so short that whoever confuses rest, work or a provider's trouble with a stall acts upon it soon.
 var hasty = declaration{
-	"expect": declaration{"stale": "2s", "startup": "10s", "model_silent": "20s", "tool": "14s", "waiting": "2s", "progress": "20s"},
+	"expect": declaration{"stale": "2s", "startup": "1m", "model_silent": "20s", "tool": "14s", "waiting": "2s", "progress": "20s"},
 	"start":  declaration{"cmd": []string{"false"}, "resume": []string{"false"}},
 }
 

@@ -29,7 +29,7 @@ func TestPhoneOfSomebodyElse(t *testing.T) {
 			return false
 		}
 		asked = list[0]
-		return true
+		return len(asked.Markup.Rows) > 0 && asked.Markup.Rows[0][0].Text == "Allow" // the file may speak before the hook, which adds them
 	})
 	if asked.Chat != chatName || !strings.Contains(asked.Text, "touch approved.txt") || len(asked.Markup.Rows) == 0 {
 		t.Fatalf("the chat shows %+v", asked)

@@ -32,11 +32,11 @@ func TestFleetKeepsRealAgents(t *testing.T) {
 		j.says(t, "member.log", `connected to the hub`)
 		watchers[kind] = m
 	}
+	leader := h.complete(t, looks, 3)
 	for kind, m := range watchers {
 		m.awaitTool()
 		looks.shows(t, `^`+kind+`/`+agentName+` `, "agent", "list", "--fleet")
 	}
-	leader := h.complete(t, looks, 3)
 	for _, m := range watchers {
 		m.a.model.SetMode(mockmodel.Answer)
 	}

@@ -72,7 +72,7 @@ tls { cert_file: %q, key_file: %q }
 jetstream { store_dir: %q, max_file_store: %s }
 ports_file_dir: %q
 `, must(o.Encode(operator))(t), s.Subject, s.Subject, must(s.Encode(operator))(t), a.Subject, must(a.Encode(operator))(t), certificate, key, n.dir, store, n.dir))
-	n.start("-1")
+	n.start(regexp.MustCompile(`\d+$`).FindString(freeAddress(t)))
 	return n
 }
 

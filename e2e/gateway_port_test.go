@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 )
 
@@ -13,11 +14,17 @@ func freeAddress(t *testing.T) string {
 	return freeAddresses(t, 1)[0]
 }
 
+var givenPorts sync.Map // by freeAddresses
+
 // freeAddresses are several. They are below the ports that the system gives to connections, which would take one again before it is used.
 func freeAddresses(t *testing.T, many int) (all []string) {
 	t.Helper()
 	for tries := 0; len(all) < many; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
+		port := 20_000 + rand.IntN(10_000)
+		if _, given := givenPorts.LoadOrStore(port, true); given { // another test is about to listen there
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			if tries > 100 {
 				t.Fatal(err)

@@ -346,14 +346,17 @@ func TestHostsAreSeenOverSSH(t *testing.T) {
 // keptPID is the server's, as outlive on its machine says.
 func (c *raw) keptPID(t *testing.T) int {
 	t.Helper()
-	cmd := exec.Command(tools.outlive, "status", "--json")
-	cmd.Env = c.env()
-	out, err := cmd.Output()
+	var out []byte
 	var list []struct {
 		PID int `json:"server_pid"`
 	}
-	if err != nil || json.Unmarshal(out, &list) != nil || len(list) == 0 {
-		t.Fatalf("status: %v\n%s", err, out)
+	if !eventually(func() bool {
+		cmd := exec.Command(tools.outlive, "status", "--json")
+		cmd.Env = c.env()
+		out, _ = cmd.Output()
+		return json.Unmarshal(out, &list) == nil && len(list) > 0 && list[0].PID > 0 // it may be late to answer
+	}) {
+		t.Fatalf("status: %s", out)
 	}
 	return list[0].PID
 }

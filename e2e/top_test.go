@@ -180,6 +180,11 @@ func TestTopWithASilentOutlive(t *testing.T) {
 	x.await(`✖ works +no answer .*outlive runs, and does not answer`, patience)
 	x.keep("top-silent")
 	x.await(`as of [0-9:]+ *\n`, patience) // the rest goes on
+	restart := exec.Command(tools.outlive, "restart", "--failed")
+	restart.Env = s.env()
+	if out, err := restart.CombinedOutput(); err == nil || !strings.Contains(string(out), ": no answer within 2s: whether it is to be restarted is not known") {
+		t.Errorf("whether what is silent has failed nobody knows: %v %s", err, out)
+	}
 	if err := outlive.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

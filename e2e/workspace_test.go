@@ -122,6 +122,9 @@ func within(limit time.Duration, ok func() bool) bool {
 // kill sends SIGKILL to one process.
 func kill(t *testing.T, pid int) {
 	t.Helper()
+	if pid <= 0 { // it would be a group of processes, this one among them
+		t.Fatalf("kill %d: there is no such process", pid)
+	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatalf("kill server %d: %v", pid, err)
 	}

@@ -64,7 +64,11 @@ func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleet
 	_ = each(fleetsocket.Frame{Ended: ending}) // who has asked may be gone
 }
 
-// request sends an order until it is answered: all may be sent again. A machine that is not there at the first word is not waited for.
+// reconnects is how long a machine may be away that goes to another hub, when its own was lost.
+const reconnects = 3 * time.Second
+
+// request sends an order until it is answered: all may be sent again. A machine that is not there at the first word is not waited for, unless
+// it, or this one, may be on its way to another hub.
 func (m *member) request(ctx context.Context, host string, o order, first bool) (part, *fleetsocket.Ending) {
 	began := time.Now()
 	for {
@@ -75,9 +79,9 @@ func (m *member) request(ctx context.Context, host string, o order, first bool) 
 			return p, nil
 		case ctx.Err() != nil:
 			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: ctx.Err().Error()}
-		case errors.Is(err, engine.ErrNoOwner) && (first || time.Since(began) > patience):
+		case errors.Is(err, engine.ErrNoOwner) && (first && !(m.view.hears(host) && time.Since(began) < reconnects) || time.Since(began) > patience):
 			return part{}, m.silent(ctx, host)
-		case !connected && (first || time.Since(began) > patience):
+		case !connected && (first && time.Since(since) > reconnects || time.Since(began) > patience):
 			return part{}, &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub: " + why, From: since}
 		case time.Since(began) > patience:
 			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: fmt.Sprintf("%s has not answered within %s; what was asked for may have happened", host, patience)}

@@ -338,7 +338,7 @@ func (h *herald) isOver(ctx context.Context, t told) (how fleetcases.Case, over 
 	delete(h.missing, t.ID)
 	switch {
 	case n.State == judge.Over:
-		return h.ending(ctx, t), true
+		return h.ending(ctx, t)
 	case n.State == judge.Sent && n.Message != h.m.Host:
 		return fleetcases.Case{Over: "another machine tells of it", Withdrawn: true}, true
 	case t.kind != judge.Silent && n.State == judge.Sent:
@@ -347,22 +347,28 @@ func (h *herald) isOver(ctx context.Context, t told) (how fleetcases.Case, over 
 	return how, false
 }
 
-// ending is how a case has ended that is over.
-func (h *herald) ending(ctx context.Context, t told) fleetcases.Case {
+// ending is how a case has ended that is over; false: that cannot be known now.
+func (h *herald) ending(ctx context.Context, t told) (fleetcases.Case, bool) {
 	switch t.kind {
 	case judge.Shared:
-		return fleetcases.Case{Over: "no agent has this trouble any more", Recovered: true}
+		return fleetcases.Case{Over: "no agent has this trouble any more", Recovered: true}, true
 	case judge.Machines:
-		return fleetcases.Case{Over: "all of them are heard again", Recovered: true}
+		return fleetcases.Case{Over: "all of them are heard again", Recovered: true}, true
 	case judge.Hub:
-		return fleetcases.Case{Over: "the other hubs reach it again", Recovered: true}
+		return fleetcases.Case{Over: "the other hubs reach it again", Recovered: true}, true
 	}
-	if _, err := h.m.engine.Get(ctx, engine.Key(digestTable, t.subject)); errors.Is(err, engine.ErrNotFound) {
-		return fleetcases.Case{Over: "it is in the fleet no more"}
+	switch _, err := h.m.engine.Get(ctx, engine.Key(digestTable, t.subject)); {
+	case errors.Is(err, engine.ErrNotFound):
+		return fleetcases.Case{Over: "it is in the fleet no more"}, true
+	case err != nil:
+		return fleetcases.Case{}, false
 	}
 	var d judge.Digest
-	if e, err := h.m.engine.Get(ctx, judge.BeatKey(t.subject)); err == nil && json.Unmarshal(e.Value, &d) == nil && d.Left {
-		return fleetcases.Case{Over: "its outlive fleet join was ended", Recovered: true}
+	switch e, err := h.m.engine.Get(ctx, judge.BeatKey(t.subject)); {
+	case err != nil && !errors.Is(err, engine.ErrNotFound):
+		return fleetcases.Case{}, false
+	case err == nil && json.Unmarshal(e.Value, &d) == nil && d.Left:
+		return fleetcases.Case{Over: "its outlive fleet join was ended", Recovered: true}, true
 	}
-	return fleetcases.Case{Over: "it is heard again", Recovered: true}
+	return fleetcases.Case{Over: "it is heard again", Recovered: true}, true
 }

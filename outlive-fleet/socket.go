@@ -172,6 +172,9 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	}
 	out := logline.NewScreen(os.Stdout)
 	fmt.Fprintf(out, "This machine is %s in the fleet of %s.\n", st.Host, st.Hub)
+	if st.Partial {
+		fmt.Fprintln(out, "The hub has not told everything in time: machines and incidents may be missing. Try again.")
+	}
 	if len(st.Hosts) == 0 {
 		fmt.Fprintln(out, "Nothing is known of any machine yet.")
 		return lost

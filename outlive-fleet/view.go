@@ -485,6 +485,9 @@ func (f *following) tell(g glance, old bool) error {
 	return f.each(stateLine(s))
 }
 
+// hears reports that a machine is not silent, as far as anybody looks.
+func (v *view) hears(host string) bool { return v.at(host).State == fleetsocket.Connected }
+
 // status is how the fleet stands.
 func (v *view) status(ctx context.Context) fleetsocket.Status {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -496,7 +499,8 @@ func (v *view) status(ctx context.Context) fleetsocket.Status {
 	if s.Connected && v.m.NATS == "" {
 		s.Hubs = v.m.hubs(ctx)
 	}
-	names, _, _ := v.names()
+	names, ready, _ := v.names()
+	s.Partial = s.Connected && !ready
 	for _, name := range names {
 		s.Hosts = append(s.Hosts, v.at(name).Host)
 	}

@@ -213,11 +213,13 @@ func (p *peers) notReached() string {
 	return p.beyond
 }
 
-// block notes which hub others reach and this one does not; "": there is none.
-func (p *peers) block(beyond string, at time.Time) {
+// block notes which hub others reach and this one does not; "": there is none, or, not known, what was noted stays.
+func (p *peers) block(beyond string, known bool, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch p.asking = false; {
+	case beyond == "" && !known:
+		return
 	case beyond == "":
 		p.blocked = time.Time{}
 	case beyond != p.beyond || p.blocked.IsZero():
@@ -256,18 +258,21 @@ func (h *Hub) lookBeyond(e *Engine) {
 	go func() { // it ends with peerLimit
 		ctx, cancel := context.WithTimeout(context.Background(), peerLimit)
 		defer cancel()
-		beyond := ""
+		beyond, known := "", true
 		for _, n := range there {
+			if len(away) == 0 {
+				break
+			}
 			var list []string
-			if text, err := e.Request(ctx, reachOf(n), nil); err == nil && len(away) > 0 && json.Unmarshal(text, &list) == nil {
-				for _, name := range list {
-					if away[name] {
-						beyond = name
-					}
+			text, err := e.Request(ctx, reachOf(n), nil)
+			known = known && err == nil && json.Unmarshal(text, &list) == nil
+			for _, name := range list {
+				if away[name] {
+					beyond = name
 				}
 			}
 		}
-		p.block(beyond, time.Now())
+		p.block(beyond, known, time.Now())
 	}()
 }
 

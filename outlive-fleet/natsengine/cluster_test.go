@@ -65,6 +65,7 @@ func TestBeyond(t *testing.T) {
 		{1, true, "a", serving},
 		{5.9, true, "a", serving},
 		{6.1, true, "a", aside},
+		{6.5, true, "nobody answers", aside},
 		{7, true, "", serving}, // it is reached again, or lost for the others, too
 		{8, true, "a", serving},
 		{12, true, "b", serving}, // another one: its time begins anew
@@ -74,7 +75,11 @@ func TestBeyond(t *testing.T) {
 		{19.1, false, "b", alone},
 		{20, true, "", serving},
 	} {
-		p.block(step.beyond, at(step.at))
+		if step.beyond == "nobody answers" {
+			p.block("", false, at(step.at))
+		} else {
+			p.block(step.beyond, true, at(step.at))
+		}
 		if p.stand(step.majority, at(step.at)); p.standing != step.want {
 			t.Errorf("after %v s it stands %d, want %d", step.at, p.standing, step.want)
 		}

@@ -9,8 +9,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 )
 
-// shareLimit is how long an answer of this machine's member of a fleet is waited for.
-const shareLimit = time.Second
+const (
+	// shareLimit is how long an answer of this machine's member of a fleet is waited for.
+	shareLimit = time.Second
+	// sharedFor is how long the last answer counts when there is none: a machine so loaded that its member is late must not tell people of
+	// what the fleet has told them of.
+	sharedFor = 30 * time.Second
+)
 
 // share notes the cause of a new incident that agents of other machines may share, and leaves it to the fleet to tell people of it, if there
 // is one: then it is only shown here.
@@ -54,6 +59,12 @@ func (r fleetPart) askFleet(ctx context.Context, list []SharedTrouble) (left []s
 	ctx, cancel := context.WithTimeout(ctx, shareLimit)
 	defer cancel()
 	left, err := r.opts.Fleet.Share(ctx, list)
+	switch {
+	case err == nil:
+		r.shared, r.sharedAt = left, r.now.Wall
+	case ctx.Err() != nil && !r.sharedAt.IsZero() && r.now.Wall.Sub(r.sharedAt) < sharedFor: // it is late
+		return r.shared, false
+	}
 	return left, err == nil
 }
 

@@ -15,10 +15,19 @@ import (
 // others are the rest of a fleet.
 type others struct {
 	reached bool // the member of this machine reaches them
+	late    bool // it answers once more, and then later than one waits
+	asked   int  // since it is late
 	heard   []SharedTrouble
 }
 
-func (o *others) Share(_ context.Context, list []SharedTrouble) (left []string, err error) {
+func (o *others) Share(ctx context.Context, list []SharedTrouble) (left []string, err error) {
+	if o.late {
+		o.asked++
+	}
+	if o.asked > 1 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if !o.reached {
 		return nil, errors.New("no member")
 	}
@@ -64,6 +73,12 @@ func TestSharedIsLeft(t *testing.T) {
 	if err != nil || len(view.Incidents) != 1 || view.Incidents[0].Facts.Severity != incident.Info {
 		t.Fatalf("%+v, %v", view.Incidents, err)
 	}
+	fleet.late = true
+	w.cycles(3, func() { w.pass(10 * time.Second) })
+	if len(w.said) != 0 || fleet.asked < 2 {
+		t.Errorf("while the fleet's answer is late, %d times, people are told %q", fleet.asked-1, w.said)
+	}
+	fleet.late, fleet.asked = false, 0
 	fleet.reached = false // cut off for good
 	w.spends(time.Minute, 10*time.Second)
 	if len(w.said) != 1 || !strings.Contains(w.said[0], "has no credit left") {

@@ -47,6 +47,8 @@ type Monitor struct {
 	verdicts map[string]Verdict
 	watched  Period
 	unshared bool     // the fleet knows that this machine shares no trouble
+	shared   []string // the causes that were left to the fleet by its latest answer
+	sharedAt time.Time
 	reached  *reach   // as it was written down last; nil: not yet
 	undone   []string // agents that needed an action at the last look, while the home could not be written
 	unkept   unkept

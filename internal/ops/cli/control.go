@@ -91,7 +91,7 @@ func (r reachable) Status() control.Status {
 	defer cancel()
 	b, err := r.server.Status(ctx)
 	if err != nil {
-		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), "ending"
+		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), endingOrLate(ctx)
 	}
 	s := control.Status{
 		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(), Dir: r.settings.dir, ClientProcess: r.client.status(),
@@ -104,6 +104,14 @@ func (r reachable) Status() control.Status {
 		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
 	}
 	return s
+}
+
+// endingOrLate is the state of what has not told how it stands before ctx has ended, or ends and cannot.
+func endingOrLate(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return noAnswer
+	}
+	return "ending"
 }
 
 // Feed implements control.Source.

@@ -48,7 +48,7 @@ func (r reachableGateway) Status() control.Status {
 	}
 	servers, err := r.endpoint.Status(ctx)
 	if err != nil {
-		s.State = "ending"
+		s.State = endingOrLate(ctx)
 	}
 	for _, one := range servers {
 		server := control.Member{ServerStatus: one}

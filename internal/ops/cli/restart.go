@@ -204,7 +204,12 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 		return nil, fail(exitFailure, "%w", err)
 	}
 	var meant []control.Instance
+	var list []restartRecord
 	for _, r := range running {
+		if r.status.State == noAnswer {
+			list = append(list, restartRecord{Name: r.Label(), Error: fmt.Sprintf("no answer within %s: whether it is to be restarted is not known; outlive restart %s", askPatience, r.Label())})
+			continue
+		}
 		if !r.status.Gateway() && (w.all || down(r.status.State)) {
 			meant = append(meant, r.Instance)
 		}
@@ -214,13 +219,13 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 			}
 		}
 	}
-	list := make([]restartRecord, len(meant))
+	done := make([]restartRecord, len(meant))
 	var asked sync.WaitGroup
 	for n, i := range meant {
-		asked.Go(func() { list[n], _ = restartOne(ctx, i, reason) }) // the record has the error
+		asked.Go(func() { done[n], _ = restartOne(ctx, i, reason) }) // the record has the error
 	}
 	asked.Wait()
-	return list, nil
+	return append(list, done...), nil
 }
 
 // tellEach does something with all instances at once, and then says of each what has become of it. bad is how many

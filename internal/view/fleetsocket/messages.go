@@ -13,6 +13,8 @@ type Status struct {
 	Connected bool      `json:"connected"`
 	Since     time.Time `json:"since"`         // of the connection, or of its loss
 	Why       string    `json:"why,omitempty"` // it is not connected
+	// Partial says that the hub has not told everything in time: machines and cases may be missing.
+	Partial bool `json:"partial,omitempty"`
 	// Hubs are those of a fleet that has several, as the one sees them that was asked; none: there is one, or none could be asked.
 	Hubs  []Hub  `json:"hubs,omitempty"`
 	Hosts []Host `json:"hosts"`
