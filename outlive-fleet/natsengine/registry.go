@@ -217,6 +217,7 @@ type watch struct {
 	again  chan struct{}
 	out    chan engine.Change
 	known  map[string]bool // keys that were told and have not gone
+	stop   func()          // ends what open has begun
 }
 
 func (w *watch) close() {
@@ -225,6 +226,7 @@ func (w *watch) close() {
 	delete(w.e.again, w.again)
 }
 
+// open begins to read. What is not answered within tableLimit is asked again, for answerLimit in all.
 func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
 	brief, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -232,11 +234,25 @@ func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := kv.Watch(ctx, w.prefix+".>")
-	if err != nil {
-		w.e.forget(w.prefix, err)
+	for {
+		watching, stop := context.WithCancel(ctx) // as long as the watcher lives
+		late := time.AfterFunc(tableLimit, stop)
+		source, err := kv.Watch(watching, w.prefix+".>")
+		inTime := late.Stop()
+		switch {
+		case inTime && err == nil:
+			w.stop = stop
+			return source, nil
+		case err == nil:
+			end(source)
+			err = context.DeadlineExceeded
+		}
+		stop()
+		if inTime || brief.Err() != nil {
+			w.e.forget(w.prefix, err)
+			return nil, err
+		}
 	}
-	return source, err
 }
 
 func (w *watch) run(ctx context.Context, source jetstream.KeyWatcher) {
@@ -246,6 +262,7 @@ func (w *watch) run(ctx context.Context, source jetstream.KeyWatcher) {
 		if source != nil {
 			w.read(ctx, source)
 			end(source)
+			w.stop()
 		}
 		if ctx.Err() != nil {
 			return
@@ -361,7 +378,16 @@ func (e *Engine) Keys(ctx context.Context, table string) ([]string, error) {
 	if err != nil {
 		return nil, late(ctx, err)
 	}
-	keys, err := kv.Keys(ctx)
+	var keys []string
+	for {
+		one, cancel := context.WithTimeout(ctx, answerLimit)
+		keys, err = kv.Keys(one)
+		unanswered := one.Err() != nil
+		cancel()
+		if !unanswered || ctx.Err() != nil {
+			break
+		}
+	}
 	if errors.Is(err, jetstream.ErrNoKeysFound) {
 		return nil, nil
 	}
