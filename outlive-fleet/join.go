@@ -259,7 +259,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 }
 
 // hubsFindEachOther is how long a machine waits at the first time for hubs that were started a moment ago: they let nobody in before two of
-// three have found each other, which takes 6 to 12 s on a busy machine.
+// three have found each other, which takes 2 to 4 s on a busy machine, and up to 12 s if nobody has a majority at the first election.
 const hubsFindEachOther = 30 * time.Second
 
 // connect connects to the hub. At the first time a mistake in the address is found at once, or soon if there are several hubs; later they may be

@@ -158,6 +158,13 @@ func (g *endpoint) beginCore(ctx context.Context, c *coreOf, link *replica.Link,
 		return nil, err
 	}
 	if g.begun.Sessions == config.SessionsInFleet {
+		if left == nil && c.at != "" { // an address that cannot be had is told now, and not in the moment when this core is needed
+			try, err := c.listen()
+			if err != nil {
+				return nil, err
+			}
+			_ = try.Close()
+		}
 		if err := g.standBy(ctx, link, c.socket+".lease"); err != nil {
 			return nil, err
 		}
