@@ -179,10 +179,27 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		fmt.Fprintln(out, "Nothing is known of any machine yet.")
 		return lost
 	}
+	clocks, err := showHosts(out, st.Hosts)
+	if err != nil {
+		return err
+	}
+	showHubs(out, st.Hubs)
+	for _, text := range clocks {
+		fmt.Fprintln(out, text)
+	}
+	for _, c := range st.Cases {
+		fmt.Fprintln(out, caseLine(c, slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool {
+			return h.Name == c.Subject && h.State == fleetsocket.Connected
+		})))
+	}
+	return lost
+}
+
+// showHosts shows the machines of a fleet, and returns what there is to say of their clocks.
+func showHosts(out io.Writer, list []fleetsocket.Host) (clocks []string, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "HOST\tSTATE\tHEARD\tSERVERS\tAGENTS\tINCIDENTS\tVERSION")
-	var clocks []string
-	for _, h := range st.Hosts {
+	for _, h := range list {
 		heard, ahead := "never", time.Duration(h.ClockMS)*time.Millisecond
 		if !h.Heard.IsZero() {
 			heard = h.Heard.Add(-ahead).Local().Format(time.DateTime)
@@ -197,19 +214,7 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		row := []string{h.Name, state, heard, strconv.Itoa(h.Servers), strconv.Itoa(h.Agents), strconv.Itoa(h.Incidents), h.Version}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	showHubs(out, st.Hubs)
-	for _, text := range clocks {
-		fmt.Fprintln(out, text)
-	}
-	for _, c := range st.Cases {
-		fmt.Fprintln(out, caseLine(c, slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool {
-			return h.Name == c.Subject && h.State == fleetsocket.Connected
-		})))
-	}
-	return lost
+	return clocks, t.Flush()
 }
 
 // showHubs shows the hubs of a fleet that has several.
