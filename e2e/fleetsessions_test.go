@@ -65,7 +65,7 @@ type countingSession struct {
 	*rawSession
 	count  int // the last answer
 	failed int // calls before it that had no answer
-	takes  int // how often a core had begun before it
+	takes  int // how often a core had begun before it was asked for
 }
 
 // newCoresOfFleet starts the first core and then the second one, which waits, and the replicas.
@@ -128,9 +128,10 @@ func (c *coresOfFleet) countAll(t *testing.T, when string) (failed int) {
 		all.Go(func() {
 			var why []string
 			for try := 0; ; try++ {
+				before := c.takes()
 				status, text, err := c.at((n+try)%2, s.id).post(countLine)
 				if m := counted.FindStringSubmatch(text); err == nil && m != nil {
-					if wrong := s.counts(m[1], try, c.takes()); wrong != "" {
+					if wrong := s.counts(m[1], try, before, c.takes()); wrong != "" {
 						t.Errorf("%s: session %d: %s; failed before: %q", when, n, wrong, why)
 					}
 					return
@@ -149,14 +150,15 @@ func (c *coresOfFleet) countAll(t *testing.T, when string) (failed int) {
 }
 
 // counts says what is wrong with an answer after failed calls, each of which may have been counted before its answer was lost. A new process
-// of the server begins at 1, and there is one only if a core has begun since the last answer.
-func (s *countingSession) counts(answer string, failed, takes int) (wrong string) {
+// of the server begins at 1, and there is one only if a core has begun since the last call: one that was stopped, and has lost the sessions,
+// may still answer what it had been asked before.
+func (s *countingSession) counts(answer string, failed, before, takes int) (wrong string) {
 	count, _ := strconv.Atoi(answer) // it is digits
 	began := takes > s.takes
 	if !(count > s.count && count <= s.count+1+failed) && !(began && count <= 1+failed) {
 		wrong = fmt.Sprintf("it counts %d after %d, when %d calls had failed; a core has begun since: %t", count, s.count, failed, began)
 	}
-	s.count, s.failed, s.takes = count, failed, takes
+	s.count, s.failed, s.takes = count, failed, before
 	return wrong
 }
 

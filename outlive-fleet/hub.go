@@ -333,16 +333,28 @@ type hubRun struct {
 	forgets chan struct{}     // what machines without a token have said is to be deleted
 }
 
+// lookEvery is how often the tokens are looked at where their file cannot be watched.
+const lookEvery = 2 * time.Second
+
+// notices are the events of the hub's directory, until stop is called. Where the system has no watcher left (128 for each user, by default of
+// Linux) the hub looks by itself.
+func (h *hubRun) notices() (events <-chan fsnotify.Event, looks <-chan time.Time, stop func()) {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = watcher.Add(h.hubDir()); err == nil {
+			return watcher.Events, nil, func() { _ = watcher.Close() }
+		}
+		_ = watcher.Close()
+	}
+	h.log.Warn("the file of the tokens cannot be watched; it is looked at every "+lookEvery.String(), "why", err)
+	tick := time.NewTicker(lookEvery)
+	return nil, tick.C, tick.Stop
+}
+
 // followTokens acts on what is done with the tokens until ctx ends.
 func (h *hubRun) followTokens(ctx context.Context) error {
-	notices, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer notices.Close()
-		err = notices.Add(h.hubDir())
-	}
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", h.hubDir(), err)
-	}
+	events, looks, stop := h.notices()
+	defer stop()
 	if err := h.tokensChanged(); err != nil {
 		return err
 	}
@@ -351,13 +363,14 @@ func (h *hubRun) followTokens(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case n := <-notices.Events:
+		case <-looks:
+		case n := <-events:
 			if filepath.Base(n.Name) != filepath.Base(h.tokensPath()) {
 				continue
 			}
-			if err := h.tokensChanged(); err != nil && ctx.Err() == nil {
-				h.log.Error("the tokens cannot be read; who is in stays in", "error", err)
-			}
+		}
+		if err := h.tokensChanged(); err != nil && ctx.Err() == nil {
+			h.log.Error("the tokens cannot be read; who is in stays in", "error", err)
 		}
 	}
 }
