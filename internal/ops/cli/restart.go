@@ -204,7 +204,7 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 		return nil, fail(exitFailure, "%w", err)
 	}
 	var meant []control.Instance
-	var list []restartRecord
+	list := []restartRecord{} // JSON has a list, also of none
 	for _, r := range running {
 		if r.status.State == noAnswer {
 			list = append(list, restartRecord{Name: r.Label(), Error: fmt.Sprintf("no answer within %s: whether it is to be restarted is not known; outlive restart %s", askPatience, r.Label())})
