@@ -270,7 +270,10 @@ func (o *oneRound) happens() {
 		o.fault.end()
 	})
 	if o.after == 0 {
-		<-struck
+		select {
+		case <-struck:
+		case <-over: // it has failed
+		}
 	}
 	if !o.dies.kill() || !o.tells.kill() {
 		o.t.Errorf("round %d: an agent is dead already", o.number)

@@ -65,6 +65,7 @@ type countingSession struct {
 	*rawSession
 	count  int // the last answer
 	failed int // calls before it that had no answer
+	calls  int // made so far: each has a number that no other session's has
 	takes  int // how often a core had begun before it was asked for
 }
 
@@ -129,8 +130,13 @@ func (c *coresOfFleet) countAll(t *testing.T, when string) (failed int) {
 			var why []string
 			for try := 0; ; try++ {
 				before := c.takes()
-				status, text, err := c.at((n+try)%2, s.id).post(countLine)
+				s.calls++
+				id := fmt.Sprint(n*1_000_000 + s.calls)
+				status, text, err := c.at((n+try)%2, s.id).post(strings.Replace(countLine, `"id":5`, `"id":`+id, 1))
 				if m := counted.FindStringSubmatch(text); err == nil && m != nil {
+					if !strings.Contains(text, `"id":`+id+",") && !strings.Contains(text, `"id":`+id+"}") {
+						t.Errorf("%s: session %d asked with the id %s, and has the answer %.300s", when, n, id, text)
+					}
 					if wrong := s.counts(m[1], try, before, c.takes()); wrong != "" {
 						t.Errorf("%s: session %d: %s; failed before: %q", when, n, wrong, why)
 					}

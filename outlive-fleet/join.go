@@ -395,7 +395,7 @@ func newLeave(s *settings) *cobra.Command {
 			default:
 				fmt.Printf("This machine has left. Its token is good until it is revoked: on the hub, outlive fleet token revoke %s\n", m.Host)
 				if left.Gateway {
-					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet). Its core ends within 17 s and then waits until this machine joins again; that of another machine goes on with the sessions, if there is one.")
+					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet), or waits for them. If its core has them it ends within 17 s, and that of another machine goes on with them, if there is one. Started again, a core waits until this machine has joined again.")
 				}
 			}
 			return nil

@@ -147,6 +147,35 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// A table of sessions that was made, and then nobody could say that it is read from its leader, is so at the next use.
+func TestSessionsAreReadFromTheLeader(t *testing.T) {
+	h, own, err := StartHub(HubOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	defer own.Close()
+	if _, err := own.js.CreateOrUpdateKeyValue(t.Context(), own.configOf("session")); err != nil {
+		t.Fatal(err)
+	}
+	direct := func() bool {
+		s, err := own.js.Stream(t.Context(), "KV_"+bucketPrefix+"session")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.CachedInfo().Config.AllowDirect
+	}
+	if !direct() {
+		t.Error("NATS makes such a table by itself: the engine need not")
+	}
+	if _, err := own.CAS(t.Context(), "session.g.one", []byte("x"), 0); err != nil {
+		t.Error(err)
+	}
+	if e, err := own.Get(t.Context(), "session.g.one"); err != nil || string(e.Value) != "x" || direct() {
+		t.Errorf("%q, %v; read from any server: %t", e.Value, err, direct())
+	}
+}
+
 // A hub that ends and comes back: what was watched goes on, and what had gone meanwhile is told. A machine that was dropped and is
 // not let in any more is told so.
 func TestHubReturns(t *testing.T) {

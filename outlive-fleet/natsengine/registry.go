@@ -69,7 +69,10 @@ func (e *Engine) bucket(ctx context.Context, table string) (kv jetstream.KeyValu
 		one, cancel := context.WithTimeout(ctx, tableLimit)
 		kv, err = e.js.KeyValue(one, bucketPrefix+table)
 		if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
-			kv, err = e.makeBucket(one, table)
+			kv, err = e.js.CreateOrUpdateKeyValue(one, e.configOf(table))
+		}
+		if err == nil && table == sessions.Table && e.creates {
+			kv, err = e.readByLeader(one, kv)
 		}
 		unanswered := one.Err() != nil
 		cancel()
@@ -86,27 +89,30 @@ func (e *Engine) bucket(ctx context.Context, table string) (kv jetstream.KeyValu
 	return kv, nil
 }
 
-// makeBucket makes the one of a table. Sessions are read from the server that leads their table: another one may be behind, and who
-// takes a session over is to have its last record.
-func (e *Engine) makeBucket(ctx context.Context, table string) (jetstream.KeyValue, error) {
+func (e *Engine) configOf(table string) jetstream.KeyValueConfig {
 	config := jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas, MaxBytes: roomOf(table)}
-	if table != sessions.Table {
-		return e.js.CreateOrUpdateKeyValue(ctx, config)
+	if table == sessions.Table {
+		config.TTL = sessions.Kept
 	}
-	config.TTL = sessions.Kept
-	if _, err := e.js.CreateOrUpdateKeyValue(ctx, config); err != nil {
-		return nil, err
-	}
-	stream, err := e.js.Stream(ctx, "KV_"+config.Bucket)
+	return config
+}
+
+// readByLeader has the table of sessions be read from the server that leads it, unless it is so: another one may be behind, and who takes a
+// session over is to have its last record. NATS makes every table without that.
+func (e *Engine) readByLeader(ctx context.Context, kv jetstream.KeyValue) (jetstream.KeyValue, error) {
+	stream, err := e.js.Stream(ctx, "KV_"+kv.Bucket())
 	if err != nil {
 		return nil, err
 	}
 	led := stream.CachedInfo().Config
+	if !led.AllowDirect {
+		return kv, nil
+	}
 	led.AllowDirect = false
 	if _, err := e.js.UpdateStream(ctx, led); err != nil {
 		return nil, err
 	}
-	return e.js.KeyValue(ctx, config.Bucket)
+	return e.js.KeyValue(ctx, kv.Bucket())
 }
 
 // forget drops what is known of a table whose stream is gone.
@@ -382,10 +388,13 @@ func (e *Engine) Keys(ctx context.Context, table string) ([]string, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, answerLimit)
 		keys, err = kv.Keys(one)
-		unanswered := one.Err() != nil
+		unanswered := one.Err() != nil // then they may be a part of all
 		cancel()
-		if !unanswered || ctx.Err() != nil {
+		if !unanswered {
 			break
+		}
+		if ctx.Err() != nil {
+			return nil, late(ctx, ctx.Err())
 		}
 	}
 	if errors.Is(err, jetstream.ErrNoKeysFound) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,8 +60,8 @@ const holderLimit = 1 << 10
 // standBy waits until this core has the gateway's sessions. at is a file with the holder of the lease that a core here had last. That has
 // ended, so its time is gone on with: a core that was killed does not wait for the end of its own lease.
 func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) error {
-	if idle := g.begun.Limits.SessionIdle; idle > sessions.MostIdle {
-		return fail(exitUsage, "%s: limits: session_idle is %v, and with sessions: fleet at most %v: records are deleted that nobody uses", g.path, idle, sessions.MostIdle)
+	if err := checkStandby(g.begun, g.path); err != nil {
+		return err
 	}
 	if link == nil {
 		return noFleetSessions()
@@ -68,7 +69,7 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	waiting, end := context.WithCancel(ctx)
 	defer end()
 	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
-	seen := &reachableStandby{g: g, end: end}
+	seen := &reachableStandby{g: g, config: g.begun.Name, end: end}
 	defer seen.serve()()
 	defer handleSignals(seen, g.sinks)()
 	told := make(chan struct{})
@@ -98,6 +99,9 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 		g.warn("A core that is killed and started again waits until its lease is over: " + err.Error())
 	}
 	g.readAgain()
+	if waiting.Err() != nil {
+		return g.interruptedStandby()
+	}
 	g.turn.store, err = sessions.New(registry, sessions.Options{Gateway: link.Name, Key: link.SessionKey, Turn: held})
 	return err
 }
@@ -108,13 +112,7 @@ func (g *endpoint) readAgain() {
 	if !g.differs() {
 		return
 	}
-	file, digest, err := loadConfig(g.path)
-	if err == nil && file.Sessions != config.SessionsInFleet {
-		err = fmt.Errorf("%s: sessions: this core has waited for those of the fleet; for others end it, and start it again", g.path)
-	}
-	if err == nil {
-		_, err = g.served.load(file)
-	}
+	file, digest, err := g.nextConfig()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.read = digest
@@ -124,6 +122,32 @@ func (g *endpoint) readAgain() {
 	}
 	g.begun = file
 	g.sinks.say(event.ConfigLoaded, "Configuration read again, since it has changed while this core waited: "+g.path, slog.Any(event.KeyFiles, []string{g.path}))
+}
+
+// nextConfig is the configuration as it is now. The error says what is wrong with it for a core whose turn may come.
+func (g *endpoint) nextConfig() (*config.File, [sha256.Size]byte, error) {
+	file, digest, err := loadConfig(g.path)
+	if err == nil {
+		err = checkStandby(file, g.path)
+	}
+	if err == nil {
+		_, err = frontOptions(file)
+	}
+	if err == nil {
+		_, err = newServedSet(g.sinks, g.flags.name, g.flags.login(g.path), g.flags.browser).load(file)
+	}
+	return file, digest, err
+}
+
+// checkStandby rejects what a core whose sessions are in the fleet cannot do.
+func checkStandby(file *config.File, path string) error {
+	if file.Sessions != config.SessionsInFleet {
+		return fail(exitUsage, "%s: sessions: this core has waited for those of the fleet; for others end it, and start it again", path)
+	}
+	if idle := file.Limits.SessionIdle; idle > sessions.MostIdle {
+		return fail(exitUsage, "%s: limits: session_idle is %v, and with sessions: fleet at most %v: records are deleted that nobody uses", path, idle, sessions.MostIdle)
+	}
+	return nil
 }
 
 func (g *endpoint) interruptedStandby() error {

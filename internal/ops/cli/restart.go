@@ -206,7 +206,7 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 	var meant []control.Instance
 	list := []restartRecord{} // JSON has a list, also of none
 	for _, r := range running {
-		if r.status.State == noAnswer {
+		if r.status.State == noAnswer && !w.all {
 			list = append(list, restartRecord{Name: r.Label(), Error: fmt.Sprintf("no answer within %s: whether it is to be restarted is not known; outlive restart %s", askPatience, r.Label())})
 			continue
 		}

@@ -24,7 +24,9 @@ const stateStandby = "standby"
 type reachableStandby struct {
 	g   *endpoint
 	end func()
-	why atomic.Pointer[string] // it waits; nil: it has not been told yet
+
+	config string                 // its name at the start
+	why    atomic.Pointer[string] // it waits; nil: it has not been told yet
 }
 
 // serve opens the control socket until the returned function is called.
@@ -41,7 +43,7 @@ func (r *reachableStandby) serve() (closeIt func()) {
 func (r *reachableStandby) Status() control.Status {
 	s := control.Status{
 		Status: backend.Status{Name: r.g.flags.name, State: stateStandby}, PID: os.Getpid(), StartedAt: r.g.sinks.start, Version: version(),
-		Telemetry: telemetryKey(), Upgrades: r.g.upgrades(), Config: r.g.begun.Name, Lost: control.Lost{Stderr: r.g.sinks.log.Lost()},
+		Telemetry: telemetryKey(), Upgrades: r.g.upgrades(), Config: r.config, Lost: control.Lost{Stderr: r.g.sinks.log.Lost()},
 	}
 	if r.g.path != "" {
 		s.Config, _ = filepath.Abs(r.g.path) // it fails only without a working directory
@@ -71,11 +73,7 @@ func (r *reachableStandby) Interrupt() { r.end() }
 
 // Reload implements control.Source. It says what is wrong with the configuration, which is read when the turn comes.
 func (r *reachableStandby) Reload() error {
-	file, _, err := loadConfig(r.g.path)
-	if err == nil {
-		_, err = r.g.served.load(file)
-	}
-	if err != nil {
+	if _, _, err := r.g.nextConfig(); err != nil {
 		r.g.tellRejected(err)
 		return err
 	}
@@ -86,7 +84,7 @@ func (r *reachableStandby) Reload() error {
 // Upgrade implements control.Source.
 func (r *reachableStandby) Upgrade(context.Context, time.Duration) error {
 	err := fmt.Errorf("%w: end it and start it again", errInStandby)
-	r.g.warn("No upgrade: " + err.Error())
+	r.g.sinks.say(event.UpgradeFailed, "No upgrade: "+err.Error(), slog.String(event.KeyError, err.Error()))
 	return err
 }
 

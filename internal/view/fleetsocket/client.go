@@ -40,7 +40,10 @@ func (c Client) Leave(ctx context.Context) (l LeaveAnswer, err error) {
 		return l, err
 	}
 	defer body.Close()
-	return l, json.NewDecoder(body).Decode(&l)
+	if err := json.NewDecoder(body).Decode(&l); !errors.Is(err, io.EOF) { // a member of an older release says nothing
+		return l, err
+	}
+	return l, nil
 }
 
 // Share says which troubles the agents here have whose cause agents of other machines may share, all of them each time, and returns the
