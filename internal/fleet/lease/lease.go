@@ -28,9 +28,9 @@ type Options struct {
 	// Skew is how much earlier the holder gives up: the clocks of two machines do not run at exactly the same speed. 0: a
 	// tenth of TTL.
 	Skew time.Duration
-	// Holder is one that has ended without releasing the lease, such as a process that became another program: its [Term.Holder]. A new
-	// time begins without waiting for the end of its. If it has not ended after all, such as in a copy of a virtual machine, it loses the
-	// lease. "": there is none.
+	// Holder is one that has ended without releasing the lease, such as a process that became another program: its [Term.Holder]. Its
+	// lease is taken at once, for a new time. If it has not ended after all, such as in a copy of a virtual machine, it loses the lease.
+	// "": there is none.
 	Holder string
 	// Patience is how much longer than others one waits who should have the lease only if they do not take it. nil: 0.
 	Patience func() time.Duration

@@ -11,8 +11,11 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 )
 
 var (
@@ -24,6 +27,7 @@ var (
 type gate struct {
 	t       *testing.T
 	address string
+	gone    atomic.Bool // another core has the sessions
 
 	mu      sync.Mutex
 	refused []error
@@ -46,6 +50,7 @@ func newGate(t *testing.T, secret string) *gate {
 		}
 		g.refused = append(g.refused, why)
 	})
+	side.Serves = func() bool { return !g.gone.Load() }
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -128,6 +133,28 @@ func TestLink(t *testing.T) {
 	}
 	if refused, served := g.saw(0); refused != nil || served != 1 {
 		t.Errorf("%d served, refused %v", served, refused)
+	}
+}
+
+// A core that has lost the sessions takes no connection any more: nothing was sent to it, so what was to be sent can go to the next one.
+func TestCoreWithoutTheSessions(t *testing.T) {
+	g := newGate(t, secretOne)
+	g.gone.Store(true)
+	r := New(Options{Dial: func(ctx context.Context) (net.Conn, error) { return link(t, secretOne).Dial(ctx, g.address) }})
+	defer r.Close()
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://core/mcp", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := r.Forward(ask)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if !errors.Is(err, streamhttp.ErrNotSent) {
+		t.Errorf("%v", err)
+	}
+	if _, served := g.saw(0); served != 0 {
+		t.Errorf("%d served", served)
 	}
 }
 

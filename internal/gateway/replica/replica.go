@@ -202,7 +202,7 @@ func (r *Replica) attend(ctx context.Context, here func()) error {
 	defer silent(nil)
 	limit := r.listen(silent)
 	defer limit.stop()
-	ask, err := http.NewRequestWithContext(limit.of(ctx), http.MethodGet, "http://core"+Path, nil)
+	ask, err := http.NewRequestWithContext(limit.traced(ctx), http.MethodGet, "http://core"+Path, nil)
 	if err != nil { // not reached
 		return err
 	}

@@ -83,8 +83,8 @@ func (r *Replica) listen(silent context.CancelCauseFunc) *hearing {
 	return h
 }
 
-// of has a request tell which core it goes to.
-func (h *hearing) of(ctx context.Context) context.Context {
+// traced has a request with this context tell which core it goes to.
+func (h *hearing) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		h.mu.Lock()
 		h.at = got.Conn.RemoteAddr().String()

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,36 @@ func TestSilentCore(t *testing.T) {
 		g.leave()
 		h.end(false)
 	})
+}
+
+// elsewhere is a connection to an address.
+type elsewhere struct {
+	net.Conn
+	to string
+}
+
+func (e elsewhere) RemoteAddr() net.Addr { return &net.UnixAddr{Name: e.to, Net: "unix"} }
+
+// A silent core that is given up takes no connection to the next one with it.
+func TestConnectionsToTheNextCoreStay(t *testing.T) {
+	var c connections
+	live := map[string]net.Conn{}
+	for _, to := range []string{"silent", "next"} {
+		near, far := net.Pipe()
+		defer far.Close()
+		live[to] = c.add(elsewhere{near, to})
+		go func() { _, _ = io.Copy(io.Discard, far) }() // it ends with far
+	}
+	c.closeTo("silent")
+	for to, open := range map[string]bool{"silent": false, "next": true} {
+		if _, err := live[to].Write([]byte("x")); (err == nil) != open {
+			t.Errorf("to the %s core: %v", to, err)
+		}
+	}
+	c.closeTo("")
+	if _, err := live["next"].Write([]byte("x")); err == nil {
+		t.Error("where it is not known which core is silent a connection stays")
+	}
 }
 
 // A core says that it lives as long as it does, and one of an older release, which never says so, is not given up.
