@@ -435,6 +435,28 @@ func (h *hubRun) forgetting(ctx context.Context) {
 func (h *hubRun) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
+	said, err := h.said(ctx)
+	if err != nil {
+		return err
+	}
+	return h.forgetOf(ctx, said)
+}
+
+// said is what machines have said, by table. It is read before the tokens are: a machine may be let in, and say something, at any moment.
+func (h *hubRun) said(ctx context.Context) (map[string][]engine.Entry, error) {
+	said := map[string][]engine.Entry{}
+	for _, table := range ownTables {
+		entries, err := h.engine.Written(ctx, table)
+		if err != nil {
+			return nil, err
+		}
+		said[table] = entries
+	}
+	return said, nil
+}
+
+// forgetOf deletes what, of all that was said, is of machines that have no token now. What has been said since stays.
+func (h *hubRun) forgetOf(ctx context.Context, said map[string][]engine.Entry) error {
 	if h.share != nil {
 		if err := h.share.catchUp(ctx); err != nil {
 			return err // the tokens of another hub may be missing here
@@ -445,17 +467,13 @@ func (h *hubRun) forget(ctx context.Context) error {
 		return err
 	}
 	known := f.good()
-	for _, table := range ownTables {
-		keys, err := h.engine.Keys(ctx, table)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			names := engine.Names(table, key)
+	for table, entries := range said {
+		for _, one := range entries {
+			names := engine.Names(table, one.Key)
 			if len(names) != 1 || known[names[0]] != "" {
 				continue
 			}
-			if err := h.engine.Delete(ctx, key); err != nil && !errors.Is(err, engine.ErrNotFound) {
+			if err := h.engine.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
 				return err
 			}
 		}

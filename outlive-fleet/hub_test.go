@@ -21,15 +21,17 @@ func TestForgetting(t *testing.T) {
 	}
 	defer hub.Close()
 	defer e.Close()
-	s := &settings{state: t.TempDir()}
-	if err := s.changeTokens(func(f *tokenFile) error {
-		f.Tokens = append(f.Tokens, known{Host: "stays", Hash: "x"})
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	h := &hubRun{settings: s, hub: hub, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}
+	h := &hubRun{settings: &settings{state: t.TempDir()}, hub: hub, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	letIn := func(host string) {
+		t.Helper()
+		if err := h.changeTokens(func(f *tokenFile) error {
+			f.Tokens = append(f.Tokens, known{Host: host, Hash: "x"})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	write := func(host string) {
 		t.Helper()
 		if _, err := e.Put(ctx, engine.Key(digestTable, host), []byte("{}")); err != nil {
@@ -40,6 +42,7 @@ func TestForgetting(t *testing.T) {
 		_, err := e.Get(ctx, engine.Key(digestTable, host))
 		return errors.Is(err, engine.ErrNotFound)
 	}
+	letIn("stays")
 	awaitGone := func(what string) {
 		t.Helper()
 		for !gone("revoked") {
@@ -61,5 +64,21 @@ func TestForgetting(t *testing.T) {
 	awaitGone("what came late")
 	if gone("stays") {
 		t.Error("what another machine has said is deleted, too")
+	}
+
+	write("returns")
+	write("revoked")
+	said, err := h.said(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("returns") // once more, after that was read
+	letIn("new")
+	write("new")
+	if err := h.forgetOf(ctx, said); err != nil {
+		t.Fatal(err)
+	}
+	if gone("new") || gone("returns") || !gone("revoked") {
+		t.Errorf("of a machine that is new: %v, of one that has said more meanwhile: %v, of one that is revoked: %v; want only the last to be deleted", gone("new"), gone("returns"), gone("revoked"))
 	}
 }

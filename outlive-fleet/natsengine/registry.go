@@ -1,6 +1,7 @@
 package natsengine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -376,29 +377,54 @@ func (e *Engine) MakeTables(ctx context.Context, more ...string) error {
 	return nil
 }
 
-// Keys are those that a table has.
-func (e *Engine) Keys(ctx context.Context, table string) ([]string, error) {
+// Written are the keys that a table has, each with its revision and without its value.
+func (e *Engine) Written(ctx context.Context, table string) ([]engine.Entry, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	kv, err := e.bucket(ctx, table)
-	if err != nil {
-		return nil, late(ctx, err)
-	}
-	var keys []string
-	for {
+	for err == nil {
 		one, cancel := context.WithTimeout(ctx, answerLimit)
-		keys, err = kv.Keys(one)
+		var entries []engine.Entry
+		var whole bool
+		entries, whole, err = written(one, kv)
 		unanswered := one.Err() != nil // then they may be a part of all
 		cancel()
-		if !unanswered {
-			break
-		}
-		if ctx.Err() != nil {
-			return nil, late(ctx, ctx.Err())
+		switch {
+		case whole:
+			return entries, nil
+		case unanswered && ctx.Err() == nil:
+			err = nil // it is asked again
+		case err == nil:
+			err = cmp.Or(ctx.Err(), errLost)
 		}
 	}
-	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return nil, nil
+	return nil, late(ctx, err)
+}
+
+// written asks once; whole says that nothing is missing.
+func written(ctx context.Context, kv jetstream.KeyValue) (entries []engine.Entry, whole bool, err error) {
+	source, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	if err != nil {
+		return nil, false, err
 	}
-	return keys, late(ctx, err)
+	defer end(source)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, false, nil
+		case entry, more := <-source.Updates():
+			if entry == nil {
+				return entries, more, nil
+			}
+			entries = append(entries, engine.Entry{Key: entry.Key(), Revision: engine.Revision(entry.Revision())})
+		}
+	}
+}
+
+// DeleteAt removes a key that has the revision, otherwise it returns [engine.ErrConflict].
+func (e *Engine) DeleteAt(ctx context.Context, key string, revision engine.Revision) error {
+	_, err := e.with(ctx, key, func(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
+		return 0, kv.Delete(ctx, key, jetstream.LastRevision(uint64(revision)))
+	})
+	return err
 }
