@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -409,9 +410,7 @@ func (v *view) follow(ctx context.Context, host, after string, each func(line []
 	f.inc, f.next = positionOf(after)
 	for {
 		g := v.at(host)
-		if g.ready && f.inc == "" {
-			f.inc, f.next = g.news.Incarnation, g.news.First+uint64(len(g.news.Lines)) // the past is not told
-		}
+		f.start(g)
 		if err := f.tell(g, after == ""); err != nil {
 			return nil // who has asked is gone
 		}
@@ -431,7 +430,7 @@ func (v *view) follow(ctx context.Context, host, after string, each func(line []
 // following is where somebody is in what a machine tells.
 type following struct {
 	each  func(line []byte) error
-	inc   string // incarnation whose news are told
+	inc   string // incarnation whose news are told; noNews: none has told any yet; "": it is not known yet
 	next  uint64 // number of the next of them
 	beat  digest
 	state *overview.Snapshot
@@ -440,11 +439,30 @@ type following struct {
 
 const noNews = "none"
 
-func (f *following) position() string {
-	if f.inc == "" {
-		return noNews + ":0"
+// start passes over what a machine has told before, as soon as that is known.
+func (f *following) start(g glance) {
+	if g.ready && f.inc == "" {
+		f.inc, f.next = cmp.Or(g.news.Incarnation, noNews), g.news.First+uint64(len(g.news.Lines))
 	}
-	return f.inc + ":" + strconv.FormatUint(f.next, 10)
+}
+
+func (f *following) tellNews(n news) error {
+	if f.inc == "" || n.Incarnation == "" {
+		return nil
+	}
+	for at, line := range n.Lines {
+		if number := n.First + uint64(at); n.Incarnation != f.inc || number >= f.next {
+			if err := f.each(line); err != nil {
+				return err
+			}
+		}
+	}
+	f.inc, f.next = n.Incarnation, n.First+uint64(len(n.Lines))
+	return nil
+}
+
+func (f *following) position() string {
+	return cmp.Or(f.inc, noNews) + ":" + strconv.FormatUint(f.next, 10)
 }
 
 func positionOf(text string) (inc string, next uint64) {
@@ -461,15 +479,8 @@ func (f *following) tell(g glance, old bool) error {
 	if g.ending != nil && (f.told || !old) {
 		return nil
 	}
-	for n, line := range g.news.Lines {
-		if number := g.news.First + uint64(n); g.news.Incarnation != f.inc || number >= f.next {
-			if err := f.each(line); err != nil {
-				return err
-			}
-		}
-	}
-	if g.news.Incarnation != "" {
-		f.inc, f.next = g.news.Incarnation, g.news.First+uint64(len(g.news.Lines))
+	if err := f.tellNews(g.news); err != nil {
+		return err
 	}
 	if g.state == nil || f.state == g.state && f.beat == g.digest {
 		return nil

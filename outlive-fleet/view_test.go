@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,6 +173,51 @@ func TestFirstLook(t *testing.T) {
 					t.Errorf("b was heard last at %s, and it is said: %+v", heard, g.ending)
 				}
 			})
+		})
+	}
+}
+
+// Who follows a machine is told what happens from then on: nothing of before, and all of after, also the first that the machine tells at all.
+func TestFollowing(t *testing.T) {
+	lines := func(texts ...string) (list []json.RawMessage) {
+		for _, text := range texts {
+			list = append(list, json.RawMessage(text))
+		}
+		return list
+	}
+	said := func(inc string, first uint64, texts ...string) glance {
+		return glance{ready: true, news: news{Incarnation: inc, First: first, Lines: lines(texts...)}}
+	}
+	for name, c := range map[string]struct {
+		after string
+		sees  []glance
+		told  string
+		at    string // where it is at the end
+	}{
+		"from now on":                      {sees: []glance{said("x", 1, "1", "2"), said("x", 1, "1", "2", "3")}, told: "3", at: "x:4"},
+		"nothing was told yet":             {sees: []glance{said("", 0), said("x", 1, "1")}, told: "1", at: "x:2"},
+		"nothing is known yet":             {sees: []glance{{}, {news: news{Incarnation: "x", First: 1, Lines: lines("1")}}, said("x", 1, "1"), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
+		"some are kept no more":            {sees: []glance{said("x", 1, "1"), said("x", 4, "4", "5")}, told: "4 5", at: "x:6"},
+		"it was started anew":              {sees: []glance{said("x", 1, "1"), said("y", 1, "2")}, told: "2", at: "y:2"},
+		"what it has told is lost":         {sees: []glance{said("x", 1, "1"), said("", 0), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
+		"from a position on":               {after: "x:2", sees: []glance{said("x", 1, "1", "2")}, told: "2", at: "x:3"},
+		"from the position before all":     {after: "none:0", sees: []glance{said("x", 1, "1", "2")}, told: "1 2", at: "x:3"},
+		"the position of who saw nothing":  {sees: []glance{said("", 0)}, at: "none:0"},
+		"the position of who knew nothing": {sees: []glance{{}}, at: "none:0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			f := following{each: func(line []byte) error { told = append(told, string(line)); return nil }}
+			f.inc, f.next = positionOf(c.after)
+			for _, g := range c.sees {
+				f.start(g)
+				if err := f.tell(g, c.after == ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Join(told, " "); got != c.told || f.position() != c.at {
+				t.Errorf("told %q up to %s, want %q up to %s", got, f.position(), c.told, c.at)
+			}
 		})
 	}
 }
