@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	beatEvery   = 5 * time.Second // between two digests
-	stateEvery  = time.Minute     // between two whole states if nothing changes
-	beatLimit   = 2 * time.Second // for a digest to be written, before it is tried again
-	beatAgain   = 500 * time.Millisecond
-	askLimit    = 5 * time.Second // for one answer of the hub
-	newsKept    = 200             // events
-	newsBytes   = 128 << 10       // of all events that are kept
-	watchAgain  = 2 * time.Second // before the child that watches is started again
-	lineLimit   = 64 << 20        // bytes of one of its lines
-	stateLimit  = 256 << 20       // bytes of a state that is read
-	formatKnown = 1               // of what is written to the hub
+	beatEvery   = 5 * time.Second        // between two digests
+	stateEvery  = time.Minute            // between two whole states if nothing changes
+	beatLimit   = 2 * time.Second        // for a digest to be written, before it is tried again
+	beatAgain   = 500 * time.Millisecond // before what could not be written is tried again
+	askLimit    = 5 * time.Second        // for one answer of the hub
+	newsKept    = 200                    // events
+	newsBytes   = 128 << 10              // of all events that are kept
+	watchAgain  = 2 * time.Second        // before the child that watches is started again
+	lineLimit   = 64 << 20               // bytes of one of its lines
+	stateLimit  = 256 << 20              // bytes of a state that is read
+	formatKnown = 1                      // of what is written to the hub
 )
 
 // digest is what is written of a machine every 5 s.
@@ -179,7 +179,7 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// write writes what is due. An error is of the connection, which is told elsewhere: it stays due.
+// write writes what is due. An error is of the connection, which is told elsewhere: it is due again soon, since others wait for it.
 func (p *publisher) write(ctx context.Context) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -193,21 +193,23 @@ func (p *publisher) write(ctx context.Context) {
 	if stopped || !have {
 		return
 	}
+	again := func(due *bool) {
+		p.mu.Lock()
+		*due = true
+		p.mu.Unlock()
+		time.AfterFunc(beatAgain, p.wake)
+	}
 	if beatDue && p.putDigest(ctx, s, ring.Incarnation) != nil {
-		time.AfterFunc(beatAgain, p.beatNow) // or others would wait for it until the next one
+		again(&p.beatDue)
 	}
 	if newsDue {
 		if _, err := p.put(ctx, newsTable, ring); err != nil {
-			p.mu.Lock()
-			p.newsDue = true
-			p.mu.Unlock()
+			again(&p.newsDue)
 		}
 	}
 	if stateDue {
-		if err := p.putState(ctx, s); err != nil {
-			p.mu.Lock()
-			p.stateDue = true
-			p.mu.Unlock()
+		if p.putState(ctx, s) != nil {
+			again(&p.stateDue)
 		} else {
 			p.told, p.stateAt = sign, time.Now()
 		}
