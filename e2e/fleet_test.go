@@ -228,11 +228,12 @@ func TestFleet(t *testing.T) {
 	f := newFleet(t, n.address+":0")
 	a := f.join(t, "a")
 	b := f.join(t, "b", "ip", "netns", "exec", n.name)
-	one := b.serve(t, "one")
 	events := a.follow(t, "watch", "--fleet")
 	asJSON := a.follow(t, "watch", "--fleet", "--json")
 	events.await(t, `^\S+ a: connected`)
 	events.await(t, `^\S+ b: connected`)
+	one := b.serve(t, "one")
+	events.await(t, `^\S+ b/one@\d+: MCP Proxy starting`) // the first that b tells at all
 	asJSON.await(t, `"host":"b".*"event_type":"host_connected"`)
 
 	t.Run("a killed server is seen", func(t *testing.T) {
