@@ -187,10 +187,12 @@ func (p *publisher) write(ctx context.Context) {
 	s, sign, ring, have := p.snapshot, p.sign, p.ring, p.have
 	stateDue := have && (p.stateDue || sign != p.told || time.Since(p.stateAt) >= stateEvery)
 	newsDue := p.newsDue && len(ring.Lines) > 0
-	beatDue, stopped := p.beatDue || stateDue, p.stopped
-	p.stateDue, p.newsDue, p.beatDue = false, false, false
+	beatDue, writes := p.beatDue || stateDue, have && !p.stopped
+	if writes { // until then everything stays due
+		p.stateDue, p.newsDue, p.beatDue = false, false, false
+	}
 	p.mu.Unlock()
-	if stopped || !have {
+	if !writes {
 		return
 	}
 	again := func(due *bool) {

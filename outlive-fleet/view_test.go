@@ -250,3 +250,13 @@ func TestMarks(t *testing.T) {
 		t.Errorf("%d digests are remembered", len(p.marks))
 	}
 }
+
+// What happens before it is known how everything stands is told as soon as that is known.
+func TestEventBeforeTheFirstState(t *testing.T) {
+	p := newPublisher(nil)
+	p.line([]byte(`{"instance":"one@1","timestamp":"2026-05-04T12:00:00Z","level":"ERROR","message":"Server crashed","event_type":"server_crashed"}`))
+	p.write(t.Context())
+	if len(p.ring.Lines) != 1 || !p.newsDue {
+		t.Errorf("%d events are kept, to be written: %v", len(p.ring.Lines), p.newsDue)
+	}
+}
