@@ -446,6 +446,7 @@ func (f *following) start(g glance) {
 	}
 }
 
+// tellNews tells the events that were not told yet.
 func (f *following) tellNews(n news) error {
 	if f.inc == "" || n.Incarnation == "" {
 		return nil

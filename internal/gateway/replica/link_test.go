@@ -114,16 +114,22 @@ func TestShortSecret(t *testing.T) {
 	}
 }
 
-// Both ends have the secret: requests are served, on the replica's own transport.
-func TestLink(t *testing.T) {
-	g := newGate(t, secretOne)
+// forwarded is the answer to a request that a replica with the secret forwards.
+func forwarded(t *testing.T, g *gate) (*http.Response, error) {
+	t.Helper()
 	r := New(Options{Dial: func(ctx context.Context) (net.Conn, error) { return link(t, secretOne).Dial(ctx, g.address) }})
-	defer r.Close()
+	t.Cleanup(func() { r.Close() })
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://core/mcp", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := r.Forward(ask)
+	return r.Forward(ask)
+}
+
+// Both ends have the secret: requests are served, on the replica's own transport.
+func TestLink(t *testing.T) {
+	g := newGate(t, secretOne)
+	resp, err := forwarded(t, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,13 +146,7 @@ func TestLink(t *testing.T) {
 func TestCoreWithoutTheSessions(t *testing.T) {
 	g := newGate(t, secretOne)
 	g.gone.Store(true)
-	r := New(Options{Dial: func(ctx context.Context) (net.Conn, error) { return link(t, secretOne).Dial(ctx, g.address) }})
-	defer r.Close()
-	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://core/mcp", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := r.Forward(ask)
+	resp, err := forwarded(t, g)
 	if err == nil {
 		_ = resp.Body.Close()
 	}
