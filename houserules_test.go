@@ -196,12 +196,12 @@ func checkUnfinished(s *source) []finding {
 	return found
 }
 
-// atTheEdge are the rooms that may know flags and the environment: they hand both on as Options.
-var atTheEdge = []string{"cli", "config", "mcptest", "agenttest"}
+// atTheEdge are the rooms that may know flags and the environment, besides test support: they hand both on as Options.
+var atTheEdge = []string{"cli", "config"}
 
 // checkEnvironment lets os.Environ pass: handing the whole environment to a child is not reading a setting from it.
 func checkEnvironment(s *source) []finding {
-	if s.test || s.room == "" || slices.Contains(atTheEdge, s.room) {
+	if s.test || s.room == "" || s.wing == support || slices.Contains(atTheEdge, s.room) {
 		return nil
 	}
 	var found []finding
