@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +74,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 	snapshot := machine()
 	stops := make([]func(), n)
 	for i := range n {
-		m := &simulated{token: tokens[i], address: address, snapshot: snapshot}
+		m := &simulated{token: tokens[i], address: address, snapshot: snapshot, begins: beatEvery * time.Duration(i) / time.Duration(n)}
 		machineContext, stop := context.WithCancel(ctx)
 		stops[i] = stop
 		machines.Go(func() { m.live(machineContext, b) })
@@ -151,13 +150,14 @@ type simulated struct {
 	token    token
 	address  string
 	snapshot overview.Snapshot
+	begins   time.Duration // after how long: machines are not started at the same time
 }
 
 func (m *simulated) live(ctx context.Context, b *testing.B) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(rand.N(beatEvery)): // machines are not started at the same time
+	case <-time.After(m.begins):
 	}
 	one := &member{settings: &settings{release: "1"}, membership: membership{Host: m.token.Host, Machine: m.token.Host, Address: m.address, Token: m.token.String()}}
 	one.publisher = newPublisher(one)

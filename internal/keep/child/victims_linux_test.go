@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"os"
@@ -182,7 +183,7 @@ func survivors(token string) []string {
 // newToken is an argument that no other process has. What should have died dies at the end of the test.
 func newToken(t *testing.T) string {
 	t.Helper()
-	token := fmt.Sprintf("victim-%d-%d", os.Getpid(), time.Now().UnixNano())
+	token := "victim-" + rand.Text()
 	t.Cleanup(func() {
 		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			left := survivors(token)

@@ -27,6 +27,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 var soakTime = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
@@ -144,18 +145,20 @@ func TestSoak(t *testing.T) {
 	if _, err := s.proxy.Call(ctx, "tools/list", nil); err != nil {
 		t.Fatal(err)
 	}
+	chance := tier.Rand(t)
 	var all sync.WaitGroup
 	for n := range soakCallers {
-		all.Go(func() { s.calls(ctx, n) })
+		own := rand.New(rand.NewPCG(chance.Uint64(), 0))
+		all.Go(func() { s.calls(ctx, n, own) })
 	}
-	s.harm(*soakTime / 4) // what is allocated once exists after that
+	s.harm(*soakTime/4, chance) // what is allocated once exists after that
 	before := s.footprint()
 	for range 3 { // what was killed last may still be open for a moment
 		if now := s.footprint(); now.descriptors < before.descriptors {
 			before = now
 		}
 	}
-	s.harm(*soakTime - *soakTime/4)
+	s.harm(*soakTime-*soakTime/4, chance)
 	after := s.footprint()
 	for end := time.Now().Add(5 * time.Second); len(before.grown(after)) > 0 && time.Now().Before(end); {
 		after = s.footprint() // what has just been killed is let go of a moment later
@@ -174,7 +177,7 @@ func TestSoak(t *testing.T) {
 }
 
 // calls is one caller: one call after the other, with ids of various forms. Some are cancelled.
-func (s *soak) calls(ctx context.Context, n int) {
+func (s *soak) calls(ctx context.Context, n int, chance *rand.Rand) {
 	for i := 0; ; i++ {
 		select {
 		case <-s.stop:
@@ -182,14 +185,14 @@ func (s *soak) calls(ctx context.Context, n int) {
 		default:
 		}
 		line, id := nameOfCall(n, i)
-		tool := []string{"bump", "bump", "idem", "read"}[rand.IntN(4)]
-		args := map[string]any{"path": filepath.Join(s.dir, tool), "line": line, "ms": rand.IntN(30)}
+		tool := []string{"bump", "bump", "idem", "read"}[chance.IntN(4)]
+		args := map[string]any{"path": filepath.Join(s.dir, tool), "line": line, "ms": chance.IntN(30)}
 		pending := s.proxy.GoID(id, "tools/call", map[string]any{"name": tool, "arguments": args})
 		how := "given up"
-		if rand.IntN(10) == 0 {
+		if chance.IntN(10) == 0 {
 			select {
 			case <-pending.Done():
-			case <-time.After(time.Duration(rand.IntN(10_000)) * time.Microsecond): // a client's own impatience
+			case <-time.After(time.Duration(chance.IntN(10_000)) * time.Microsecond): // a client's own impatience
 			}
 			_ = s.proxy.Cancel(pending) // an answer may come still, or have come
 		} else {
@@ -210,11 +213,11 @@ func (s *soak) calls(ctx context.Context, n int) {
 }
 
 // harm does something unkind every few milliseconds, for a while.
-func (s *soak) harm(while time.Duration) {
+func (s *soak) harm(while time.Duration, chance *rand.Rand) {
 	for end := time.Now().Add(while); time.Now().Before(end); {
-		time.Sleep(time.Duration(5_000+rand.IntN(60_000)) * time.Microsecond) // the moment is the point; nothing waits on it
+		time.Sleep(time.Duration(5_000+chance.IntN(60_000)) * time.Microsecond) // the moment is the point; nothing waits on it
 		servers := s.servers()
-		what := []string{"kill", "kill", "stop", "restart", "restart", "keeper"}[rand.IntN(6)]
+		what := []string{"kill", "kill", "stop", "restart", "restart", "keeper"}[chance.IntN(6)]
 		switch {
 		case what == "restart":
 			_ = s.proxy.Signal(syscall.SIGHUP)
@@ -225,13 +228,13 @@ func (s *soak) harm(while time.Duration) {
 		case len(servers) == 0:
 			continue
 		default:
-			pid := servers[rand.IntN(len(servers))] // the one that serves, the standby, or one that is on its way out
+			pid := servers[chance.IntN(len(servers))] // the one that serves, the standby, or one that is on its way out
 			if what == "kill" {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				break
 			}
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
-			time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
+			time.Sleep(time.Duration(chance.IntN(30_000)) * time.Microsecond)
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
 		s.events[what]++
