@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -80,7 +81,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 		machines.Go(func() { m.live(machineContext, b) })
 	}
 	asked := time.Now()
-	await := func(what string, limit time.Duration, ok func([]fleetsocket.Host) bool) time.Duration {
+	sees := func(what string, limit time.Duration, ok func([]fleetsocket.Host) bool) time.Duration {
 		begin := time.Now()
 		for time.Since(begin) < limit {
 			asked = time.Now()
@@ -92,7 +93,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 		b.Fatalf("%s: not within %v", what, limit)
 		return 0
 	}
-	all := await("all machines are seen", 5*time.Minute, func(list []fleetsocket.Host) bool {
+	all := sees("all machines are seen", 5*time.Minute, func(list []fleetsocket.Host) bool {
 		seen := 0
 		for _, h := range list {
 			if h.State == fleetsocket.Connected && h.Agents == agentsEach {
@@ -113,7 +114,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 	b.ReportMetric(residentOf(b, member), "MB/member")
 	b.ReportMetric(all.Seconds(), "s/all-joined")
 	stops[0]()
-	silent := await("the silent machine is seen", time.Minute, func(list []fleetsocket.Host) bool {
+	silent := sees("the silent machine is seen", time.Minute, func(list []fleetsocket.Host) bool {
 		for _, h := range list {
 			if h.Name == tokens[0].Host {
 				return h.State != fleetsocket.Connected
@@ -214,15 +215,14 @@ func startFleetProcess(b *testing.B, programs, state, want string, args ...strin
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	said := await.Value(b, fmt.Sprintf("%v says %s", args, want), func() (string, bool) {
 		text, err := os.ReadFile(log.Name())
-		if m := regexp.MustCompile(want).FindSubmatch(text); m != nil {
-			return cmd.Process.Pid, string(m[1])
+		if err != nil {
+			b.Fatal(err)
 		}
-		if err != nil || time.Now().After(end) {
-			b.Fatalf("%v: %v says: %s, %v", want, args, text, err)
-		}
-	}
+		return string(text), regexp.MustCompile(want).Match(text)
+	})
+	return cmd.Process.Pid, regexp.MustCompile(want).FindStringSubmatch(said)[1]
 }
 
 // cpuOf is the processor time of a process in seconds.

@@ -26,6 +26,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
@@ -287,17 +288,16 @@ type soakHolds struct {
 // reading counts only if both are still the same after it: what was killed last may die while it is taken.
 func (s *soak) footprint() soakHolds {
 	s.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	var h soakHolds
+	await.Value(s.t, "two servers that stay", func() ([]int, bool) {
 		was := s.servers()
-		if len(was) == 2 {
-			if h := s.reading(); slices.Equal(was, s.servers()) {
-				return h
-			}
+		if len(was) != 2 {
+			return was, false
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("servers %v instead of two that stay", was)
-		}
-	}
+		h = s.reading()
+		return was, slices.Equal(was, s.servers())
+	})
+	return h
 }
 
 // reading asks the proxy what it holds.
@@ -307,7 +307,7 @@ func (s *soak) reading() soakHolds {
 	if err := s.proxy.Signal(syscall.SIGUSR1); err != nil {
 		s.t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	return await.Value(s.t, "the proxy tells what it holds", func() (soakHolds, bool) {
 		for _, line := range s.lines()[told-1:] {
 			var h soakHolds
 			if n, _ := fmt.Sscanf(line, "holds %d %d %d", &h.goroutines, &h.descriptors, &h.heap); n == 3 {
@@ -315,12 +315,11 @@ func (s *soak) reading() soakHolds {
 				statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.proxy.PID()))
 				_, _ = fmt.Sscanf(string(statm), "%d %d", new(int), &pages)
 				h.rss = pages * os.Getpagesize()
-				return h
+				return h, true
 			}
 		}
-	}
-	s.t.Fatal("the proxy does not tell what it holds")
-	return soakHolds{}
+		return soakHolds{}, false
+	})
 }
 
 // grown lists the resources of which a proxy uses more than before, beyond the needs of calls in flight and of the
@@ -367,13 +366,13 @@ func (s *soak) leave(ctx context.Context) {
 		return left
 	}
 	// The keeper notices the end of its outlive, and the process that adopted the keeper notices the keeper's.
-	for end := time.Now().Add(5 * time.Second); len(strays()) > 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	if left := strays(); len(left) > 0 {
-		out, _ := exec.Command("ps", "-ef").Output()
-		s.t.Errorf("left: %v\n%s", left, out)
-	}
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			out, _ := exec.Command("ps", "-ef").Output()
+			s.t.Logf("left: %v\n%s", strays(), out)
+		}
+	})
+	await.Value(s.t, "nobody is left", func() ([]string, bool) { left := strays(); return left, len(left) == 0 })
 }
 
 // judge compares the callers' answers with what the servers did.
