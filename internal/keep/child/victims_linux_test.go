@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // A victim is a server with descendants that try to survive it. Each of its processes has the token as an argument, by
@@ -54,7 +57,7 @@ func victim(kind, token string) int {
 		signal.Reset()
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
-	time.Sleep(time.Minute) // the end of stdin is not obeyed
+	linger() // the end of stdin is not obeyed
 	return 1
 }
 
@@ -115,7 +118,7 @@ func attack(mode string, args []string) (code int, known bool) {
 	case "sleeper":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("up")
-		time.Sleep(time.Minute)
+		linger()
 	case "forker": // the daemon's parent is gone when it runs
 		descend(args[0], "sleeper", true) // its end says that all is up
 	case "hydra":
@@ -182,20 +185,18 @@ func survivors(token string) []string {
 // newToken is an argument that no other process has. What should have died dies at the end of the test.
 func newToken(t *testing.T) string {
 	t.Helper()
-	token := fmt.Sprintf("victim-%d-%d", os.Getpid(), time.Now().UnixNano())
+	token := "victim-" + rand.Text()
 	t.Cleanup(func() {
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		await.Value(t, "nobody of the test is left", func() ([]string, bool) {
 			left := survivors(token)
-			if len(left) == 0 {
-				return
-			}
 			for _, s := range left {
 				pid, _, _ := strings.Cut(s, " ")
 				if n, err := strconv.Atoi(pid); err == nil {
 					_ = unix.Kill(n, unix.SIGKILL)
 				}
 			}
-		}
+			return left, len(left) == 0
+		})
 	})
 	return token
 }

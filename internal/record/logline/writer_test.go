@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,11 +44,7 @@ func (c *collector) String() string {
 
 func (c *collector) waitFor(t *testing.T, s string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !strings.Contains(c.String(), s); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%q never came: %q", s, c.String())
-		}
-	}
+	await.Value(t, fmt.Sprintf("%q", s), func() (string, bool) { all := c.String(); return all, strings.Contains(all, s) })
 }
 
 func message(text string) event.Event {

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
