@@ -20,7 +20,7 @@ import (
 
 // longPatience is how long a test waits for an agent: a CLI takes seconds of a processor until it shows its prompt, and several
 // start side by side.
-const longPatience = 4 * patience
+var longPatience = inFull(80 * time.Second)
 
 // agentPrompt is what the agent is told to do. The mock model does what its mode says, whatever the prompt.
 const agentPrompt = "Check the shop"
@@ -125,6 +125,7 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	if setup.wrapped {
 		argv = slices.Concat([]string{tools.outlive, "agent", "run", "--home", a.agents(), agentName, "--"}, argv)
 	}
+	foreignIn(t, append(argv, setup.server...)...)
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	a.cmd.Dir = a.project
 	// Nothing but the model server may be reached: a proxy that nobody serves refuses everything else at once.

@@ -68,6 +68,7 @@ func TestPhoneOfSomebodyElse(t *testing.T) {
 // startTestTelegram starts it and returns its URL.
 func startTestTelegram(t *testing.T) string {
 	t.Helper()
+	foreign(t, "telegram-test-api")
 	cmd := exec.Command(tools.node, filepath.Join(tools.root, "faketelegram", "independent.mjs"), "7:secret", chatName)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

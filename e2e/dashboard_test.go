@@ -130,6 +130,7 @@ func browser(t *testing.T) context.Context {
 	if err != nil {
 		t.Fatal("chromium is missing: e2e/install.sh installs it")
 	}
+	foreign(t, "Chromium")
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...) // the test's own has ended when a failure is told
 	t.Cleanup(cancel)

@@ -98,6 +98,7 @@ func (n *natsServer) start(port string) {
 	config := n.write("now.conf", fmt.Appendf(nil, string(text), port))
 	log := must(os.Create(filepath.Join(n.dir, "nats.log")))(n.t)
 	defer log.Close()
+	foreign(n.t, "nats-server")
 	n.cmd = exec.Command(filepath.Join(tools.root, ".work/bin/nats-server"), "-c", config)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if err := n.cmd.Start(); err != nil {

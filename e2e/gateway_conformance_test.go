@@ -130,6 +130,7 @@ func (w *workspace) startSuite(t *testing.T, args ...string) (dir, said string, 
 		t.Fatal(err)
 	}
 	argv := append([]string{suite(t, "@modelcontextprotocol/conformance/dist/index.js")}, append(args, "-o", dir)...)
+	foreign(t, "MCP conformance suite")
 	cmd := exec.Command(suite(t, "node/bin/node"), argv...)
 	cmd.Dir = dir
 	cmd.Env = append(w.env(), "OUTLIVE_BIN="+tools.outlive)

@@ -71,6 +71,7 @@ func (w *workspace) everythingServer(t *testing.T, address, transport string) *e
 	t.Helper()
 	srv := servers()["everything"]
 	argv := append(srv.argv[:len(srv.argv)-1:len(srv.argv)-1], transport)
+	foreignIn(t, argv...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = append(w.env(), "PORT="+portOf(t, address)), w.dir
 	if err := cmd.Start(); err != nil {

@@ -254,6 +254,7 @@ func TestGatewayInspector(t *testing.T) {
 	for name, target := range map[string][]string{"stdio": w.stdioGateway(config), "http": {g.url}} {
 		t.Run(name, func(t *testing.T) {
 			argv := append(append([]string{launcher, "--cli"}, target...), "--method", "tools/call", "--tool-name", "everything_echo", "--tool-arg", "message=hello")
+			foreignIn(t, argv...)
 			cmd := exec.Command(tools.node, argv...)
 			cmd.Env, cmd.Dir = w.env(), w.dir
 			var stdout, stderr bytes.Buffer

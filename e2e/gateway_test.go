@@ -37,6 +37,7 @@ func (w *workspace) gatewayFile(t *testing.T, top []string, servers ...backend) 
 		fmt.Fprintln(&out, line)
 	}
 	for _, s := range servers {
+		foreignIn(t, s.argv...)
 		fmt.Fprintf(&out, "  %s:\n", s.name)
 		keys := s.keys
 		if len(s.argv) > 0 {
@@ -88,6 +89,7 @@ func (w *workspace) listenOne(t *testing.T, srv server) *gateway {
 
 func (w *workspace) listenBy(t *testing.T, argv []string) *gateway {
 	t.Helper()
+	foreignIn(t, argv...)
 	g := &gateway{workspace: w, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	g.cmd.Env, g.cmd.Dir = w.env(), w.dir
 	log, err := os.OpenFile(w.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)

@@ -102,6 +102,7 @@ func (h *machine) listen(t *testing.T) {
 	if os.Getuid() == 0 {
 		_ = os.MkdirAll("/run/sshd", 0o755) // where it gives up its rights; it says so itself if that is missing
 	}
+	foreign(t, "OpenSSH")
 	h.sshd = exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", h.path("sshd_config"))
 	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	log, err := os.Create(h.path("sshd.log"))

@@ -25,6 +25,7 @@ func promtool(t *testing.T, in []byte, args ...string) {
 			t.Fatal("promtool is missing: e2e/install.sh installs it")
 		}
 	}
+	foreign(t, "promtool")
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Dir = bytes.NewReader(in), filepath.Join(tools.root, "../packaging/metrics")
 	out, err := cmd.CombinedOutput()

@@ -50,6 +50,7 @@ func startCollector(t *testing.T) *collector {
 	_ = l.Close()
 	config := fmt.Sprintf(`{receivers: {otlp: {protocols: {http: {endpoint: %q}}}}, exporters: {debug: {verbosity: detailed}}, service: {telemetry: {metrics: {level: none}},
 pipelines: {traces: {receivers: [otlp], exporters: [debug]}, metrics: {receivers: [otlp], exporters: [debug]}, logs: {receivers: [otlp], exporters: [debug]}}}}`, c.address)
+	foreign(t, "OpenTelemetry Collector")
 	cmd := exec.Command(program, "--config=yaml:"+config)
 	cmd.Stdout, cmd.Stderr = c, c
 	if err := cmd.Start(); err != nil {

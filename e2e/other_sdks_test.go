@@ -85,6 +85,7 @@ func TestOtherSDKsGateway(t *testing.T) {
 		t.Run(srv.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
+			foreignIn(t, srv.argv...)
 			config := w.path("outlive.yaml")
 			if err := os.WriteFile(config, fmt.Appendf(nil, "servers:\n  s:\n    command: %s\n", quoted(srv.argv[0])), 0o600); err != nil {
 				t.Fatal(err)

@@ -235,6 +235,7 @@ type flakyUser struct {
 }
 
 func (u *flakyUser) connect(ctx context.Context) error {
+	foreign(u.t, "Go SDK client")
 	c := mcp.NewClient(&mcp.Implementation{Name: "flaky", Version: "1.0.0"}, nil)
 	var way mcp.Transport = &mcp.StreamableClientTransport{Endpoint: u.target}
 	if u.by != nil {

@@ -142,7 +142,7 @@ func noZombies(t *testing.T) {
 		}
 		return len(dead) == 0
 	}
-	if !within(3*time.Second, look) { // whoever waits for a child that has just ended
+	if !within(inFull(3*time.Second), look) { // whoever waits for a child that has just ended
 		t.Errorf("left over: %s", strings.Join(dead, ", "))
 	}
 }

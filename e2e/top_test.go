@@ -25,6 +25,7 @@ func newTmux(t *testing.T, s *scene, width, height int, command ...string) *tmux
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Fatal("tmux is missing: e2e/install.sh installs it")
 	}
+	foreign(t, "tmux")
 	x := &tmux{t, s.path("tmux")}
 	cmd := exec.Command("tmux", append([]string{"-S", x.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-s", "top", "--",
 		"sh", "-c", `"$@"; echo "ended with $?"; exec sleep 600`, "sh"}, command...)...)
