@@ -31,7 +31,7 @@ func TestMonitorHearsAContradiction(t *testing.T) {
 			response.Body.Close()
 			j := m.judges("contradiction")
 			t.Logf("%s: %s", j.Verdict.Rule, j.Verdict.Details)
-			a.lives(t, 6*time.Second) // one more look at least
+			a.lives(t, waits(6*time.Second)) // one more look at least
 			m.never("crashed", "execution_error")
 		})
 	}

@@ -202,7 +202,7 @@ func TestMonitorAsksBeforeItEnds(t *testing.T) {
 			d := declaration{"start": declaration{"resume": resume(kind)}}
 			a, m := startWatched(t, kind, mockmodel.Question, agentSetup{}, d, nil)
 			m.tells(1, says("shop waits for an answer", "15 minutes"))
-			a.lives(t, 10*time.Second)
+			a.lives(t, waits(10*time.Second))
 			m.never("crashed", "exited_unfinished")
 			m.await("explain to say what cannot be done", func() bool {
 				return strings.Contains(m.outlive("agent", "explain", "shop", "--home", m.dir), "was left out: no nudge command is declared")
@@ -224,7 +224,7 @@ func TestMonitorStartsNoDeadLogin(t *testing.T) {
 		seen := m.outlive("agent", "list", "--json", "--home", m.dir)
 		return strings.Contains(seen, `"process": "dead"`) && strings.Contains(seen, `"state": "auth_expired"`)
 	})
-	time.Sleep(10 * time.Second) // two looks, in which nothing may happen
+	time.Sleep(waits(10 * time.Second)) // two looks, in which nothing may happen
 	m.never("crashed", "exited_unfinished")
 	if left := a.running(); len(left) > 0 {
 		t.Errorf("it was started: %v", left)

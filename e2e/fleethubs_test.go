@@ -58,6 +58,7 @@ func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 func makeHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	t.Helper()
 	needOutlive(t)
+	needFull(t, "three hubs elect a leader for up to 9 s, which the times of the fleet must outlast: they cannot be shorter")
 	h := &hubsOf{t: t, networks: networks}
 	ports := freeAddresses(t, 6)
 	copy(h.listens[:], ports[:3])

@@ -183,7 +183,7 @@ func TestFleetOwnNATS(t *testing.T) {
 		kill(t, one.keptPID(t))
 		one.ask(t, "tools/list", nil)
 		events.forget()
-		p.hearNothing(40 * time.Second) // longer than a silence and a lease: that nobody is heard says nothing of anybody, now and below
+		p.hearNothing(silenceAndLease(40 * time.Second)) // longer than a silence and a lease: that nobody is heard says nothing of anybody, now and below
 		n.start(regexp.MustCompile(`\d+$`).FindString(n.address))
 		events.await(t, `b: connected`)
 		events.await(t, `b/one@\d+: Server crashed`)

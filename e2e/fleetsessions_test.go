@@ -206,6 +206,7 @@ func (c *coresOfFleet) fails(t *testing.T, what string, next *coreOfFleet, withi
 func TestSessionsOutliveTheirMachine(t *testing.T) {
 	t.Parallel()
 	needOutlive(t)
+	needFull(t, "a lease of 20 s has to run out twice, and it is judged how long sessions wait; internal/fleet/sessions has what is decided")
 	l := newLANWithUs(t, 4)
 	f := newFleet(t, l.machines[4].address+":0")
 	on := func(name string, n *network) *coreOfFleet {

@@ -21,6 +21,14 @@ if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
 	(cd .. && go build -overlay e2e/.work/clock/std/overlay.json -o e2e/.work/clock/outlive ./cmd/outlive)
 	(cd ../outlive-fleet && go build -overlay ../e2e/.work/clock/std/overlay.json -o ../e2e/.work/clock/outlive-fleet .)
 	export OUTLIVE_CLOCK_BIN="$PWD/.work/clock/outlive"
+	if [ "${OUTLIVE_TIER:-door}" = door ]; then
+		echo "== go build outlive with shorter times"
+		mkdir -p .work/quick/std
+		go run ./overlay quick "$PWD/.work/quick/std"
+		(cd .. && go build -overlay e2e/.work/quick/std/overlay.json -o e2e/.work/quick/outlive ./cmd/outlive)
+		(cd ../outlive-fleet && go build -overlay ../e2e/.work/quick/std/overlay.json -o ../e2e/.work/quick/outlive-fleet .)
+		export OUTLIVE_QUICK_BIN="$PWD/.work/quick/outlive"
+	fi
 fi
 
 echo "== go test"
