@@ -162,6 +162,7 @@ func rounds() int {
 
 // TestMonitorSeesDeath: the time from SIGKILL in the middle of a tool to the verdict.
 func TestMonitorSeesDeath(t *testing.T) {
+	needFull(t, "it judges how soon a death is seen")
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ var hasty = declaration{
 // TestMonitorWakesNobodyInVain: an agent that rests, one whose tool works for long, and one whose provider recovers by
 // itself are left alone, and nobody hears of them.
 func TestMonitorWakesNobodyInVain(t *testing.T) {
+	needFull(t, "it judges that nothing comes within some time")
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind+"/rest", func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +56,7 @@ func TestMonitorWakesNobodyInVain(t *testing.T) {
 // TestMonitorLeavesBackgroundTasksAlone: a turn that has left a command running is at rest, also when that ends badly, for the CLI
 // tells its session.
 func TestMonitorLeavesBackgroundTasksAlone(t *testing.T) {
+	needFull(t, "it judges that nothing comes within some time")
 	t.Parallel()
 	d := maps.Clone(hasty)
 	expect := maps.Clone(hasty["expect"].(declaration))

@@ -127,6 +127,7 @@ func TestMonitorInterrupts(t *testing.T) {
 // TestMonitorInterruptsNoSession: an agent that nobody could go on with, because no command is declared, keeps its
 // session: a human is told instead.
 func TestMonitorInterruptsNoSession(t *testing.T) {
+	needFull(t, "two more CLIs for one command less; the door has TestMonitorInterrupts")
 	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
@@ -195,6 +196,7 @@ func button(t *testing.T, msg faketelegram.Message, label string) faketelegram.B
 // TestMonitorAsksBeforeItEnds: a question in a terminal is put to a human, and its session is left alone meanwhile, although
 // nothing but resuming it is declared.
 func TestMonitorAsksBeforeItEnds(t *testing.T) {
+	needFull(t, "it judges that nothing is done within some time")
 	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
@@ -214,6 +216,7 @@ func TestMonitorAsksBeforeItEnds(t *testing.T) {
 // TestMonitorStartsNoDeadLogin: a run that ends with a dead login is not taken for a crash: a human is told, and nothing is
 // started.
 func TestMonitorStartsNoDeadLogin(t *testing.T) {
+	needFull(t, "it judges that nothing is started within some time")
 	t.Parallel()
 	d := declaration{"start": declaration{"resume": resume("claude"), "cmd": []string{"claude", "-p", "{text}"}}}
 	a, m := startWatched(t, "claude", mockmodel.Auth, agentSetup{headless: true}, d, nil)

@@ -17,6 +17,7 @@ import (
 // TestPhoneOfSomebodyElse: the same as a press of Allow, against a Telegram for tests that we have not written, which
 // knows neither limits nor long polls.
 func TestPhoneOfSomebodyElse(t *testing.T) {
+	needFull(t, "it counts what is asked within two seconds")
 	t.Parallel()
 	url := startTestTelegram(t)
 	m := newWatcher(t)

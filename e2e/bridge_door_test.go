@@ -131,12 +131,13 @@ func (c cell) chosen(t *testing.T, all []trial) []trial {
 }
 
 // notContradicted compares what the door has seen of some cells with what docs/COMPATIBILITY.md says of them: the version that the
-// client was told, and whether outlive has translated.
+// client was told, and whether outlive has translated. Clients of both eras are left out: on a busy machine a server may be too slow for
+// their probe, and then they speak the other era.
 func (b *board) notContradicted(t *testing.T) {
 	lines := strings.Split(readDocument(t), "\n")
 	for _, c := range allCells() {
 		o, tried := b.cells[c.name()]
-		if !tried || o.version == "" { // it has failed
+		if !tried || o.version == "" || c.client.era == "dual" { // without a version it has failed
 			continue
 		}
 		column, how := slices.IndexFunc(lanes, func(l laneOfBoard) bool { return l.key == c.lane }), "native"

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -191,14 +193,21 @@ type network struct {
 	clock                  time.Duration // of the machine: how far it is off
 }
 
+// networks counts those that were made.
+var networks atomic.Int64
+
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	n := &network{name: fmt.Sprintf("outlive-e2e-%d", os.Getpid()), outside: fmt.Sprintf("oe%d", os.Getpid()), address: fmt.Sprintf("10.253.%d.1", os.Getpid()%250)}
+	own := networks.Add(1) // of this process, whose tests run side by side
+	n := &network{
+		name: fmt.Sprintf("outlive-e2e-%d-%d", os.Getpid(), own), outside: fmt.Sprintf("oe%d-%d", os.Getpid(), own),
+		address: fmt.Sprintf("10.253.%d.%d", os.Getpid()%250, 4*own+1),
+	}
 	if out, err := exec.Command("ip", "netns", "add", n.name).CombinedOutput(); err != nil {
 		t.Skipf("a machine is cut off by a network of its own, which needs root and ip netns: %v %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.name).Run() })
-	there := strings.TrimSuffix(n.address, "1") + "2"
+	there := netip.MustParseAddr(n.address).Next().String()
 	for _, line := range []string{
 		"link add " + n.outside + " type veth peer name e0 netns " + n.name,
 		"addr add " + n.address + "/30 dev " + n.outside,
@@ -224,6 +233,7 @@ func (n *network) set(t *testing.T, to string) {
 // Two machines and a hub: what happens on one is seen from the other, and what is asked for there is done; one that is cut off is shown
 // as silent, and what has happened meanwhile is told when it is back; and so it is when the hub was killed.
 func TestFleet(t *testing.T) {
+	besideOthers(t)
 	n := newNetwork(t)
 	f := newFleet(t, n.address+":0")
 	a := f.join(t, "a")
@@ -369,6 +379,7 @@ func TestFleet(t *testing.T) {
 
 // Who may come in, and what is said to who may not.
 func TestFleetTokens(t *testing.T) {
+	besideOthers(t)
 	f := newFleet(t, "127.0.0.1:0")
 	a := f.join(t, "a")
 	good := f.token(t, "b")

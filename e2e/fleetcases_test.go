@@ -151,6 +151,7 @@ func TestFleetSilentMachine(t *testing.T) {
 
 // The machine that judges is killed: the other one judges, and tells of it.
 func TestFleetJudgeIsKilled(t *testing.T) {
+	needFull(t, "faults of the fleet's judge")
 	t.Parallel()
 	p, judge, other := twoWatched(t, newFleet(t, "127.0.0.1:0"))
 	judge.killMember()
@@ -163,6 +164,7 @@ func TestFleetJudgeIsKilled(t *testing.T) {
 // The machine that judges is stopped while another one falls silent: when it goes on it tells nobody what the other one has told. One that
 // ends as it should is not missed.
 func TestFleetJudgeIsStopped(t *testing.T) {
+	needFull(t, "faults of the fleet's judge")
 	t.Parallel()
 	f := newFleet(t, "127.0.0.1:0")
 	p, judge, other := twoWatched(t, f)

@@ -129,6 +129,7 @@ func (n *natsServer) credentials(of nkeys.KeyPair, name string) string {
 
 // Machines join by a NATS server of the user's own, with TLS that the system's certificates check and credentials of an account.
 func TestFleetOwnNATS(t *testing.T) {
+	needFull(t, "a second kind of hub, which waits for silences and leases")
 	t.Parallel()
 	needOutlive(t)
 	n := startNATS(t, "2G")

@@ -246,6 +246,7 @@ func (m *machines) follow(t *testing.T, args ...string) *following {
 
 // Some hosts have servers, one has another version, and some do not answer: what each says, and that nobody waits for another.
 func TestHostsAreSeenOverSSH(t *testing.T) {
+	besideOthers(t)
 	m := newMachines(t)
 	alpha, beta := m.add(t, "alpha", tools.outlive), m.add(t, "beta", tools.outlive)
 	m.add(t, "bare", "")
@@ -363,6 +364,7 @@ func (c *raw) keptPID(t *testing.T) int {
 
 // A killed server is told from its machine; a connection that is lost is told, and taken up again.
 func TestWatchOverSSH(t *testing.T) {
+	besideOthers(t)
 	m := newMachines(t)
 	alpha, beta := m.add(t, "alpha", tools.outlive), m.add(t, "beta", tools.outlive)
 	m.host("refused", 1)
@@ -392,6 +394,7 @@ func TestWatchOverSSH(t *testing.T) {
 
 // A page shows several machines: their servers, their past, and one that does not answer; its buttons reach them.
 func TestDashboardOverSSH(t *testing.T) {
+	besideOthers(t)
 	m := newMachines(t)
 	alpha := m.add(t, "alpha", tools.outlive)
 	m.host("refused", 1)
@@ -445,6 +448,7 @@ func TestDashboardOverSSH(t *testing.T) {
 
 // Another version is told, and what it says is shown all the same.
 func TestHostWithAnotherVersion(t *testing.T) {
+	besideOthers(t)
 	m := newMachines(t)
 	other := m.path("outlive-other")
 	versionOf := func(path string) string {

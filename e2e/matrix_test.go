@@ -71,6 +71,10 @@ func (s *session) checkEra(t *testing.T, c client) {
 		want = "modern"
 	}
 	if s.hello.Era != want {
+		if !full() && want == "modern" && s.server.legacy && c.modes == "auto" {
+			t.Logf("the server was so slow that it was taken for one of the legacy era: %s", s.hello.Version)
+			return
+		}
 		t.Errorf("era %s (%s), want %s", s.hello.Era, s.hello.Version, want)
 	}
 }

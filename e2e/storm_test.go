@@ -78,6 +78,7 @@ const stormRuns = 8
 // be repeated; each answer has the text and the id of its call; nothing runs twice; nothing is left behind, dead processes
 // included. E2E_STORM says how long, see stormTime.
 func TestRunStorm(t *testing.T) {
+	needFull(t, "a storm: kills by chance")
 	needOutlive(t)
 	lasts := stormTime(t)
 	w := newWorkspace(t)

@@ -38,6 +38,14 @@ func needFull(t *testing.T, why string) {
 	}
 }
 
+// besideOthers lets a test run in parallel at the door. In full it has the machine for itself, because it judges times there.
+func besideOthers(t *testing.T) {
+	t.Helper()
+	if !full() {
+		t.Parallel()
+	}
+}
+
 // hanging is how long the door waits for what must happen: it is no judgement of speed, only an end to waiting.
 const hanging = 2 * time.Minute
 
