@@ -43,6 +43,8 @@ func TestGatewayViews(t *testing.T) {
 				return s
 			}
 			reader, writer := join("reader"), join("writer")
+			reader.firstTools(t, []string{"one_look"})
+			writer.firstTools(t, []string{"two_look"})
 			if names := reader.toolNames(t); !slices.Equal(names, []string{"one_look", "outlive_server_status", "outlive_restart_server"}) {
 				t.Errorf("the reader sees %v", names)
 			}
