@@ -40,9 +40,10 @@ func (w *workspace) deploy(t *testing.T, name string) {
 // legacy client is told why nothing works, and the modern one hears what its server says.
 func TestEraChange(t *testing.T) {
 	needOutlive(t)
-	for _, ch := range eraChanges {
+	for i, ch := range eraChanges {
 		for _, planned := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%s→%s/planned=%v", ch.client, ch.before, ch.after, planned), func(t *testing.T) {
+				onePerKind(t, planned == (i%2 == 1))
 				t.Parallel()
 				ch.play(t, planned)
 			})

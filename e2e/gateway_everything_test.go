@@ -27,6 +27,7 @@ func TestGatewayOfOneServer(t *testing.T) {
 	needOutlive(t)
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, name == "go-legacy")
 			t.Parallel()
 			everythingOverHTTP(t, gatewayClients()[name], newWorkspace(t).listenOne(t, servers()["everything"]))
 		})

@@ -219,11 +219,13 @@ func (s *session) useAll(t *testing.T) {
 // gatewayDrivers are one client of each SDK, in the mode that it has by itself.
 var gatewayDrivers = []string{"go", "ts1", "ts2-auto", "py-auto"}
 
-// TestGatewayServersStdio: four servers behind one gateway on stdio, one client of each SDK in turn.
+// TestGatewayServersStdio: four servers behind one gateway on stdio, one client of each SDK in turn. The door has one of them here, and
+// all in TestGatewayServersHTTP.
 func TestGatewayServersStdio(t *testing.T) {
 	needOutlive(t)
 	for _, name := range gatewayDrivers {
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, name == "go")
 			t.Parallel()
 			w := newWorkspace(t)
 			backends := w.realServers(t)

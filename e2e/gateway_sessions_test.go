@@ -37,6 +37,7 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		for _, shared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
+				onePerKind(t, shared == (name == "py-legacy"))
 				t.Parallel()
 				w := newWorkspace(t)
 				used := backend{name: "used", server: servers()["go-legacy"], keys: []string{fmt.Sprint("shared: ", shared)}}

@@ -24,6 +24,7 @@ func TestGatewayViews(t *testing.T) {
 			name = c.client + " by path"
 		}
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, slices.Contains([]string{"ts1 by token", "ts2-modern by token", "go by token", "py-auto by path"}, name))
 			t.Parallel()
 			w := newWorkspace(t)
 			tokens := []string{", bearer: t-reader", ", bearer: t-writer"}

@@ -103,6 +103,7 @@ func TestAnnouncedRestarts(t *testing.T) {
 			args map[string]any
 		}{{"restart_server", map[string]any{"reason": "e2e"}}, {"marker", map[string]any{}}, {"leave", map[string]any{"code": 42}}} {
 			t.Run(name+"/"+how.tool, func(t *testing.T) {
+				onePerKind(t, name == map[string]string{"restart_server": "go", "marker": "py", "leave": "ts"}[how.tool])
 				t.Parallel()
 				w := newWorkspace(t)
 				c := connectRaw(t, w, w.wrap(servers()[name].argv, "--standby", "1"))

@@ -38,6 +38,15 @@ func needFull(t *testing.T, why string) {
 	}
 }
 
+// onePerKind leaves a subtest out at the door unless it is the one that stands for its kind: rows of a table that run the same code of
+// outlive with another client, server or setting.
+func onePerKind(t *testing.T, stands bool) {
+	t.Helper()
+	if !stands {
+		needFull(t, "another row of this table has each of its parts")
+	}
+}
+
 // besideOthers lets a test run in parallel at the door. In full it has the machine for itself, because it judges times there.
 func besideOthers(t *testing.T) {
 	t.Helper()
