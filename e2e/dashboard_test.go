@@ -327,7 +327,7 @@ func placeOf(t *testing.T, ctx context.Context, label string) []float64 {
 
 // A button that somebody holds down while what is around it changes does what it says when it is released.
 func TestDashboardButtonHeld(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	s := newScene(t, "--control")
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
@@ -430,7 +430,7 @@ func TestDashboardThatIsLost(t *testing.T) {
 
 // Whoever has not the token gets nothing, and nothing is done for a page of somebody else.
 func TestDashboardIsClosedToOthers(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	s := newScene(t, "--control")
 	at, token, _ := strings.Cut(s.link, "?")
 	get := func(method, path string, header http.Header) int {

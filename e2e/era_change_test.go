@@ -109,7 +109,7 @@ func (ch eraChange) play(t *testing.T, planned bool) {
 
 // TestEraChangeUntranslated: with --bridge off the legacy client's calls say what the matter is.
 func TestEraChangeUntranslated(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	w.deploy(t, "ts")

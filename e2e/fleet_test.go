@@ -379,7 +379,7 @@ func TestFleet(t *testing.T) {
 
 // Who may come in, and what is said to who may not.
 func TestFleetTokens(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	f := newFleet(t, "127.0.0.1:0")
 	a := f.join(t, "a")
 	good := f.token(t, "b")

@@ -72,7 +72,7 @@ func plain(at *gateway, id string) *rawSession {
 
 // TestReplicasAnswerElsewhere: a replica is killed while a call runs, whose client has an event id. It gets the answer at another replica.
 func TestReplicasAnswerElsewhere(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
@@ -95,7 +95,7 @@ func TestReplicasAnswerElsewhere(t *testing.T) {
 // TestReplicasWhenTheCoreIsKilled: a call that was on its way is answered with an error that says so, whether its stream had begun or
 // not; the session goes on.
 func TestReplicasWhenTheCoreIsKilled(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
@@ -131,7 +131,7 @@ func TestReplicasModern(t *testing.T) {
 	needOutlive(t)
 	for _, name := range []string{"go", "ts2-modern", "py-modern"} {
 		t.Run(name, func(t *testing.T) {
-			besideOthers(t)
+			t.Parallel()
 			w := newWorkspace(t)
 			r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go"]}))
 			s := w.join(t, gatewayClients()[name], r.url())

@@ -364,7 +364,7 @@ func (c *raw) keptPID(t *testing.T) int {
 
 // A killed server is told from its machine; a connection that is lost is told, and taken up again.
 func TestWatchOverSSH(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	m := newMachines(t)
 	alpha, beta := m.add(t, "alpha", tools.outlive), m.add(t, "beta", tools.outlive)
 	m.host("refused", 1)
@@ -394,7 +394,7 @@ func TestWatchOverSSH(t *testing.T) {
 
 // A page shows several machines: their servers, their past, and one that does not answer; its buttons reach them.
 func TestDashboardOverSSH(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	m := newMachines(t)
 	alpha := m.add(t, "alpha", tools.outlive)
 	m.host("refused", 1)
@@ -448,7 +448,7 @@ func TestDashboardOverSSH(t *testing.T) {
 
 // Another version is told, and what it says is shown all the same.
 func TestHostWithAnotherVersion(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	m := newMachines(t)
 	other := m.path("outlive-other")
 	versionOf := func(path string) string {

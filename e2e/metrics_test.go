@@ -91,7 +91,7 @@ func (s *scene) monitorListens(t *testing.T) string {
 // TestMetrics: the verb, the dashboard, a gateway and the monitor tell the same of a machine with servers that work and one that
 // does not, an agent and a restart; promtool finds nothing wrong, neither with that nor with the rules and their tests.
 func TestMetrics(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	s := newScene(t)
 	intake := s.monitorListens(t)
 	config := s.path("outlive.yaml")

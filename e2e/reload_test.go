@@ -125,7 +125,7 @@ func TestAnnouncedRestarts(t *testing.T) {
 
 // TestBrokenSave: a save that breaks a watched server costs no call, and the one that mends it is live soon.
 func TestBrokenSave(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	code, err := os.ReadFile(servers()["py"].argv[1])
@@ -211,7 +211,7 @@ func (w *workspace) leaf(scripts ...string) int {
 
 // TestLeakIsReplaced: a server that takes more and more memory is replaced before that matters, and no call fails.
 func TestLeakIsReplaced(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	c := connectRaw(t, w, w.wrap(sickServer(), "--max-rss", "100MiB"))

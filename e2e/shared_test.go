@@ -136,7 +136,7 @@ except OSError as e:
 
 // TestSharedOtherUser: another user of the machine gets nothing at the daemon's socket, whatever the modes of it and its folders are.
 func TestSharedOtherUser(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	if os.Getuid() != 0 {
 		t.Skip("not root: connecting as another user (65534) needs that")

@@ -211,7 +211,7 @@ func TestTopWithoutColour(t *testing.T) {
 
 // From the screen to the agent's terminal and back.
 func TestTopJoinsAnAgent(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	s := newScene(t)
 	s.outlive(t, "agent", "add", "talker", "--kind", "command", "--path", "shop", "--terminal", "--", "sh", "-c", "while :; do echo I talk; sleep 0.2; done")
 	if !within(patience, func() bool { // the monitor has to read the registry first
