@@ -324,7 +324,9 @@ func (v vocabulary) killedBetween(t *testing.T, s *session) {
 // legacy server waits for it in the middle of the call, which dies with the server.
 func (v vocabulary) killedAsking(t *testing.T, s *session, era string) {
 	if era == "dual" {
-		era = s.hello.Era
+		if era = s.hello.Era; s.takenForLegacy(t) {
+			era = "legacy"
+		}
 	}
 	v.elicits(t, s) // the TypeScript SDK 1.x client hears of no withdrawal of the request with the id 0, a process's first
 	from := s.mark()
