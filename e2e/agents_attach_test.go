@@ -19,7 +19,7 @@ func (m *watcher) attach() *terminal {
 		report, err := os.ReadFile(filepath.Join(m.dir, "run", agentName+".json"))
 		return err == nil && strings.Contains(string(report), `"socket"`)
 	})
-	cmd := exec.Command(tools.outlive, "agent", "attach", agentName, "--home", m.dir)
+	cmd := exec.Command(timed(), "agent", "attach", agentName, "--home", m.dir)
 	cmd.Dir, cmd.Env = m.a.project, append(slices.Clone(m.environ()), "TERM=xterm-256color")
 	term := startTerminal(m.t, cmd, nil)
 	m.t.Cleanup(func() {

@@ -117,6 +117,7 @@ func (m *watcher) decided(outcome string) {
 // TestPhoneIsTooLate: the human was at the keyboard before the phone. Claude Code shows its dialog at once, Codex when
 // nobody has answered in time.
 func TestPhoneIsTooLate(t *testing.T) {
+	needFull(t, "it judges by the clock: the phone has 15 s, and the keyboard must be sooner")
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -141,6 +142,7 @@ func TestPhoneIsTooLate(t *testing.T) {
 // TestPhoneIsSilent: nobody answers. The agent's own dialog stays, the command is not run, and the message offers no
 // more what is not to be had.
 func TestPhoneIsSilent(t *testing.T) {
+	needFull(t, "it judges by the clock: nobody answers within 12 s")
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {

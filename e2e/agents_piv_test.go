@@ -94,7 +94,7 @@ func pivHome(t *testing.T) (m *watcher, orchestratorPID int) {
 	w := newWorkspace(t)
 	a := &agent{t: t, w: w, kind: "piv", home: w.path("home"), project: w.path("shop"), cmd: exec.Command(tools.node, orchestratorSource)}
 	m.a, m.dir = a, filepath.Join(a.home, ".piv")
-	m.env = []string{"PATH=" + w.path("bin") + ":" + os.Getenv("PATH"), "PIV_MONITOR_INTERVAL_MS=2000", "PIV_HEARTBEAT_STALE_MS=360000"}
+	m.env = []string{"PATH=" + w.path("bin") + ":" + os.Getenv("PATH"), fmt.Sprintf("PIV_MONITOR_INTERVAL_MS=%d", max(time.Second, waits(2*time.Second)).Milliseconds()), "PIV_HEARTBEAT_STALE_MS=360000"}
 	a.write(filepath.Join(a.project, orchestratorSource), orchestrator)
 	a.write(filepath.Join(a.project, ".agents", "manifest.yaml"), "phases: {}\nfailures: []\n")
 	a.write(filepath.Join(m.dir, "improvement-log.md"), "# PIV Improvement Log\n")

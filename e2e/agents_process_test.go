@@ -14,6 +14,7 @@ import (
 // TestMonitorHearsAContradiction: somebody reports by a ping that the agent has ended with an error, and it lives. Neither is
 // believed: nothing is done to it.
 func TestMonitorHearsAContradiction(t *testing.T) {
+	needFull(t, "it judges that nothing is done within some time")
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -31,7 +32,7 @@ func TestMonitorHearsAContradiction(t *testing.T) {
 			response.Body.Close()
 			j := m.judges("contradiction")
 			t.Logf("%s: %s", j.Verdict.Rule, j.Verdict.Details)
-			a.lives(t, 6*time.Second) // one more look at least
+			a.lives(t, waits(6*time.Second)) // one more look at least
 			m.never("crashed", "execution_error")
 		})
 	}
@@ -40,6 +41,7 @@ func TestMonitorHearsAContradiction(t *testing.T) {
 // TestMonitorComesTooLate: the agent and the wrapper around it were killed before anybody watched. The wrapper's report names the
 // process, so it is known to have ended; its session was never seen, so nothing can be resumed, and a human is told.
 func TestMonitorComesTooLate(t *testing.T) {
+	needFull(t, "the way of a crash is tried by TestMonitorResumes at the door")
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

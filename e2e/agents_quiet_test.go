@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -10,24 +11,25 @@ import (
 
 // hasty are limits so short that whoever confuses rest, work or a provider's trouble with a stall acts upon it soon.
 var hasty = declaration{
-	"expect": declaration{"stale": "2s", "startup": "1m", "model_silent": "20s", "tool": "14s", "waiting": "2s", "progress": "20s"},
+	"expect": declaration{"stale": "2s", "startup": "1m", "model_silent": "20s", "tool": waits(14 * time.Second).String(), "waiting": "2s", "progress": "20s"},
 	"start":  declaration{"cmd": []string{"false"}, "resume": []string{"false"}},
 }
 
 // TestMonitorWakesNobodyInVain: an agent that rests, one whose tool works for long, and one whose provider recovers by
 // itself are left alone, and nobody hears of them.
 func TestMonitorWakesNobodyInVain(t *testing.T) {
+	needFull(t, "it judges that nothing comes within some time")
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind+"/rest", func(t *testing.T) {
 			t.Parallel()
 			a, m := startWatched(t, kind, mockmodel.Answer, agentSetup{}, hasty, []string{})
 			m.judges("idle")
-			a.lives(t, 15*time.Second) // nothing announces that nothing will come
+			a.lives(t, waits(15*time.Second)) // nothing announces that nothing will come
 			m.isQuiet("idle")
 		})
 		t.Run(kind+"/tool", func(t *testing.T) {
 			t.Parallel()
-			setup := agentSetup{script: mockmodel.Script{Command: "sh check.sh 24 busy"}}
+			setup := agentSetup{script: mockmodel.Script{Command: fmt.Sprintf("sh check.sh %.0f busy", max(8, waits(24*time.Second).Seconds()))}}
 			a, m := startWatched(t, kind, mockmodel.Tool, setup, hasty, []string{})
 			m.judges("working")
 			a.turnEnds()
@@ -54,6 +56,7 @@ func TestMonitorWakesNobodyInVain(t *testing.T) {
 // TestMonitorLeavesBackgroundTasksAlone: a turn that has left a command running is at rest, also when that ends badly, for the CLI
 // tells its session.
 func TestMonitorLeavesBackgroundTasksAlone(t *testing.T) {
+	needFull(t, "it judges that nothing comes within some time")
 	t.Parallel()
 	d := maps.Clone(hasty)
 	expect := maps.Clone(hasty["expect"].(declaration))
@@ -62,12 +65,12 @@ func TestMonitorLeavesBackgroundTasksAlone(t *testing.T) {
 	a, m := startWatched(t, "claude", mockmodel.Background, agentSetup{}, d, []string{})
 	a.awaitStatus("shell", "")
 	m.judges("idle")
-	a.lives(t, 10*time.Second) // nothing announces that nothing will come
+	a.lives(t, waits(10*time.Second)) // nothing announces that nothing will come
 	a.model.SetMode(mockmodel.Answer)
 	a.kills("check.sh")
 	a.await("the turn about its end", func() bool { return a.model.Turns() >= 3 })
 	a.turnEnds()
-	a.lives(t, 5*time.Second)
+	a.lives(t, waits(5*time.Second))
 	m.isQuiet("idle")
 }
 

@@ -127,6 +127,7 @@ func TestMonitorInterrupts(t *testing.T) {
 // TestMonitorInterruptsNoSession: an agent that nobody could go on with, because no command is declared, keeps its
 // session: a human is told instead.
 func TestMonitorInterruptsNoSession(t *testing.T) {
+	needFull(t, "two more CLIs for one command less; the door has TestMonitorInterrupts")
 	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
@@ -195,6 +196,7 @@ func button(t *testing.T, msg faketelegram.Message, label string) faketelegram.B
 // TestMonitorAsksBeforeItEnds: a question in a terminal is put to a human, and its session is left alone meanwhile, although
 // nothing but resuming it is declared.
 func TestMonitorAsksBeforeItEnds(t *testing.T) {
+	needFull(t, "it judges that nothing is done within some time")
 	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {
@@ -202,7 +204,7 @@ func TestMonitorAsksBeforeItEnds(t *testing.T) {
 			d := declaration{"start": declaration{"resume": resume(kind)}}
 			a, m := startWatched(t, kind, mockmodel.Question, agentSetup{}, d, nil)
 			m.tells(1, says("shop waits for an answer", "15 minutes"))
-			a.lives(t, 10*time.Second)
+			a.lives(t, waits(10*time.Second))
 			m.never("crashed", "exited_unfinished")
 			m.await("explain to say what cannot be done", func() bool {
 				return strings.Contains(m.outlive("agent", "explain", "shop", "--home", m.dir), "was left out: no nudge command is declared")
@@ -214,6 +216,7 @@ func TestMonitorAsksBeforeItEnds(t *testing.T) {
 // TestMonitorStartsNoDeadLogin: a run that ends with a dead login is not taken for a crash: a human is told, and nothing is
 // started.
 func TestMonitorStartsNoDeadLogin(t *testing.T) {
+	needFull(t, "it judges that nothing is started within some time")
 	t.Parallel()
 	d := declaration{"start": declaration{"resume": resume("claude"), "cmd": []string{"claude", "-p", "{text}"}}}
 	a, m := startWatched(t, "claude", mockmodel.Auth, agentSetup{headless: true}, d, nil)
@@ -224,7 +227,7 @@ func TestMonitorStartsNoDeadLogin(t *testing.T) {
 		seen := m.outlive("agent", "list", "--json", "--home", m.dir)
 		return strings.Contains(seen, `"process": "dead"`) && strings.Contains(seen, `"state": "auth_expired"`)
 	})
-	time.Sleep(10 * time.Second) // two looks, in which nothing may happen
+	time.Sleep(waits(10 * time.Second)) // two looks, in which nothing may happen
 	m.never("crashed", "exited_unfinished")
 	if left := a.running(); len(left) > 0 {
 		t.Errorf("it was started: %v", left)

@@ -17,6 +17,7 @@ var waitsOut = []string{"CLAUDE_CODE_RETRY_WATCHDOG=1"}
 // gives up otherwise, and goes on with the turn when the model is there again. CLAUDE_CODE_MAX_RETRIES makes the retries few, so
 // that the test is short.
 func TestClaudeWaitsAnOverloadOut(t *testing.T) {
+	needFull(t, "it waits for the CLI's own retries, up to a minute")
 	t.Parallel()
 	for name, test := range map[string]struct {
 		mode mockmodel.Mode
@@ -50,6 +51,7 @@ var codexWaits = []string{"-c", "model_providers.mock.stream_max_retries=11"}
 // TestCodexWaitsATroubleOut: told so, Codex goes on asking a model that is overloaded or limited, or whose answers break off, after
 // the five retries at which it gives up otherwise, and goes on with the turn when the model is there again.
 func TestCodexWaitsATroubleOut(t *testing.T) {
+	needFull(t, "it waits for the CLI's own retries, up to a minute")
 	t.Parallel()
 	for name, mode := range map[string]mockmodel.Mode{"503": mockmodel.Overload, "429": mockmodel.RateLimit, "cut": mockmodel.Cut} {
 		requests := 6 // the first and five retries
@@ -77,6 +79,7 @@ func TestCodexWaitsATroubleOut(t *testing.T) {
 
 // TestCodexKeepsItsOwnProviders: for the providers that Codex has built in, nothing can be set: it refuses to start.
 func TestCodexKeepsItsOwnProviders(t *testing.T) {
+	needFull(t, "it tries what a CLI makes of its own settings, and nothing of outlive")
 	t.Parallel()
 	setting := []string{"-c", "model_provider=openai", "-c", "model_providers.openai.stream_max_retries=11"}
 	a := startAgent(t, "codex", mockmodel.Answer, agentSetup{headless: true, noHooks: true, prepare: inserts(setting...)})

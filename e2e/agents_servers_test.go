@@ -17,11 +17,11 @@ import (
 // told.
 func TestMonitorRestartsTheServer(t *testing.T) {
 	t.Parallel()
-	const limit = 20 * time.Second
+	limit := waits(20 * time.Second)
 	d := declaration{"start": declaration{"resume": resume("claude")}, "expect": declaration{"tool": limit.String(), "done": declaration{"exit": 0}}}
 	a, m := startWatched(t, "claude", mockmodel.Use, agentSetup{
 		headless: true, noHooks: true, wrapped: true,
-		server: slices.Concat([]string{tools.outlive, "run", "--name", "till", "--"}, sickServer()),
+		server: slices.Concat([]string{timed(), "run", "--name", "till", "--"}, sickServer()),
 		script: mockmodel.Script{Tool: "mcp__" + serverName + "__wedge", Input: map[string]any{}},
 	}, d, nil)
 	a.await("the call", func() bool {
@@ -71,7 +71,7 @@ func TestMonitorTellsOfAServersLogin(t *testing.T) {
 	t.Cleanup(far.Close)
 	a, m := startWatched(t, "claude", mockmodel.Tool, agentSetup{
 		headless: true, noHooks: true, script: mockmodel.Script{Command: "sh check.sh 120"},
-		server: []string{tools.outlive, "run", "--name", "till", far.URL + "/mcp", "--no-browser"},
+		server: []string{timed(), "run", "--name", "till", far.URL + "/mcp", "--no-browser"},
 	}, declaration{}, nil)
 	msg := m.tells(1, says("The MCP server till of shop wants a login", "To do: ", "outlive login "+far.URL+"/mcp"))
 	t.Logf("told:\n%s", msg.Text)

@@ -20,7 +20,7 @@ import (
 
 // longPatience is how long a test waits for an agent: a CLI takes seconds of a processor until it shows its prompt, and several
 // start side by side.
-const longPatience = 4 * patience
+var longPatience = inFull(80 * time.Second)
 
 // agentPrompt is what the agent is told to do. The mock model does what its mode says, whatever the prompt.
 const agentPrompt = "Check the shop"
@@ -123,13 +123,14 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	}
 	argv = slices.Concat(argv, setup.args, []string{agentPrompt})
 	if setup.wrapped {
-		argv = slices.Concat([]string{tools.outlive, "agent", "run", "--home", a.agents(), agentName, "--"}, argv)
+		argv = slices.Concat([]string{timed(), "agent", "run", "--home", a.agents(), agentName, "--"}, argv)
 	}
+	foreignIn(t, append(argv, setup.server...)...)
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	a.cmd.Dir = a.project
 	// Nothing but the model server may be reached: a proxy that nobody serves refuses everything else at once.
 	a.cmd.Env = append(w.env(), "HOME="+a.home, "TERM=xterm-256color", "HTTPS_PROXY=http://127.0.0.1:9",
-		"HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "E2E_HOOKS="+w.path("hooks.jsonl"), "E2E_OUTLIVE="+tools.outlive)
+		"HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "E2E_HOOKS="+w.path("hooks.jsonl"), "E2E_OUTLIVE="+timed())
 	a.cmd.Env = append(append(a.cmd.Env, env...), setup.env...)
 	a.rec = newRecorder(a)
 	t.Cleanup(a.explain)

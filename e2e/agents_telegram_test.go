@@ -17,6 +17,7 @@ import (
 // TestPhoneOfSomebodyElse: the same as a press of Allow, against a Telegram for tests that we have not written, which
 // knows neither limits nor long polls.
 func TestPhoneOfSomebodyElse(t *testing.T) {
+	needFull(t, "it counts what is asked within two seconds")
 	t.Parallel()
 	url := startTestTelegram(t)
 	m := newWatcher(t)
@@ -68,6 +69,7 @@ func TestPhoneOfSomebodyElse(t *testing.T) {
 // startTestTelegram starts it and returns its URL.
 func startTestTelegram(t *testing.T) string {
 	t.Helper()
+	foreign(t, "telegram-test-api")
 	cmd := exec.Command(tools.node, filepath.Join(tools.root, "faketelegram", "independent.mjs"), "7:secret", chatName)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

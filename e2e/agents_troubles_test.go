@@ -182,6 +182,7 @@ var troubles = map[string][]detection{
 // TestMonitorDetectsTroubles: what the monitor calls the rarer states of a real agent, with as little shortened as a test can
 // wait for.
 func TestMonitorDetectsTroubles(t *testing.T) {
+	needFull(t, "it brings the CLIs into the rarer states, minutes of two cores; the door has those of TestMonitorDetects")
 	for _, kind := range kinds {
 		for _, d := range slices.Concat(troubled, troubles[kind]) {
 			t.Run(kind+"/"+d.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func (s *session) asks(t *testing.T) {
 		pid := s.currentPID(t, "elicit-asked held")
 		killed(t, pid)
 		switch {
-		case s.modern() && s.server.modern:
+		case s.modern() && s.server.modern && !s.takenForLegacy(t):
 			s.answeredLater(t, ch)
 		case s.modern(): // bridged: the legacy server's call was parked in the dead process, and may have done something
 			s.do(t, step{"op": "release"})
@@ -28,6 +28,13 @@ func (s *session) asks(t *testing.T) {
 		}
 		s.checkAsks(t)
 	})
+}
+
+// takenForLegacy reports whether outlive translates for a server of both eras, because that was too slow to be asked: that happens on a busy
+// machine, and only the full run takes it for a fault.
+func (s *session) takenForLegacy(t *testing.T) bool {
+	t.Helper()
+	return !full() && !direct() && s.told(t, "bridge_engaged") > 0
 }
 
 func (s *session) checkAsks(t *testing.T) {

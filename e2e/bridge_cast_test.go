@@ -44,8 +44,11 @@ func castServer(key string) server {
 	return server{name: key, argv: []string{tools.goserver, "-probe", key}, legacy: true, match: "-probe " + key}
 }
 
-// lanes are the two ways from a client to a server.
-var lanes = []struct{ key, title string }{
+// laneOfBoard is a way from a client to a server.
+type laneOfBoard struct{ key, title string }
+
+// lanes are both of them.
+var lanes = []laneOfBoard{
 	{"run", "`outlive run`"},
 	{"http", "`outlive gateway`, HTTP"},
 }
@@ -63,8 +66,8 @@ func (c cell) shared() bool {
 	return c.client.era == "dual" || c.server.era == "dual" || c.client.era == c.server.era
 }
 
-// cells are those of the whole matrix. Without outlive only those are left in which client and server find each other.
-func cells() []cell {
+// allCells are those of the whole board.
+func allCells() []cell {
 	var all []cell
 	for _, lane := range lanes {
 		for _, c := range castClients {
@@ -72,6 +75,21 @@ func cells() []cell {
 				all = append(all, cell{lane.key, c, s})
 			}
 		}
+	}
+	return all
+}
+
+// cells are those that this run tries: all, or at the door those of its table. Without outlive only those are left in which client and
+// server find each other.
+func cells(t *testing.T) []cell {
+	t.Helper()
+	all := allCells()
+	if !full() {
+		table, err := doorCells()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = slices.Clone(table.cells)
 	}
 	if direct() {
 		all = slices.DeleteFunc(all, func(c cell) bool {
@@ -100,10 +118,12 @@ func (c cell) open(t *testing.T) (*session, *gateway) {
 // shut closes the cell's client, which must not have been troubled, and sees that nothing is left.
 func (c cell) shut(t *testing.T, s *session, g *gateway) {
 	t.Helper()
-	if direct() && c.server.key == "everything" {
+	if direct() && c.server.key == "everything" && s.subscribed {
 		s.call(t, "toggle-subscriber-updates", map[string]any{}) // its timer keeps the server alive beyond the end of stdin
 	}
-	s.do(t, step{"op": "unsubscribe", "uri": vocabularyOf(c).uri})
+	if s.subscribed {
+		s.do(t, step{"op": "unsubscribe", "uri": vocabularyOf(c).uri})
+	}
 	s.do(t, step{"op": "close"})
 	select {
 	case <-s.driver.exited():

@@ -32,6 +32,7 @@ var bridgedRevisions = []bridgedRevision{
 // TestBridgeConformance: the official suite speaks one era, the only server behind the gateway the other one. What the
 // revision requires must pass, but for what the other era has no means for; that list holds exactly what fails.
 func TestBridgeConformance(t *testing.T) {
+	needFull(t, "the official suites take minutes")
 	needOutlive(t)
 	for _, r := range bridgedRevisions {
 		t.Run(r.name(), func(t *testing.T) {

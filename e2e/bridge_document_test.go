@@ -19,8 +19,8 @@ func documentPath() string {
 // document compares docs/COMPATIBILITY.md with what has just been seen, or writes it (E2E_WRITE_COMPATIBILITY=1). It
 // has no times in it and nothing of this machine, so that every run must come to the same text.
 func (b *board) document(t *testing.T) {
-	if len(b.cells) < len(cells()) {
-		t.Skipf("%d of %d pairs were tried, and the document is about all of them", len(b.cells), len(cells()))
+	if len(b.cells) < len(allCells()) {
+		t.Skipf("%d of %d pairs were tried, and the document is about all of them", len(b.cells), len(allCells()))
 	}
 	text := readDocument(t)
 	_, clients, _ := cutSection(t, text, clientsHeading) // TestFaults keeps it
@@ -66,7 +66,7 @@ func compareDocument(t *testing.T, text, now, test string) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("E2E_WRITE_COMPATIBILITY=1 e2e/run.sh -run %s writes it anew", test)
+		t.Logf("OUTLIVE_TIER=full E2E_WRITE_COMPATIBILITY=1 e2e/run.sh -run %s writes it anew", test)
 	}
 }
 
@@ -86,7 +86,7 @@ open with an ` + "`initialize`" + ` handshake (2024-11-05 to 2025-11-25), *moder
 
 This file is written by the tests that it reports, and a run of them fails when it is out of date:
 
-    E2E_WRITE_COMPATIBILITY=1 e2e/run.sh -run 'TestBridge|TestFaults'
+    OUTLIVE_TIER=full E2E_WRITE_COMPATIBILITY=1 e2e/run.sh -run 'TestBridge|TestFaults'
 
 Contents: [AI clients](#ai-clients) · [Eras](#eras) · [Pairs](#pairs) · [Trials](#trials) · [Limits](#limits) ·
 [Conformance across eras](#conformance-across-eras) · [Versions](#versions)
@@ -164,7 +164,7 @@ func (b *board) renderEras(out *strings.Builder) {
 	header(out, "Client", "Server", "Specification", "Behind outlive", "Pairs, each over both transports")
 	for _, r := range eraRows {
 		var pairs, how []string
-		for _, c := range cells() {
+		for _, c := range allCells() {
 			if c.client.era != r.client || c.server.era != r.server {
 				continue
 			}

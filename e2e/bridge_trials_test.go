@@ -19,10 +19,21 @@ type trial struct {
 	run   func(*testing.T, *session)
 }
 
-// trialsOf are the trials of a cell in their order. The server is killed three times on the way. g is the gateway, if any.
+// trialsOf are the trials of a cell in their order. The server is killed three times on the way, but not without outlive. g is the
+// gateway, if any.
 func trialsOf(c cell, g *gateway) []trial {
+	leave := trial{"leave", "the client closes: it has seen no error, no end of a subscription and no change of a list that did not change; " +
+		"nothing is left of outlive and the server", func(t *testing.T, s *session) { c.shut(t, s, g) }}
 	v := vocabularyOf(c)
-	all := []trial{
+	if direct() {
+		return append(v.everydayTrials(), leave)
+	}
+	return append(append(v.everydayTrials(), v.killTrials()...), leave)
+}
+
+// everydayTrials are those with one process of the server.
+func (v vocabulary) everydayTrials() []trial {
+	return []trial{
 		{"list", "tools, resources and prompts are listed, a resource is read", v.list},
 		{"call", "a tool is called with text of many scripts and with 64 KiB", v.callEcho},
 		{"error", "a failed tool is a result with `isError`, an unknown resource an error with the code of the client's era", v.fails},
@@ -33,12 +44,11 @@ func trialsOf(c cell, g *gateway) []trial {
 		{"elicitation", "the server asks the user in the middle of a call, and works with the answer", v.elicits},
 		{"sampling", "the server asks the client's model in the middle of a call, and works with the answer", v.samples},
 	}
-	leave := trial{"leave", "the client closes: it has seen no error, no end of a subscription and no change of a list that did not change; " +
-		"nothing is left of outlive and the server", func(t *testing.T, s *session) { c.shut(t, s, g) }}
-	if direct() {
-		return append(all, leave)
-	}
-	return append(all, []trial{
+}
+
+// killTrials are those in which it is killed, and those after that.
+func (v vocabulary) killTrials() []trial {
+	return []trial{
 		{"killed between calls", "SIGKILL of the server; the next call is answered by another process", v.killedBetween},
 		{"subscription after the kill", "the subscription holds in the new process", v.updates},
 		{"log messages after the kill", "the level holds in the new process", v.told},
@@ -46,19 +56,18 @@ func trialsOf(c cell, g *gateway) []trial {
 		{"sampling after the kill", "as above, in the new process", v.samples},
 		{"killed during a read-only call", "SIGKILL while a tool with `readOnlyHint` runs: it is called again, its progress never goes back, one answer", v.killedDuring},
 		{"killed while the user is asked", "SIGKILL while a question is open: a server of 2026-07-28 gets the answer in its new process; with a legacy one " +
-			"the call is lost, and its result says that its outcome is unknown", func(t *testing.T, s *session) { v.killedAsking(t, s, c.server.era) }},
+			"the call is lost, and its result says that its outcome is unknown", func(t *testing.T, s *session) { v.killedAsking(t, s, v.server.era) }},
 		{"error after the kills", "as above, in the fourth process", v.fails},
-		leave,
-	}...)
+	}
 }
 
 // trialNames are the names of all trials, in their order.
 func trialNames() []string {
 	var names []string
-	for _, c := range trialsOf(cell{}, nil) {
-		names = append(names, c.name)
+	for _, one := range append(vocabulary{}.everydayTrials(), vocabulary{}.killTrials()...) {
+		names = append(names, one.name)
 	}
-	return names
+	return append(names, "leave")
 }
 
 // vocabulary is how the tools of a cell's server are called.
@@ -190,6 +199,7 @@ func (v vocabulary) cancels(t *testing.T, s *session) {
 // subscribes: from the answer on, updates of the resource are told.
 func (v vocabulary) subscribes(t *testing.T, s *session) {
 	s.do(t, step{"op": "subscribe", "uri": v.uri})
+	s.subscribed = true
 	v.updates(t, s)
 }
 
@@ -314,7 +324,9 @@ func (v vocabulary) killedBetween(t *testing.T, s *session) {
 // legacy server waits for it in the middle of the call, which dies with the server.
 func (v vocabulary) killedAsking(t *testing.T, s *session, era string) {
 	if era == "dual" {
-		era = s.hello.Era
+		if era = s.hello.Era; s.takenForLegacy(t) {
+			era = "legacy"
+		}
 	}
 	v.elicits(t, s) // the TypeScript SDK 1.x client hears of no withdrawal of the request with the id 0, a process's first
 	from := s.mark()

@@ -33,6 +33,7 @@ func goClient(name, mode string) client {
 
 // startGo connects the Go SDK's client to a command.
 func startGo(s *session, mode string, argv []string) (driver, reply) {
+	foreignIn(s.t, argv...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = s.env()
 	cmd.Dir = s.dir
@@ -47,6 +48,7 @@ func startGo(s *session, mode string, argv []string) (driver, reply) {
 
 // connectGo connects the Go SDK's client, however it is reached.
 func connectGo(s *session, mode string, transport mcp.Transport) (driver, reply) {
+	foreign(s.t, "Go SDK client")
 	d := &goDriver{s: s, ended: make(chan struct{}), cancels: map[int]context.CancelFunc{}, progress: map[int][]float64{}}
 	c := mcp.NewClient(&mcp.Implementation{Name: "go", Version: "1.0.0"}, &mcp.ClientOptions{
 		ElicitationHandler:    d.elicit,
@@ -65,7 +67,7 @@ func connectGo(s *session, mode string, transport mcp.Transport) (driver, reply)
 	if mode == "legacy" {
 		options.ProtocolVersion = "2025-11-25"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 70*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), connecting)
 	defer cancel()
 	from := time.Now()
 	var err error
@@ -136,7 +138,7 @@ func (d *goDriver) onProgress(_ context.Context, r *mcp.ProgressNotificationClie
 
 func (d *goDriver) send(s step, done func(reply)) {
 	n := s["n"].(int)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), inFull(30*time.Second))
 	if s["timeout"] == defaultLimit {
 		cancel()
 		ctx, cancel = context.WithCancel(context.Background())

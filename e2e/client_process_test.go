@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -55,6 +56,7 @@ func clients() map[string]client {
 
 func startProcess(t *testing.T, s *session, argv []string) (driver, reply) {
 	t.Helper()
+	foreignIn(t, argv...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = s.env()
 	cmd.Dir = s.dir
@@ -87,8 +89,8 @@ func startProcess(t *testing.T, s *session, argv []string) (driver, reply) {
 		return d, r
 	case <-d.ended:
 		return d, reply{Error: &failure{Message: "the client ended before it was connected"}}
-	case <-time.After(70 * time.Second):
-		return d, reply{Error: &failure{Message: "the client is not connected after 70 s"}}
+	case <-time.After(connecting):
+		return d, reply{Error: &failure{Message: fmt.Sprintf("the client is not connected after %v", connecting)}}
 	}
 }
 

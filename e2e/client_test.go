@@ -95,10 +95,15 @@ type session struct {
 	client string
 	server server
 
+	subscribed bool // by a trial of TestBridge
+
 	mu     sync.Mutex
 	events []event
 	next   int
 }
+
+// connecting is how long a client has for its handshake: longer than the minute that clients give it by themselves.
+var connecting = inFull(70 * time.Second)
 
 // client is one SDK's client in one mode.
 type client struct {
@@ -147,6 +152,9 @@ func (s *session) begin(st step) (int, <-chan reply) {
 	n := s.next
 	s.mu.Unlock()
 	st["n"] = n
+	if st["timeout"] == nil { // the drivers of other languages would give a step 30 s
+		st["timeout"] = inFull(30 * time.Second).Milliseconds()
+	}
 	ch := make(chan reply, 1)
 	s.note("step %d %v %v", n, st["op"], st["tool"])
 	s.driver.send(st, func(r reply) {

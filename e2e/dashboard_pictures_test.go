@@ -130,6 +130,7 @@ func (s *scene) prepareRestarts(t *testing.T) {
 // The documentation's pictures, of each page in light, dark and narrow. E2E_PICTURES names the directory that they are written to, such as
 // docs/dashboard; without it they are looked at and thrown away.
 func TestDashboardPictures(t *testing.T) {
+	needFull(t, "it makes pictures of all pages, for the documentation")
 	needOutlive(t)
 	dir := cmp.Or(os.Getenv("E2E_PICTURES"), t.TempDir())
 	s, _ := pictured(t)

@@ -175,6 +175,7 @@ func scripting(t *testing.T, ctx context.Context) (total float64, updates []floa
 
 // With 50 servers, 200 agents and a day of events the page is there at once, and what is watched does not notice it.
 func TestDashboardOfAFullMachine(t *testing.T) {
+	needFull(t, "it judges times and processor shares of a full machine")
 	needOutlive(t)
 	s := &scene{workspace: newWorkspace(t)}
 	var servers []*raw

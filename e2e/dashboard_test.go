@@ -130,6 +130,7 @@ func browser(t *testing.T) context.Context {
 	if err != nil {
 		t.Fatal("chromium is missing: e2e/install.sh installs it")
 	}
+	foreign(t, "Chromium")
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...) // the test's own has ended when a failure is told
 	t.Cleanup(cancel)
@@ -243,7 +244,10 @@ func scheme(colour string, width int64) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(tell(emulation.SetEmulatedMedia, media), chromedp.EmulateViewport(width, 900))
 }
 
+// The door does not judge how soon a page shows what has happened, and looks at no page in all its forms.
 func TestDashboardShowsWhatHappens(t *testing.T) {
+	besideOthers(t)
+	onScreen := inFull(onScreen)
 	s := newScene(t, "--control")
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
@@ -280,7 +284,9 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 		t.Errorf("the title counts nothing: %q", title)
 	}
 
-	s.lookAtPages(t, ctx, address)
+	if full() {
+		s.lookAtPages(t, ctx, address)
+	}
 
 	// Buttons: a server is restarted, the incident is acknowledged.
 	do(t, ctx, scheme("light", 1280), chromedp.Navigate(s.pageOf(t, ctx, address, "works")))
@@ -321,6 +327,7 @@ func placeOf(t *testing.T, ctx context.Context, label string) []float64 {
 
 // A button that somebody holds down while what is around it changes does what it says when it is released.
 func TestDashboardButtonHeld(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "--control")
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
@@ -374,6 +381,7 @@ func (s *scene) lookAtPages(t *testing.T, ctx context.Context, address string) {
 }
 
 func TestDashboardWithoutJavaScript(t *testing.T) {
+	needFull(t, "the door looks at the dashboard with scripts, which is a browser less")
 	s := newScene(t)
 	ctx := browser(t)
 	do(t, ctx, tell(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
@@ -401,6 +409,7 @@ func TestDashboardWithoutJavaScript(t *testing.T) {
 
 // The page turns grey, and says so, when nothing is heard of its server any more.
 func TestDashboardThatIsLost(t *testing.T) {
+	needFull(t, "it waits for the time after which a page says that it hears nothing")
 	s := newScene(t)
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
@@ -421,6 +430,7 @@ func TestDashboardThatIsLost(t *testing.T) {
 
 // Whoever has not the token gets nothing, and nothing is done for a page of somebody else.
 func TestDashboardIsClosedToOthers(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "--control")
 	at, token, _ := strings.Cut(s.link, "?")
 	get := func(method, path string, header http.Header) int {

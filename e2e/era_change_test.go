@@ -40,9 +40,10 @@ func (w *workspace) deploy(t *testing.T, name string) {
 // legacy client is told why nothing works, and the modern one hears what its server says.
 func TestEraChange(t *testing.T) {
 	needOutlive(t)
-	for _, ch := range eraChanges {
+	for i, ch := range eraChanges {
 		for _, planned := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%s→%s/planned=%v", ch.client, ch.before, ch.after, planned), func(t *testing.T) {
+				onePerKind(t, planned == (i%2 == 1))
 				t.Parallel()
 				ch.play(t, planned)
 			})
@@ -108,6 +109,7 @@ func (ch eraChange) play(t *testing.T, planned bool) {
 
 // TestEraChangeUntranslated: with --bridge off the legacy client's calls say what the matter is.
 func TestEraChangeUntranslated(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	w.deploy(t, "ts")

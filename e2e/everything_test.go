@@ -11,6 +11,7 @@ func TestEverything(t *testing.T) {
 	for _, name := range []string{"go", "ts1", "ts2-legacy", "py-auto", "py-legacy"} {
 		c := clients()[name]
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, name != "ts1" && name != "py-legacy") // which TestGatewayEverything has
 			t.Parallel()
 			s, hello := connect(t, c, servers()["everything"])
 			if hello.Error != nil {

@@ -109,6 +109,7 @@ func (f *faults) put(t *testing.T, u usage, row, word string) {
 //
 // With -long it also waits for minutes for a call to a server that is stopped (with -timeout 40m).
 func TestFaults(t *testing.T) {
+	needFull(t, "it waits for a minute for what a stopped server does to the CLIs, and writes a document")
 	needOutlive(t)
 	t.Parallel()
 	f := &faults{cells: map[string]map[string]string{}}
@@ -178,6 +179,7 @@ func (x *exchange) greet() {
 
 // TestClassicModelCallsTools: the models before Codex' newest search for an MCP server's tool first.
 func TestClassicModelCallsTools(t *testing.T) {
+	needFull(t, "it tries what a CLI makes of an older model, and nothing of outlive")
 	t.Parallel()
 	x := &exchange{t: t, u: usage{kind: "codex", headless: true}}
 	x.a = startAgent(t, "codex", mockmodel.Told, agentSetup{headless: true, noHooks: true, model: codexClassic, server: []string{tools.goserver}})

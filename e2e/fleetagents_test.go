@@ -13,6 +13,7 @@ import (
 // Claude Code and Codex on two machines of a fleet are killed together with the hub that leads: each goes on with its session, once, nobody is told,
 // and a third machine sees both.
 func TestFleetKeepsRealAgents(t *testing.T) {
+	needFull(t, "a hub of three, of which the leader is killed")
 	t.Parallel()
 	h, f := newHubs(t)
 	looks := f.join(t, "looks")

@@ -16,7 +16,7 @@ import (
 
 // toldWithin is how long it may take at most until people are told of a machine: its silence, the time of a lease whose holder was lost, a
 // new judge's own silence, and the monitor's look.
-const toldWithin = 3 * time.Minute
+var toldWithin = inFull(3 * time.Minute)
 
 // people are a fleet's people: one chat.
 type people struct {
@@ -77,7 +77,7 @@ func (p *people) hearNothing(limit time.Duration) {
 func judges(t *testing.T, f *fleetOf, all ...*joined) *joined {
 	t.Helper()
 	var holder *joined
-	if !within(time.Minute, func() bool {
+	if !within(inFull(time.Minute), func() bool {
 		holder = nil
 		for _, j := range all {
 			text, _ := os.ReadFile(j.path("member.log"))
@@ -151,6 +151,7 @@ func TestFleetSilentMachine(t *testing.T) {
 
 // The machine that judges is killed: the other one judges, and tells of it.
 func TestFleetJudgeIsKilled(t *testing.T) {
+	needFull(t, "faults of the fleet's judge")
 	t.Parallel()
 	p, judge, other := twoWatched(t, newFleet(t, "127.0.0.1:0"))
 	judge.killMember()
@@ -163,6 +164,7 @@ func TestFleetJudgeIsKilled(t *testing.T) {
 // The machine that judges is stopped while another one falls silent: when it goes on it tells nobody what the other one has told. One that
 // ends as it should is not missed.
 func TestFleetJudgeIsStopped(t *testing.T) {
+	needFull(t, "faults of the fleet's judge")
 	t.Parallel()
 	f := newFleet(t, "127.0.0.1:0")
 	p, judge, other := twoWatched(t, f)
@@ -178,7 +180,7 @@ func TestFleetJudgeIsStopped(t *testing.T) {
 	e.joinAgain(t)
 	p.hear("The machine "+judge.name+" works again", "The machine e works again")
 	ended(c.member)
-	p.hearNothing(time.Minute) // more than a silence and a lease
+	p.hearNothing(silenceAndLease(time.Minute)) // more than a silence and a lease
 	other.shows(t, `^c +silent +`, "fleet", "status")
 }
 
@@ -224,7 +226,7 @@ func TestFleetOneMessage(t *testing.T) {
 	}
 	b.shows(t, `^The account of claude \(credit\) stops b/shop, c/blog; people were told by a`, "fleet", "status")
 	b.share(t, `[{"cause":"account:claude:credit","agent":"shop"},{"cause":"account:claude:credit","agent":"wiki"}]`)
-	if !p.phone.Wait(time.Minute, func() bool { return strings.Contains(p.phone.Messages()[0].Text, "b/shop, b/wiki, c/blog") }) {
+	if !p.phone.Wait(inFull(time.Minute), func() bool { return strings.Contains(p.phone.Messages()[0].Text, "b/shop, b/wiki, c/blog") }) {
 		t.Errorf("people see %q", p.phone.Messages()[0].Text)
 	}
 	b.share(t, `[]`)
@@ -240,7 +242,7 @@ func TestFleetOneMessage(t *testing.T) {
 	a.shows(t, `^c +silent, gone (.*\n)+The machines b, c, d are gone since .*; people were told by a`, "fleet", "status")
 	c.joinAgain(t)
 	last := func() string { list := p.phone.Messages(); return list[len(list)-1].Text }
-	if !p.phone.Wait(time.Minute, func() bool { return strings.Contains(last(), "A group of 3 machines (b, d) is gone from the fleet") }) {
+	if !p.phone.Wait(inFull(time.Minute), func() bool { return strings.Contains(last(), "A group of 3 machines (b, d) is gone from the fleet") }) {
 		t.Errorf("people see %q", last())
 	}
 	p.hearNothing(0)

@@ -58,6 +58,7 @@ func newHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 func makeHubs(t *testing.T, networks ...*network) (*hubsOf, *fleetOf) {
 	t.Helper()
 	needOutlive(t)
+	needFull(t, "three hubs elect a leader for up to 9 s, which the times of the fleet must outlast: they cannot be shorter")
 	h := &hubsOf{t: t, networks: networks}
 	ports := freeAddresses(t, 6)
 	copy(h.listens[:], ports[:3])
@@ -208,6 +209,7 @@ func (j *joined) restarts(t *testing.T) int {
 
 // Three hubs are one: any of them can be lost, with its disk; of two that are lost nothing is made up.
 func TestFleetHubOfThree(t *testing.T) {
+	needFull(t, "a hub of three, whose parts are killed and cut off, for minutes")
 	t.Parallel()
 	h, f := newHubs(t)
 	a, b, c := f.join(t, "a"), f.join(t, "b"), f.join(t, "c")
@@ -369,6 +371,7 @@ func TestFleetHubOfThree(t *testing.T) {
 
 // A machine that joins while its hubs are being started waits for them, and says so.
 func TestFleetJoinsBeforeTheHubsAreThere(t *testing.T) {
+	needFull(t, "a hub of three")
 	t.Parallel()
 	h, f := makeHubs(t)
 	early := &joined{workspace: newWorkspace(t), name: "early"}

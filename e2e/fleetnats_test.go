@@ -98,6 +98,7 @@ func (n *natsServer) start(port string) {
 	config := n.write("now.conf", fmt.Appendf(nil, string(text), port))
 	log := must(os.Create(filepath.Join(n.dir, "nats.log")))(n.t)
 	defer log.Close()
+	foreign(n.t, "nats-server")
 	n.cmd = exec.Command(filepath.Join(tools.root, ".work/bin/nats-server"), "-c", config)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if err := n.cmd.Start(); err != nil {
@@ -128,6 +129,7 @@ func (n *natsServer) credentials(of nkeys.KeyPair, name string) string {
 
 // Machines join by a NATS server of the user's own, with TLS that the system's certificates check and credentials of an account.
 func TestFleetOwnNATS(t *testing.T) {
+	needFull(t, "a second kind of hub, which waits for silences and leases")
 	t.Parallel()
 	needOutlive(t)
 	n := startNATS(t, "2G")
@@ -182,7 +184,7 @@ func TestFleetOwnNATS(t *testing.T) {
 		kill(t, one.keptPID(t))
 		one.ask(t, "tools/list", nil)
 		events.forget()
-		p.hearNothing(40 * time.Second) // longer than a silence and a lease: that nobody is heard says nothing of anybody, now and below
+		p.hearNothing(silenceAndLease(40 * time.Second)) // longer than a silence and a lease: that nobody is heard says nothing of anybody, now and below
 		n.start(regexp.MustCompile(`\d+$`).FindString(n.address))
 		events.await(t, `b: connected`)
 		events.await(t, `b/one@\d+: Server crashed`)

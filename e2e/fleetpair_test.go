@@ -9,6 +9,7 @@ import (
 // Two hubs of three do not reach each other, and both reach the third: machines at the one still reach machines at the other, within the time
 // that the loss of a hub takes. All of it is as before when they reach each other again.
 func TestFleetPairOfHubsIsCut(t *testing.T) {
+	needFull(t, "a pair of hubs that are cut, and how soon they answer")
 	t.Parallel()
 	l := newLAN(t, 6)
 	h, f := newHubs(t, l.machines[:3]...)

@@ -480,6 +480,7 @@ func (r *fleetRounds) report() {
 // Whatever is killed, stopped or cut off for a while: each agent is recovered once for one death, people are told of each incident once, and
 // a command that was answered was carried out.
 func TestFleetRounds(t *testing.T) {
+	needFull(t, "faults drawn at random, for minutes")
 	t.Parallel()
 	many, seed := numberFrom("OUTLIVE_E2E_ROUNDS", fewRounds), testSeed(t)
 	t.Logf("OUTLIVE_TEST_SEED=%d OUTLIVE_E2E_ROUNDS=%d", seed, many)

@@ -204,8 +204,10 @@ func (c *coresOfFleet) fails(t *testing.T, what string, next *coreOfFleet, withi
 // comes back, is stopped as it should be, and its core is stopped and wakes late: each time the other one goes on with all sessions, a real SDK's
 // subscription and log level among them, and no session is lost or has two owners.
 func TestSessionsOutliveTheirMachine(t *testing.T) {
+	needFull(t, "machines that vanish, and how soon another one goes on")
 	t.Parallel()
 	needOutlive(t)
+	needFull(t, "a lease of 20 s has to run out twice, and it is judged how long sessions wait; internal/fleet/sessions has what is decided")
 	l := newLANWithUs(t, 4)
 	f := newFleet(t, l.machines[4].address+":0")
 	on := func(name string, n *network) *coreOfFleet {

@@ -129,6 +129,7 @@ func (w *workspace) startSuite(t *testing.T, args ...string) (dir, said string, 
 		t.Fatal(err)
 	}
 	argv := append([]string{suite(t, "@modelcontextprotocol/conformance/dist/index.js")}, append(args, "-o", dir)...)
+	foreign(t, "MCP conformance suite")
 	cmd := exec.Command(suite(t, "node/bin/node"), argv...)
 	cmd.Dir = dir
 	cmd.Env = append(w.env(), "OUTLIVE_BIN="+tools.outlive)
@@ -217,6 +218,7 @@ func conformanceGateway(t *testing.T, w *workspace, revision string) *gateway {
 
 // TestConformanceServer: the official suite over HTTP against the gateway, behind which a stdio server does the work.
 func TestConformanceServer(t *testing.T) {
+	needFull(t, "the official suites take minutes")
 	for _, r := range revisions {
 		t.Run(r.name, func(t *testing.T) {
 			w := newWorkspace(t)
@@ -235,6 +237,7 @@ func TestConformanceServer(t *testing.T) {
 
 // TestConformanceClient: the official suite as the server behind the gateway, so that outlive's HTTP client is judged.
 func TestConformanceClient(t *testing.T) {
+	needFull(t, "the official suites take minutes")
 	needOutlive(t)
 	client := filepath.Join(tools.root, ".work", "bin", "conformance-client")
 	if err := goBuild(tools.root, client, "./conformance/client"); err != nil {
@@ -261,6 +264,7 @@ const unknownOutcome = "may or may not have taken effect"
 // again. The pauses differ because a call that waits for the next server begins with it: at a fixed pace, a call that takes
 // longer than what the start has left of the pause would be hit each time.
 func TestConformanceUnderFire(t *testing.T) {
+	needFull(t, "kills at random times, for minutes")
 	needOutlive(t)
 	const tries = 10
 	for _, r := range revisions {

@@ -27,6 +27,7 @@ func TestGatewayOfOneServer(t *testing.T) {
 	needOutlive(t)
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, name == "go-legacy")
 			t.Parallel()
 			everythingOverHTTP(t, gatewayClients()[name], newWorkspace(t).listenOne(t, servers()["everything"]))
 		})
@@ -38,7 +39,7 @@ func everythingOverHTTP(t *testing.T, c client, g *gateway) {
 	s := g.join(t, c, g.url)
 	s.server = servers()["everything"]
 	s.checkEra(t, c)
-	s.checkTools(t, []string{"echo"}) // although the server says four times meanwhile that its list has changed
+	s.firstTools(t, []string{"echo"}) // although the server says four times meanwhile that its list has changed
 	from := s.everythingFirst(t)
 	if !direct() {
 		s.everythingUnderFire(t)
@@ -71,6 +72,7 @@ func (w *workspace) everythingServer(t *testing.T, address, transport string) *e
 	t.Helper()
 	srv := servers()["everything"]
 	argv := append(srv.argv[:len(srv.argv)-1:len(srv.argv)-1], transport)
+	foreignIn(t, argv...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = append(w.env(), "PORT="+portOf(t, address)), w.dir
 	if err := cmd.Start(); err != nil {

@@ -47,6 +47,7 @@ func (g *gateway) firstList(t *testing.T, capabilities string) (list, session st
 // each of ten sessions in a row has all tools of the real ones, and waits for nobody. The very first session may wait for
 // real servers to start, and for the mute one until 15 s after its start.
 func TestGatewayFirstList(t *testing.T) {
+	needFull(t, "it judges how soon a list is there")
 	needOutlive(t)
 	const soon = 500 * time.Millisecond
 	w := newWorkspace(t)

@@ -37,6 +37,7 @@ func TestGatewayIsolation(t *testing.T) {
 			for i, name := range c.pair {
 				p.s[i] = w.join(t, gatewayClients()[name], g.url)
 				p.s[i].server = srv.server
+				p.s[i].firstTools(t, []string{"echo", "slow"})
 			}
 			p.alone(t)
 			p.together(t)

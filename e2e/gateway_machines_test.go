@@ -135,6 +135,7 @@ func (m *replicasApart) calling(t *testing.T, all counters, what string, happens
 // machines whose core is on a fourth. A replica is killed, one is cut off, the core is cut off, killed, and cut off for good: no session has a
 // wrong count, and nobody sees more than one failed call.
 func TestReplicasOnMachines(t *testing.T) {
+	needFull(t, "machines that are cut off, and how soon that is noticed")
 	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)

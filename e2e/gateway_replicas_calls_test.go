@@ -72,6 +72,7 @@ func plain(at *gateway, id string) *rawSession {
 
 // TestReplicasAnswerElsewhere: a replica is killed while a call runs, whose client has an event id. It gets the answer at another replica.
 func TestReplicasAnswerElsewhere(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
@@ -94,6 +95,7 @@ func TestReplicasAnswerElsewhere(t *testing.T) {
 // TestReplicasWhenTheCoreIsKilled: a call that was on its way is answered with an error that says so, whether its stream had begun or
 // not; the session goes on.
 func TestReplicasWhenTheCoreIsKilled(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
@@ -129,6 +131,7 @@ func TestReplicasModern(t *testing.T) {
 	needOutlive(t)
 	for _, name := range []string{"go", "ts2-modern", "py-modern"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorkspace(t)
 			r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go"]}))
 			s := w.join(t, gatewayClients()[name], r.url())
@@ -171,6 +174,7 @@ func TestReplicasModern(t *testing.T) {
 // TestReplicasUpgradeOfTheCore: the core becomes the program on disk while clients call by all replicas: sessions stay, no call is refused,
 // and the replicas are there afterwards.
 func TestReplicasUpgradeOfTheCore(t *testing.T) {
+	needFull(t, "upgrades under load")
 	needOutlive(t)
 	w := newWorkspace(t)
 	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"], keys: []string{"shared: true"}}))

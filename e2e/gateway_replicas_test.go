@@ -239,6 +239,7 @@ func (r *replicas) openCounters(t *testing.T, sessions int) counters {
 // replicas. One of these is killed while all of them call: every session goes on with its count, and no client sees more than one
 // failed call.
 func TestReplicas(t *testing.T) {
+	needFull(t, "two hundred sessions under load, with a process each")
 	needOutlive(t)
 	const sessions, calls = 200, 12
 	w := newWorkspace(t)
@@ -302,6 +303,7 @@ func TestReplicas(t *testing.T) {
 // TestReplicasKnowWhoseASessionIs: a session goes on at every replica for the token it was opened with, also after a replica was killed,
 // and for no other: to that it does not exist.
 func TestReplicasKnowWhoseASessionIs(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never", `auth: {bearer: ["token-of-alice-0123456789", "token-of-bob-0123456789ab"]}`},
@@ -347,6 +349,7 @@ func TestReplicasStreams(t *testing.T) {
 	needOutlive(t)
 	for _, name := range []string{"ts1", "go-legacy"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorkspace(t)
 			r := w.startReplicas(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"]}))
 			s := w.join(t, gatewayClients()[name], r.url())

@@ -37,6 +37,7 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		for _, shared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
+				onePerKind(t, shared == (name == "py-legacy"))
 				t.Parallel()
 				w := newWorkspace(t)
 				used := backend{name: "used", server: servers()["go-legacy"], keys: []string{fmt.Sprint("shared: ", shared)}}
@@ -119,6 +120,7 @@ func (g *gateway) upgrade(t *testing.T) {
 // TestUpgradeOfAGatewayUnderLoad: clients call all the time, on connections that stay open and on new ones, while the gateway
 // becomes another process image several times. Each call is answered once, and none is refused.
 func TestUpgradeOfAGatewayUnderLoad(t *testing.T) {
+	needFull(t, "upgrades under load")
 	needOutlive(t)
 	w := newWorkspace(t)
 	g := w.listenBy(t, append(w.stdioGateway(w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"], keys: []string{"shared: true"}})),
@@ -205,6 +207,7 @@ const ownProcess, modernOne = 3, 1
 // TestAThousandSessionsOutliveTheGateway: it is killed and started again, and all of them go on, the first within 2 s. Only the
 // servers run that were asked for something.
 func TestAThousandSessionsOutliveTheGateway(t *testing.T) {
+	needFull(t, "a thousand sessions, and how soon the first goes on")
 	needOutlive(t)
 	w := newWorkspace(t)
 	shared := backend{name: "shared", server: servers()["go-legacy"], keys: []string{"shared: true"}}

@@ -24,6 +24,7 @@ const (
 // 50 ms, or on a busy machine below what two starts of the same server without outlive and eight ordinary calls take, both
 // measured meanwhile. E2E_STORM says how long, see stormTime.
 func TestGatewayStorm(t *testing.T) {
+	needFull(t, "a storm: kills by chance, and how long calls wait")
 	needOutlive(t)
 	lasts := stormTime(t)
 	w := newWorkspace(t)
@@ -73,6 +74,7 @@ func TestGatewayStorm(t *testing.T) {
 // TestGatewayOneStorm: the same of a gateway whose one server stands on the command line, but for the gap: the same few processes are
 // killed again and again, so that their next start is delayed.
 func TestGatewayOneStorm(t *testing.T) {
+	needFull(t, "a storm: kills by chance")
 	needOutlive(t)
 	lasts := stormTime(t)
 	w := newWorkspace(t)

@@ -24,6 +24,7 @@ func TestGatewayViews(t *testing.T) {
 			name = c.client + " by path"
 		}
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, slices.Contains([]string{"ts1 by token", "ts2-modern by token", "go by token", "py-auto by path"}, name))
 			t.Parallel()
 			w := newWorkspace(t)
 			tokens := []string{", bearer: t-reader", ", bearer: t-writer"}
@@ -43,6 +44,8 @@ func TestGatewayViews(t *testing.T) {
 				return s
 			}
 			reader, writer := join("reader"), join("writer")
+			reader.firstTools(t, []string{"one_look"})
+			writer.firstTools(t, []string{"two_look"})
 			if names := reader.toolNames(t); !slices.Equal(names, []string{"one_look", "outlive_server_status", "outlive_restart_server"}) {
 				t.Errorf("the reader sees %v", names)
 			}

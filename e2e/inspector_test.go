@@ -18,6 +18,7 @@ func TestInspector(t *testing.T) {
 	inspect := func(t *testing.T, args ...string) []byte {
 		t.Helper()
 		argv := append(append([]string{launcher, "--cli"}, w.wrap(s.argv)...), args...)
+		foreignIn(t, argv...)
 		cmd := exec.Command(tools.node, argv...)
 		cmd.Env = w.env()
 		cmd.Dir = w.dir

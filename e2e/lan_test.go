@@ -247,6 +247,7 @@ func (l *lan) listen(t *testing.T, n *network) net.PacketConn {
 
 // A way that is cut, slow or lossy is so in its direction alone; when it is mended it is as before.
 func TestLANWays(t *testing.T) {
+	needFull(t, "it judges faults of a network by their times")
 	t.Parallel()
 	l := newLAN(t, 3)
 	var conns []net.PacketConn

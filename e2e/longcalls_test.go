@@ -78,6 +78,7 @@ func patients(t *testing.T) []patient {
 // TestLongCalls: what clients that give a call 30 s make of one that takes 65 s and reports no progress, alone and behind outlive,
 // which reports that it goes on. docs/CLIENTS.md has the table.
 func TestLongCalls(t *testing.T) {
+	needFull(t, "calls of more than a minute, and clients that give up by the clock")
 	needOutlive(t)
 	t.Parallel()
 	all := patients(t)

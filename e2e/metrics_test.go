@@ -25,6 +25,7 @@ func promtool(t *testing.T, in []byte, args ...string) {
 			t.Fatal("promtool is missing: e2e/install.sh installs it")
 		}
 	}
+	foreign(t, "promtool")
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Dir = bytes.NewReader(in), filepath.Join(tools.root, "../packaging/metrics")
 	out, err := cmd.CombinedOutput()
@@ -90,6 +91,7 @@ func (s *scene) monitorListens(t *testing.T) string {
 // TestMetrics: the verb, the dashboard, a gateway and the monitor tell the same of a machine with servers that work and one that
 // does not, an agent and a restart; promtool finds nothing wrong, neither with that nor with the rules and their tests.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	intake := s.monitorListens(t)
 	config := s.path("outlive.yaml")

@@ -50,6 +50,7 @@ func startCollector(t *testing.T) *collector {
 	_ = l.Close()
 	config := fmt.Sprintf(`{receivers: {otlp: {protocols: {http: {endpoint: %q}}}}, exporters: {debug: {verbosity: detailed}}, service: {telemetry: {metrics: {level: none}},
 pipelines: {traces: {receivers: [otlp], exporters: [debug]}, metrics: {receivers: [otlp], exporters: [debug]}, logs: {receivers: [otlp], exporters: [debug]}}}}`, c.address)
+	foreign(t, "OpenTelemetry Collector")
 	cmd := exec.Command(program, "--config=yaml:"+config)
 	cmd.Stdout, cmd.Stderr = c, c
 	if err := cmd.Start(); err != nil {
@@ -96,6 +97,7 @@ func field(span, name string) string {
 // TestOpenTelemetry: a collector gets the spans, durations and events of a real SDK's calls to somebody else's server: of one that goes
 // well, of a tool's error, of a trace that the client has begun, and of a restart.
 func TestOpenTelemetry(t *testing.T) {
+	needFull(t, "OpenTelemetry: a collector, and what it gets at its own intervals")
 	needOutlive(t)
 	c := startCollector(t)
 	w := newWorkspace(t)
@@ -198,6 +200,7 @@ func otelTo(c *collector) []string {
 // TestOpenTelemetryOfAGateway: a collector gets the spans of a real SDK's calls through a gateway: towards the client, and below it towards
 // the server that has the tool.
 func TestOpenTelemetryOfAGateway(t *testing.T) {
+	needFull(t, "OpenTelemetry: a collector, and what it gets at its own intervals")
 	needOutlive(t)
 	c := startCollector(t)
 	w := newWorkspace(t)
@@ -244,6 +247,7 @@ func TestOpenTelemetryOfAGateway(t *testing.T) {
 
 // TestOpenTelemetryOfTheMonitor: a collector gets what the monitor sees and tells of an agent that crashes.
 func TestOpenTelemetryOfTheMonitor(t *testing.T) {
+	needFull(t, "OpenTelemetry: a collector, and what it gets at its own intervals")
 	needOutlive(t)
 	c := startCollector(t)
 	s := &scene{workspace: newWorkspace(t)}

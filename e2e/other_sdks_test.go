@@ -66,8 +66,8 @@ func TestOtherSDKsRun(t *testing.T) {
 				if a := c.await(t, list, patience); !strings.Contains(string(a.Result), `"echo"`) {
 					t.Errorf("start %d: tools/list: %s", start, a)
 				}
-				if took := time.Since(began); start == 2 && took > 4*time.Second {
-					t.Errorf("the second start took %s: what the first one has shown was not remembered", took)
+				if start == 2 { // or what the first one has shown was not remembered
+					inTime(t, "the calls of the second start were answered", time.Since(began), 4*time.Second)
 				}
 				c.forget() // the stream
 				_ = c.in.Close()
@@ -85,6 +85,7 @@ func TestOtherSDKsGateway(t *testing.T) {
 		t.Run(srv.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
+			foreignIn(t, srv.argv...)
 			config := w.path("outlive.yaml")
 			if err := os.WriteFile(config, fmt.Appendf(nil, "servers:\n  s:\n    command: %s\n", quoted(srv.argv[0])), 0o600); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // oddServer is a server without SDK that does one thing badly, see servers/odd.py.
@@ -21,21 +22,21 @@ func TestProbe(t *testing.T) {
 	if direct() {
 		kinds = kinds[:2]
 	}
-	for _, kind := range kinds {
-		for _, name := range []string{"go", "ts2-auto", "py-auto", "ts1"} {
+	for row, kind := range kinds {
+		for column, name := range []string{"go", "ts2-auto", "py-auto", "ts1"} {
 			c, srv := clients()[name], oddServer(kind)
 			if c.modes == "legacy" && !srv.legacy {
 				continue // an old client and a server that speaks 2026-07-28 only share no protocol
 			}
 			t.Run(kind+"/"+name, func(t *testing.T) {
+				onePerKind(t, (row+column)%2 == 0)
+				besideOthers(t)
 				s, hello := connect(t, c, srv)
 				if hello.Error != nil {
 					t.Fatalf("connect: %s", hello)
 				}
 				s.checkEra(t, c)
-				if s.hello.MS >= 3000 {
-					t.Errorf("connected after %d ms, want less than 3000", s.hello.MS)
-				}
+				inTime(t, "connected", time.Duration(s.hello.MS)*time.Millisecond, 3*time.Second)
 				s.oddCalls(t)
 				s.do(t, step{"op": "close"})
 				<-s.driver.exited()
@@ -118,6 +119,7 @@ func TestKilledDuringTheVeryFirstCall(t *testing.T) {
 // TestProbeIsRemembered: the second start of the same command answers the probe without asking the server, which is
 // what makes the throw-away copy of the TypeScript SDK's auto mode cheap.
 func TestProbeIsRemembered(t *testing.T) {
+	needFull(t, "it judges how soon a client is connected")
 	needOutlive(t)
 	srv := oddServer("silent")
 	w := newWorkspace(t)

@@ -47,6 +47,7 @@ func (a answer) String() string { return string(a.Result) + string(a.Error) }
 // startRaw starts a command line and nothing more.
 func startRaw(t *testing.T, w *workspace, argv []string) *raw {
 	t.Helper()
+	foreignIn(t, argv...)
 	c := &raw{workspace: w, cmd: exec.Command(argv[0], argv[1:]...), waiting: map[int]chan answer{}, ended: make(chan struct{})}
 	c.cmd.Env, c.cmd.Dir = w.env(), w.dir
 	stderr, err := os.OpenFile(w.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)

@@ -235,6 +235,7 @@ type flakyUser struct {
 }
 
 func (u *flakyUser) connect(ctx context.Context) error {
+	foreign(u.t, "Go SDK client")
 	c := mcp.NewClient(&mcp.Implementation{Name: "flaky", Version: "1.0.0"}, nil)
 	var way mcp.Transport = &mcp.StreamableClientTransport{Endpoint: u.target}
 	if u.by != nil {
@@ -313,6 +314,7 @@ func behindGateway(t *testing.T, target string) (*gateway, *flakyUser) {
 var untrue = []string{"exited", "crashed", "stderr", "seems to be what ends it", "was restarted"}
 
 func TestFlakyRemote(t *testing.T) {
+	needFull(t, "faults drawn at random, and how long a call takes")
 	needOutlive(t)
 	t.Parallel()
 	for _, tc := range []struct {
@@ -376,6 +378,7 @@ func TestFlakyRemote(t *testing.T) {
 
 // The same with `outlive run URL`, for a client that speaks stdio only.
 func TestFlakyBehindRun(t *testing.T) {
+	needFull(t, "faults drawn at random")
 	needOutlive(t)
 	for name, kind := range map[string]fault{"reset": reset, "mixed": mixed} {
 		for _, era := range []string{"legacy", "dual"} {
@@ -408,6 +411,7 @@ func TestFlakyBehindRun(t *testing.T) {
 // What a black hole has swallowed holds up nothing else: other calls go through as soon as the way is there again, in the
 // same session, and nothing is done twice.
 func TestBlackHoleBeforeRemote(t *testing.T) {
+	needFull(t, "it judges how long calls take beside a black hole")
 	needOutlive(t)
 	j, f, target := startFaults(t, true, 0, busy)
 	g, user := behindGateway(t, target)

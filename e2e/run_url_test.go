@@ -13,6 +13,7 @@ func TestRunURL(t *testing.T) {
 	for transport, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
 		for _, name := range []string{"ts1", "ts2-legacy", "py-legacy", "py-auto", "go"} {
 			t.Run(transport+"/"+name, func(t *testing.T) {
+				onePerKind(t, (transport == "sse") == (name == "ts1" || name == "py-legacy"))
 				t.Parallel()
 				w := newWorkspace(t)
 				address := freeAddress(t)

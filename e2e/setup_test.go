@@ -19,6 +19,10 @@ var tools struct {
 }
 
 func TestMain(m *testing.M) {
+	if err := checkTier(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(2)
+	}
 	if err := findTools(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err, "(e2e/run.sh installs everything)")
 		os.Exit(1)

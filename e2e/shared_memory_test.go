@@ -16,6 +16,7 @@ const sharers = 10
 // TestSharedMemory: ten sessions of one server, each with a process of its own and all with one: that takes less memory. How much is
 // measured by bench/sharing.
 func TestSharedMemory(t *testing.T) {
+	needFull(t, "it measures the memory of eighty sessions")
 	needOutlive(t)
 	npm := func(name string, args ...string) server {
 		script := filepath.Join(tools.root, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")

@@ -136,6 +136,7 @@ except OSError as e:
 
 // TestSharedOtherUser: another user of the machine gets nothing at the daemon's socket, whatever the modes of it and its folders are.
 func TestSharedOtherUser(t *testing.T) {
+	t.Parallel()
 	needOutlive(t)
 	if os.Getuid() != 0 {
 		t.Skip("not root: connecting as another user (65534) needs that")
@@ -186,6 +187,7 @@ const sharedPatience = 3 * stuckAfter
 // clients come, call and are killed in the middle of a call. Each answer has the text of its call, nothing runs twice, and no client sees an
 // error but the unknown outcome of a call that was running.
 func TestSharedStorm(t *testing.T) {
+	needFull(t, "a storm: kills by chance")
 	needOutlive(t)
 	lasts := stormTime(t)
 	w := newWorkspace(t)

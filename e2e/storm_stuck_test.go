@@ -111,6 +111,7 @@ func feedBlankLine(pid int) {
 // TestWhoHoldsACall: a call that a blank line to the server's stdin releases counts as held by the server; one that no line
 // releases does not.
 func TestWhoHoldsACall(t *testing.T) {
+	needFull(t, "it tries how storms find out who holds a call, by limits of ten seconds")
 	needOutlive(t)
 	t.Parallel()
 	for _, kind := range []string{"holds", "loses"} {

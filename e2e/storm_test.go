@@ -79,6 +79,7 @@ const stormRuns = 8
 // be repeated; each answer has the text and the id of its call; nothing runs twice; nothing is left behind, dead processes
 // included. E2E_STORM says how long, see stormTime.
 func TestRunStorm(t *testing.T) {
+	needFull(t, "a storm: kills by chance")
 	needOutlive(t)
 	lasts := stormTime(t)
 	w := newWorkspace(t)
@@ -143,7 +144,7 @@ func noZombies(t *testing.T) {
 		}
 		return len(dead) == 0
 	}
-	if !within(3*time.Second, look) { // whoever waits for a child that has just ended
+	if !within(inFull(3*time.Second), look) { // whoever waits for a child that has just ended
 		t.Errorf("left over: %s", strings.Join(dead, ", "))
 	}
 }

@@ -142,7 +142,7 @@ func (s *session) checkPassed(t *testing.T, all []passed) {
 // replay plays a recording against a server, and returns the exit status and what was printed.
 func (s *session) replay(t *testing.T, recording string, srv server) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), inFull(time.Minute))
 	defer cancel()
 	// Right after the handshake everything has not added its tools yet.
 	args := append([]string{"replay", recording, "--ignore", "result.tools[*]", "--"}, srv.argv...)

@@ -17,6 +17,7 @@ var tenMinutes = wait{takes: 10 * time.Minute}
 //
 //	E2E_TEN_MINUTES=1 e2e/run.sh -run TestTenMinutes -timeout 20m
 func TestTenMinutes(t *testing.T) {
+	needFull(t, "calls of ten minutes")
 	needOutlive(t)
 	if os.Getenv("E2E_TEN_MINUTES") == "" {
 		t.Skip("takes ten minutes: E2E_TEN_MINUTES=1 runs it")

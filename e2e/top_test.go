@@ -25,6 +25,7 @@ func newTmux(t *testing.T, s *scene, width, height int, command ...string) *tmux
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Fatal("tmux is missing: e2e/install.sh installs it")
 	}
+	foreign(t, "tmux")
 	x := &tmux{t, s.path("tmux")}
 	cmd := exec.Command("tmux", append([]string{"-S", x.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-s", "top", "--",
 		"sh", "-c", `"$@"; echo "ended with $?"; exec sleep 600`, "sh"}, command...)...)
@@ -114,6 +115,7 @@ func (s *scene) pidOf(t *testing.T, name string) int {
 // A terminal of 80×24 shows what happens while it is open: a server that is killed, an agent that dies and its incident; keys restart and
 // acknowledge; it may become narrow and wide.
 func TestTopShowsWhatHappens(t *testing.T) {
+	besideOthers(t)
 	s := newScene(t)
 	x := newTmux(t, s, 80, 24, tools.outlive, "top")
 	x.await(`works +ready`, patience)
@@ -122,7 +124,7 @@ func TestTopShowsWhatHappens(t *testing.T) {
 	x.keep("top")
 
 	kill(t, s.pidOf(t, "works"))
-	t.Logf("the kill of the server was on the screen after %s", x.await(`works .*restarted once`, onScreen))
+	t.Logf("the kill of the server was on the screen after %s", x.await(`works .*restarted once`, inFull(onScreen)))
 	x.await(`works +ready`, patience)
 
 	_ = s.agent.Process.Kill()
@@ -169,6 +171,7 @@ func TestTopShowsWhatHappens(t *testing.T) {
 
 // What is not heard of any more says so: an outlive that is stopped, beside others that go on.
 func TestTopWithASilentOutlive(t *testing.T) {
+	needFull(t, "it judges by the clock: who says nothing for two seconds is silent")
 	s := newScene(t)
 	x := newTmux(t, s, 80, 24, tools.outlive, "top")
 	x.await(`works +ready`, patience)
@@ -193,6 +196,7 @@ func TestTopWithASilentOutlive(t *testing.T) {
 
 // NO_COLOR leaves no colour, and nothing is said by colour alone; with it there are some.
 func TestTopWithoutColour(t *testing.T) {
+	needFull(t, "the same screen twice more, for its colours")
 	colour := regexp.MustCompile(`\x1b\[[0-9;]*(3[0-7]|4[0-7]|9[0-7]|38;|48;)[0-9;]*m`)
 	for _, env := range []string{"NO_COLOR=1", "NO_COLOR="} {
 		s := newScene(t)
@@ -207,6 +211,7 @@ func TestTopWithoutColour(t *testing.T) {
 
 // From the screen to the agent's terminal and back.
 func TestTopJoinsAnAgent(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.outlive(t, "agent", "add", "talker", "--kind", "command", "--path", "shop", "--terminal", "--", "sh", "-c", "while :; do echo I talk; sleep 0.2; done")
 	if !within(patience, func() bool { // the monitor has to read the registry first

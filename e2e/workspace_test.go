@@ -16,9 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a test waits for something that must happen. It is generous: the machine may be busy.
-const patience = 20 * time.Second
-
 // workspace is the directory of one session: the server's traces, the client's stderr, outlive's state and audit log.
 // Every process of the session carries it in its environment (E2E_DIR), which tells its left-over processes apart.
 type workspace struct {
@@ -243,7 +240,7 @@ func (w *workspace) serverPIDs(s server) []int {
 // noneLeft fails the test when a process of the session is still there.
 func (w *workspace) noneLeft(t *testing.T) {
 	t.Helper()
-	if !within(3*time.Second, func() bool { return len(w.processes("")) == 0 }) {
+	if !within(inFull(3*time.Second), func() bool { return len(w.processes("")) == 0 }) {
 		for pid, line := range w.processes("") {
 			t.Errorf("left over: process %d: %s", pid, line)
 		}
