@@ -9,9 +9,12 @@ import (
 	"github.com/outlive-mcp/outlive/e2e/mockmodel"
 )
 
+// Of a tool that works its limit and how long it runs. A machine that is busy has the tool begin seconds after the CLI says so.
+var busyLimit, busyFor = max(8*time.Second, waits(14*time.Second)), max(14*time.Second, waits(24*time.Second))
+
 // hasty are limits so short that whoever confuses rest, work or a provider's trouble with a stall acts upon it soon.
 var hasty = declaration{
-	"expect": declaration{"stale": "2s", "startup": "1m", "model_silent": "20s", "tool": waits(14 * time.Second).String(), "waiting": "2s", "progress": "20s"},
+	"expect": declaration{"stale": "2s", "startup": "1m", "model_silent": "20s", "tool": busyLimit.String(), "waiting": "2s", "progress": "20s"},
 	"start":  declaration{"cmd": []string{"false"}, "resume": []string{"false"}},
 }
 
@@ -23,13 +26,14 @@ func TestMonitorWakesNobodyInVain(t *testing.T) {
 		t.Run(kind+"/rest", func(t *testing.T) {
 			t.Parallel()
 			a, m := startWatched(t, kind, mockmodel.Answer, agentSetup{}, hasty, []string{})
-			m.judges("idle")
+			a.turnEnds()
+			m.rests("idle")
 			a.lives(t, waits(15*time.Second)) // nothing announces that nothing will come
 			m.isQuiet("idle")
 		})
 		t.Run(kind+"/tool", func(t *testing.T) {
 			t.Parallel()
-			setup := agentSetup{script: mockmodel.Script{Command: fmt.Sprintf("sh check.sh %.0f busy", max(8, waits(24*time.Second).Seconds()))}}
+			setup := agentSetup{script: mockmodel.Script{Command: fmt.Sprintf("sh check.sh %.0f busy", busyFor.Seconds())}}
 			a, m := startWatched(t, kind, mockmodel.Tool, setup, hasty, []string{})
 			m.judges("working")
 			a.turnEnds()
@@ -64,7 +68,7 @@ func TestMonitorLeavesBackgroundTasksAlone(t *testing.T) {
 	d["expect"] = expect
 	a, m := startWatched(t, "claude", mockmodel.Background, agentSetup{}, d, []string{})
 	a.awaitStatus("shell", "")
-	m.judges("idle")
+	m.rests("idle")
 	a.lives(t, waits(10*time.Second)) // nothing announces that nothing will come
 	a.model.SetMode(mockmodel.Answer)
 	a.kills("check.sh")
@@ -84,13 +88,21 @@ func (a *agent) lives(t *testing.T, d time.Duration) {
 	}
 }
 
-// isQuiet fails the test when the agent is judged otherwise now, or anything was told or done.
+// rests waits until the last judgement is this one.
+func (m *watcher) rests(class string) {
+	m.t.Helper()
+	m.await("the last verdict "+class, func() bool {
+		all, _ := m.judgements(0)
+		return len(all) > 0 && all[len(all)-1].Verdict.Class == class
+	})
+	shows(m.t, class)
+}
+
+// isQuiet fails the test when the agent does not come to be judged so in the end, or anything was told or done.
 func (m *watcher) isQuiet(class string) {
 	m.t.Helper()
+	m.rests(class)
 	all, _ := m.judgements(0)
-	if last := all[len(all)-1].Verdict; last.Class != class {
-		m.t.Errorf("in the end it is %s: %s", last.Class, last.Details)
-	}
 	for _, j := range all {
 		if j.Verdict.Stall != "" {
 			m.t.Errorf("it was called %s: %s", j.Verdict.Class, j.Verdict.Details)

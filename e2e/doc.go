@@ -5,6 +5,10 @@
 // the tests kill the servers. The real Claude Code and Codex, in a terminal and headless, have mock models (mockmodel)
 // that tell them what to call. Everything is started as a user would start it; nothing of outlive is imported.
 //
+// OUTLIVE_TIER says which run it is. At the door, which is the default, tests of the monitor and of a fleet with one hub wait by a build
+// with shorter times (overlay/quick.go, quick_test.go), and nothing judges how long something takes; in the full run the shipped program
+// is tested, with its own times.
+//
 // e2e/run.sh installs what is needed and runs the tests. With E2E_DIRECT=1 the same sessions run without outlive and
 // without kills: proof that clients and servers themselves do what the tests expect of them.
 package e2e

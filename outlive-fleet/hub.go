@@ -184,7 +184,7 @@ func (s *settings) runHub(ctx context.Context, f hubFlags) error {
 	}
 	defer hub.Close()
 	defer e.Close()
-	h := &hubRun{settings: s, hub: hub, engine: e, log: log, forgets: make(chan struct{}, 1)}
+	h := &hubRun{settings: s, hub: hub, engine: e, written: e, log: log, forgets: make(chan struct{}, 1)}
 	if cluster != nil {
 		h.share = newShare(s, e, cluster.Hubs, cluster.Self, hub.Serves, log)
 		a.share = h.share
@@ -327,10 +327,17 @@ type hubRun struct {
 	*settings
 	hub     *natsengine.Hub
 	engine  *natsengine.Engine
+	written written // the engine
 	log     *slog.Logger
 	share   *share            // nil: there is no other hub
 	hashes  map[string]string // of the tokens that are good, by host; nil: they were not read yet
 	forgets chan struct{}     // what machines without a token have said is to be deleted
+}
+
+// written is what machines have said, as far as a hub deletes it.
+type written interface {
+	Written(ctx context.Context, table string) ([]engine.Entry, error)
+	DeleteAt(ctx context.Context, key string, revision engine.Revision) error
 }
 
 // lookEvery is how often the tokens are looked at where their file cannot be watched.
@@ -446,7 +453,7 @@ func (h *hubRun) forget(ctx context.Context) error {
 func (h *hubRun) said(ctx context.Context) (map[string][]engine.Entry, error) {
 	said := map[string][]engine.Entry{}
 	for _, table := range ownTables {
-		entries, err := h.engine.Written(ctx, table)
+		entries, err := h.written.Written(ctx, table)
 		if err != nil {
 			return nil, err
 		}
@@ -473,7 +480,7 @@ func (h *hubRun) forgetOf(ctx context.Context, said map[string][]engine.Entry) e
 			if len(names) != 1 || known[names[0]] != "" {
 				continue
 			}
-			if err := h.engine.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
+			if err := h.written.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
 				return err
 			}
 		}

@@ -4,15 +4,51 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/testing/await"
+	"github.com/outlive-mcp/outlive/internal/fleet/mem"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
-// What a machine without a token has said is deleted, also what is written a moment later because it was on its way; and nothing of others.
+// lettingIn is a hub's file of tokens, and what machines write at it.
+type lettingIn struct {
+	*hubRun
+	t  *testing.T
+	to engine.Registry
+}
+
+func (l lettingIn) letIn(host string) {
+	l.t.Helper()
+	if err := l.changeTokens(func(f *tokenFile) error {
+		f.Tokens = append(f.Tokens, known{Host: host, Hash: "x"})
+		return nil
+	}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l lettingIn) write(hosts ...string) {
+	l.t.Helper()
+	for _, host := range hosts {
+		if _, err := l.to.Put(l.t.Context(), engine.Key(digestTable, host), []byte("{}")); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// left are those of the hosts of which something is there.
+func (l lettingIn) left(hosts ...string) []string {
+	return slices.DeleteFunc(hosts, func(host string) bool {
+		_, err := l.to.Get(l.t.Context(), engine.Key(digestTable, host))
+		return errors.Is(err, engine.ErrNotFound)
+	})
+}
+
+// What a machine without a token has said is deleted, and nothing of others: nor what is said, by one that was let in since, or once more.
 func TestForgetting(t *testing.T) {
 	t.Parallel()
 	hub, e, err := natsengine.StartHub(natsengine.HubOptions{Dir: t.TempDir()})
@@ -21,59 +57,106 @@ func TestForgetting(t *testing.T) {
 	}
 	defer hub.Close()
 	defer e.Close()
-	h := &hubRun{settings: &settings{state: t.TempDir()}, hub: hub, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*await.Limit)
-	letIn := func(host string) {
-		t.Helper()
-		if err := h.changeTokens(func(f *tokenFile) error {
-			f.Tokens = append(f.Tokens, known{Host: host, Hash: "x"})
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+	l := lettingIn{&hubRun{settings: &settings{state: t.TempDir()}, written: e}, t, e}
+	l.letIn("stays")
+	l.write("stays", "revoked")
+	if err := l.forget(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	write := func(host string) {
-		t.Helper()
-		if _, err := e.Put(ctx, engine.Key(digestTable, host), []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	gone := func(host string) bool {
-		_, err := e.Get(ctx, engine.Key(digestTable, host))
-		return errors.Is(err, engine.ErrNotFound)
-	}
-	letIn("stays")
-	awaitGone := func(what string) {
-		t.Helper()
-		await.Until(t, what+" is deleted", func() bool { return gone("revoked") })
-	}
-	write("stays")
-	write("revoked")
-	var run sync.WaitGroup
-	run.Go(func() { h.forgetting(ctx) })
-	defer run.Wait()
-	defer cancel()
-	h.forgets <- struct{}{}
-	awaitGone("what was said before")
-	write("revoked")
-	awaitGone("what came late")
-	if gone("stays") {
-		t.Error("what another machine has said is deleted, too")
+	if left := l.left("stays", "revoked"); !slices.Equal(left, []string{"stays"}) {
+		t.Errorf("something is left of %q, want stays", left)
 	}
 
-	write("returns")
-	write("revoked")
-	said, err := h.said(ctx)
+	l.write("returns", "revoked")
+	said, err := l.said(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("returns") // once more, after that was read
-	letIn("new")
-	write("new")
-	if err := h.forgetOf(ctx, said); err != nil {
+	l.write("returns") // once more, after that was read
+	l.letIn("new")
+	l.write("new")
+	if err := l.forgetOf(t.Context(), said); err != nil {
 		t.Fatal(err)
 	}
-	if gone("new") || gone("returns") || !gone("revoked") {
-		t.Errorf("of a machine that is new: %v, of one that has said more meanwhile: %v, of one that is revoked: %v; want only the last to be deleted", gone("new"), gone("returns"), gone("revoked"))
+	if left := l.left("new", "returns", "revoked"); !slices.Equal(left, []string{"new", "returns"}) {
+		t.Errorf("something is left of %q, want of new and of returns", left)
 	}
+}
+
+// inTables is what the hub reads and deletes, in memory.
+type inTables struct {
+	*mem.Engine
+	fails int // so often
+}
+
+var errNoMajority = errors.New("the hubs have no majority")
+
+// Written implements written.
+func (e *inTables) Written(ctx context.Context, table string) (list []engine.Entry, err error) {
+	if e.fails > 0 {
+		e.fails--
+		return nil, errNoMajority
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes, err := e.Watch(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	for c := range changes {
+		if c.Synced {
+			break
+		}
+		list = append(list, c.Entry)
+	}
+	return list, nil
+}
+
+// DeleteAt implements written.
+func (e *inTables) DeleteAt(ctx context.Context, key string, revision engine.Revision) error {
+	switch entry, err := e.Get(ctx, key); {
+	case errors.Is(err, engine.ErrNotFound) || err == nil && entry.Revision != revision:
+		return engine.ErrConflict
+	case err != nil:
+		return err
+	}
+	return e.Delete(ctx, key)
+}
+
+// What a machine without a token has said is deleted when that is due, and once more a while later: what was on its way is written by then. Where
+// it fails it is tried again.
+func TestForgettingOnceMore(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		e := &inTables{Engine: mem.New(), fails: 3}
+		l := lettingIn{&hubRun{settings: &settings{state: dir}, written: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}, t, e}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); l.forgetting(ctx) }()
+		is := func(when string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if left := l.left("stays", "revoked"); !slices.Equal(left, want) {
+				t.Errorf("%s: something is left of %q, want of %q", when, left, want)
+			}
+		}
+		l.letIn("stays")
+		l.write("stays", "revoked")
+		time.Sleep(time.Minute)
+		is("before it is due", "stays", "revoked")
+		l.forgets <- struct{}{}
+		is("while it fails", "stays", "revoked")
+		time.Sleep(3 * shareAgain)
+		is("when it does not fail any more", "stays")
+		l.write("revoked")
+		time.Sleep(forgetAgain - 3*shareAgain - time.Second) // it counts from when it is due
+		is("what came late, before the second time", "stays", "revoked")
+		time.Sleep(time.Second)
+		is("what came late", "stays")
+		l.write("revoked")
+		time.Sleep(10 * forgetAgain)
+		is("what came later, when it is not due", "stays", "revoked")
+		cancel()
+		<-over
+	})
 }

@@ -195,7 +195,7 @@ func hostPort(text, port string) (string, error) {
 type member struct {
 	*settings
 	membership
-	engine    *natsengine.Engine
+	engine    connection
 	log       *slog.Logger
 	publisher *publisher
 	view      *view
@@ -204,6 +204,12 @@ type member struct {
 	link      link
 	entries   entries
 	end       context.CancelCauseFunc
+}
+
+// connection is the engine of a member, which may not reach the hub for a while.
+type connection interface {
+	engine.Engine
+	Connected() bool
 }
 
 var errLeft = errors.New("this machine has left the fleet")
@@ -238,15 +244,17 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		}
 		end(fmt.Errorf("%s: %w: it was revoked, or another machine uses it; on the hub, outlive fleet token make makes a new one", m.where(), err))
 	}
-	if one.engine, err = one.connect(ctx, o, fresh); err != nil {
+	e, err := one.connect(ctx, o, fresh)
+	if err != nil {
 		if errors.Is(err, natsengine.ErrRefused) && m.NATS == "" {
 			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it; on the hub, outlive fleet token make makes a new one", err)
 		}
 		return fmt.Errorf("join: %w", err)
 	}
-	defer one.engine.Close()
+	defer e.Close()
+	one.engine = e
 	if fresh && m.NATS != "" {
-		if err := one.engine.MakeTables(ctx); err != nil {
+		if err := e.MakeTables(ctx); err != nil {
 			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials that may make key-value buckets", m.NATS, err, natsengine.RoomMB())
 		}
 	}

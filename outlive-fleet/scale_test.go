@@ -170,7 +170,10 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 	}
 	o.Changed, o.Refused = func(string, error) {}, func(err error) { b.Error(err) }
 	for try := 0; ; try++ {
-		if one.engine, err = natsengine.Connect(o, false); err == nil {
+		e, err := natsengine.Connect(o, false)
+		if err == nil {
+			defer e.Close()
+			one.engine = e
 			break
 		}
 		if try == 20 || ctx.Err() != nil {
@@ -178,7 +181,6 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 			return
 		}
 	}
-	defer one.engine.Close()
 	// The judging of a member: its own digests, and waiting for the lease or, for one of them, watching all others.
 	judging := judge.Options{Beat: beatEvery, Reach: func() judge.Reach { return judge.Nobody }}
 	var parts sync.WaitGroup

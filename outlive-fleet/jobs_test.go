@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+)
+
+// running puts a command among a member's that has no process, and is ended by what its context says.
+func running(m *member, id string) (one *job, ended context.Context) {
+	ctx, cancel := context.WithCancel(context.Background())
+	one = &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
+	m.jobs.mu.Lock()
+	defer m.jobs.mu.Unlock()
+	m.jobs.all[id] = one
+	return one, ctx
+}
+
+// sweeping runs what ends commands that nobody asks for, for as long as the test does.
+func sweeping(t *testing.T, test func(t *testing.T, m *member)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := memberIn(mem.New(), "a", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); m.jobs.sweep(ctx) }()
+		test(t, m)
+		cancel()
+		<-over
+	})
+}
+
+// Who asks for more of a command that says nothing is answered after a while that there is nothing, and at once when there is.
+func TestJobHolds(t *testing.T) {
+	sweeping(t, func(t *testing.T, m *member) {
+		one, _ := running(m, "x")
+		begun := time.Now()
+		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 1}); !p.None || time.Since(begun) != holdFor {
+			t.Errorf("of a silent command: %+v after %s, want nothing after %s", p, time.Since(begun), holdFor)
+		}
+		begun = time.Now()
+		time.AfterFunc(holdFor/2, func() { one.add(&one.out, []byte("word")) })
+		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 1}); string(p.Out) != "word" || time.Since(begun) != holdFor/2 {
+			t.Errorf("of one that says something: %+v after %s", p, time.Since(begun))
+		}
+		begun = time.Now()
+		time.AfterFunc(holdFor/2, func() { one.end(3) })
+		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 2}); p.Exit == nil || *p.Exit != 3 || time.Since(begun) != holdFor/2 {
+			t.Errorf("of one that ends: %+v after %s", p, time.Since(begun))
+		}
+		if holdFor >= partLimit {
+			t.Errorf("an answer waits for %s, and who asks for %s", holdFor, partLimit)
+		}
+	})
+}
+
+// A command that nobody asks for any more is ended; one that somebody asks for goes on, however long it is silent.
+func TestJobIsAbandoned(t *testing.T) {
+	sweeping(t, func(t *testing.T, m *member) {
+		_, left := running(m, "left")
+		_, asked := running(m, "asked")
+		for end := time.Now().Add(4 * abandoned); time.Now().Before(end); {
+			if p := m.jobs.do(t.Context(), order{Op: "next", ID: "asked", Part: 1}); !p.None {
+				t.Fatalf("%+v", p)
+			}
+			if since := 4*abandoned - time.Until(end); since <= abandoned && left.Err() != nil {
+				t.Fatalf("it is ended after %s", since)
+			} else if since > 2*abandoned && left.Err() == nil {
+				t.Fatalf("nobody has asked for it for %s, and it runs", since)
+			}
+		}
+		if asked.Err() != nil {
+			t.Error("what is asked for is ended")
+		}
+		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "left", Part: 1}); p.Failed == "" {
+			t.Errorf("who comes too late is told %+v", p)
+		}
+	})
+}
+
+// The end of the member ends all commands, and so does who has asked for one.
+func TestJobsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := memberIn(mem.New(), "a", "")
+		_, dropped := running(m, "dropped")
+		_, other := running(m, "other")
+		m.jobs.do(t.Context(), order{Op: "end", ID: "dropped"})
+		if dropped.Err() == nil || other.Err() != nil {
+			t.Errorf("ended: %v, and the other one: %v", dropped.Err(), other.Err())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		m.jobs.sweep(ctx)
+		if other.Err() == nil || len(m.jobs.all) != 0 {
+			t.Errorf("at the end %d commands are left: %v", len(m.jobs.all), other.Err())
+		}
+	})
+}
+
+// A command that writes more than is taken waits until there is room, or it is ended.
+func TestJobWriterWaits(t *testing.T) {
+	sweeping(t, func(t *testing.T, m *member) {
+		one, ctx := running(m, "x")
+		w := jobWriter{ctx, one, &one.out}
+		if _, err := w.Write(bytes.Repeat([]byte("x"), pending)); err != nil {
+			t.Fatal(err)
+		}
+		wrote := make(chan error, 1)
+		write := func() { _, err := w.Write([]byte("y")); wrote <- err }
+		go write()
+		synctest.Wait()
+		if len(wrote) != 0 {
+			t.Fatal("it goes on although nobody takes what it writes")
+		}
+		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 1}); len(p.Out) != chunk {
+			t.Errorf("the first part has %d bytes, want %d", len(p.Out), chunk)
+		}
+		if err := <-wrote; err != nil {
+			t.Error(err)
+		}
+		if _, err := w.Write(bytes.Repeat([]byte("x"), chunk)); err != nil {
+			t.Fatal(err)
+		}
+		go write()
+		m.jobs.do(t.Context(), order{Op: "end", ID: "x"})
+		if err := <-wrote; !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("it was ended, and is told %v", err)
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+// publishing runs a publisher in memory for as long as the test does.
+func publishing(t *testing.T, test func(t *testing.T, m *member, e *inMemory)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m, e := memberIn(mem.New(), "a", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); m.publisher.run(ctx) }()
+		test(t, m, e)
+		cancel()
+		<-over
+	})
+}
+
+// stateOf1 is how a machine stands whose one server is in a state, with so many calls.
+func stateOf1(state string, calls int) []byte {
+	s := overview.Snapshot{Version: "v1", At: time.Now().UTC(), Instances: []overview.RunningInstance{{Name: "one", PID: 7, Status: control.Status{}}}}
+	s.Instances[0].Status.State, s.Instances[0].Status.InFlight = state, calls
+	return stateLine(s)
+}
+
+const crashed = `{"instance":"one@1","timestamp":"2026-05-04T12:00:00Z","level":"ERROR","message":"Server crashed","event_type":"server_crashed"}`
+
+func wantTimes(t *testing.T, what string, got []time.Duration, want ...time.Duration) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: written after %v, want %v", what, got, want)
+	}
+}
+
+// A machine writes nothing until it knows how it stands; then a digest each beat, and its state once a minute where nothing changes.
+func TestPace(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		begin := time.Now()
+		time.Sleep(3*beatEvery + time.Second)
+		for _, table := range tables {
+			wantTimes(t, table+", before the first state", e.tried(table, begin))
+		}
+		m.publisher.line(stateOf1("ready", 0))
+		synctest.Wait()
+		first := 3*beatEvery + time.Second
+		wantTimes(t, "the first state", e.tried(stateTable, begin), first)
+		wantTimes(t, "its digest", e.tried(digestTable, begin), first)
+
+		since := time.Now()
+		m.publisher.line(stateOf1("ready", 3)) // a count is no change
+		time.Sleep(stateEvery + beatEvery)
+		beats := e.tried(digestTable, since)
+		if n := int((stateEvery+beatEvery)/beatEvery) + 1; len(beats) != n { // the first is that of the first state
+			t.Errorf("%d digests within %s, want %d: %v", len(beats), stateEvery+beatEvery, n, beats)
+		}
+		if states := e.tried(stateTable, since.Add(time.Second)); len(states) != 1 || states[0] < stateEvery-beatEvery {
+			t.Errorf("a state that does not change is written after %v, want once, after %s", states, stateEvery)
+		}
+	})
+}
+
+// What has changed, and what has happened, is written at once; what could not be written after half a second, in its newest form.
+func TestChangesAreWrittenAtOnce(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		m.publisher.line(stateOf1("ready", 0))
+		time.Sleep(beatEvery + time.Second)
+		since := time.Now()
+		m.publisher.line(stateOf1("backoff", 0))
+		synctest.Wait()
+		wantTimes(t, "a change", e.tried(stateTable, since), 0)
+		wantTimes(t, "with its digest", e.tried(digestTable, since), 0)
+		m.publisher.line([]byte(crashed))
+		synctest.Wait()
+		wantTimes(t, "an event", e.tried(newsTable, since), 0)
+		wantTimes(t, "without another digest", e.tried(digestTable, since), 0)
+
+		time.Sleep(time.Second)
+		since = time.Now()
+		e.set(false, stateTable, newsTable)
+		m.publisher.line(stateOf1("ready", 0))
+		m.publisher.line([]byte(crashed))
+		time.Sleep(beatAgain + beatAgain/2)
+		e.set(false)
+		m.publisher.line(stateOf1("ready", 9)) // the newest form
+		time.Sleep(beatAgain)
+		last := e.tried(stateTable, since)
+		if len(last) < 2 || last[0] != 0 || last[len(last)-1] > 2*beatAgain {
+			t.Errorf("a state that was refused is tried after %v", last)
+		}
+		if s := stored(t, e); s.Instances[0].Status.State != "ready" || s.Instances[0].Status.InFlight != 9 {
+			t.Errorf("written in the end: %+v", s.Instances[0].Status)
+		}
+		if n := storedNews(t, e); len(n.Lines) != 2 {
+			t.Errorf("%d events are written in the end, want 2", len(n.Lines))
+		}
+	})
+}
+
+// Without a connection nothing is tried. When it is there again, everything is written: the hub may have forgotten it.
+func TestConnectionReturns(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		m.publisher.line(stateOf1("ready", 0))
+		m.publisher.line([]byte(crashed))
+		time.Sleep(time.Second)
+		e.set(true)
+		since := time.Now()
+		m.publisher.line([]byte(crashed))
+		time.Sleep(2*beatEvery + time.Second)
+		for _, table := range tables {
+			wantTimes(t, table+", without a connection", e.tried(table, since))
+		}
+		e.set(false)
+		since = time.Now()
+		m.publisher.again()
+		synctest.Wait()
+		for _, table := range tables {
+			wantTimes(t, table+", with one", e.tried(table, since), 0)
+		}
+		if n := storedNews(t, e); len(n.Lines) != 2 {
+			t.Errorf("%d events are told, want 2", len(n.Lines))
+		}
+	})
+}
+
+// A machine that leaves writes nothing more, whatever happens.
+func TestStoppedPublisher(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		m.publisher.line(stateOf1("ready", 0))
+		time.Sleep(time.Second)
+		m.publisher.stop()
+		since := time.Now()
+		m.publisher.line(stateOf1("backoff", 0))
+		m.publisher.line([]byte(crashed))
+		m.publisher.again()
+		time.Sleep(2 * stateEvery)
+		for _, table := range tables {
+			wantTimes(t, table+", after the end", e.tried(table, since))
+		}
+	})
+}
+
+// Of many events the last ones are kept, with their numbers.
+func TestNewsKept(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		m.publisher.line(stateOf1("ready", 0))
+		for n := range 2 * newsKept {
+			m.publisher.line(fmt.Appendf(nil, `{"instance":"one@1","timestamp":"2026-05-04T12:00:00Z","level":"INFO","message":"%d","event_type":"server_ready"}`, n+1))
+		}
+		synctest.Wait()
+		n := storedNews(t, e)
+		if len(n.Lines) != newsKept || n.First != newsKept+1 {
+			t.Errorf("%d events from number %d on, want %d from %d on", len(n.Lines), n.First, newsKept, newsKept+1)
+		}
+		var last struct{ Message string }
+		if err := json.Unmarshal(n.Lines[len(n.Lines)-1], &last); err != nil || last.Message != fmt.Sprint(2*newsKept) {
+			t.Errorf("the last one is %+v, %v", last, err)
+		}
+	})
+}
+
+func entryOf(t *testing.T, e *inMemory, table string) []byte {
+	t.Helper()
+	entry, err := e.Get(t.Context(), engine.Key(table, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.Value
+}
+
+func stored(t *testing.T, e *inMemory) overview.Snapshot {
+	t.Helper()
+	s, err := unpacked(entryOf(t, e, stateTable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func storedNews(t *testing.T, e *inMemory) (n news) {
+	t.Helper()
+	if err := json.Unmarshal(entryOf(t, e, newsTable), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
