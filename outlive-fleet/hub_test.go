@@ -22,7 +22,7 @@ func TestForgetting(t *testing.T) {
 	defer hub.Close()
 	defer e.Close()
 	h := &hubRun{settings: &settings{state: t.TempDir()}, hub: hub, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	letIn := func(host string) {
 		t.Helper()
 		if err := h.changeTokens(func(f *tokenFile) error {

@@ -152,7 +152,7 @@ func (c *threeHubs) close(n int) {
 func await(t *testing.T, what string, try func(ctx context.Context) error) {
 	t.Helper()
 	var err error
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
+	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		err = try(ctx)
 		cancel()
@@ -188,7 +188,7 @@ func TestThreeHubs(t *testing.T) {
 		written++
 		want := fmt.Sprint(written)
 		await(t, what, func(ctx context.Context) error { _, err := a.Put(ctx, "digest.a", []byte(want)); return err })
-		for limit := time.After(time.Minute); ; {
+		for limit := time.After(2 * time.Minute); ; {
 			select {
 			case one := <-changes:
 				if string(one.Value) == want {
@@ -256,7 +256,7 @@ func TestStrangeHub(t *testing.T) {
 			if !errors.Is(err, errOtherHub) {
 				t.Error(err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("nobody says that the certificates differ")
 		}
 	}

@@ -28,7 +28,7 @@ func (c *claude) asks(command string) <-chan string {
 		}
 		reply <- string(out)
 	}()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if open, _ := hooks.Requests(dir); len(open) > 0 {
 			break
 		}
@@ -79,7 +79,7 @@ func TestAPermissionFromThePhone(t *testing.T) {
 				if !strings.Contains(got, `"behavior":"`+behavior+`"`) {
 					t.Errorf("the hook says %q", got)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("the hook was not answered")
 			}
 			c.is("busy", "")

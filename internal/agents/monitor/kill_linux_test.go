@@ -144,7 +144,7 @@ func (h *house) dead() {
 
 // waitStarts waits until the started agent has said so: it may need a moment to come up.
 func (h *house) waitStarts() []string {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if l := h.lines("starts"); len(l) > 0 {
 			return l
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // alarm is a human who looks at the clock when told.
@@ -50,10 +51,8 @@ func TestACrashIsNoticedAtOnce(t *testing.T) {
 	case rang := <-a.rang:
 		took := rang.Sub(killed)
 		t.Logf("from the kill to the message: %s", took.Round(time.Millisecond))
-		if took > lookEvery-time.Second {
-			t.Errorf("it took %s: that was the next look", took)
-		}
-	case <-time.After(30 * time.Second):
+		tier.Within(t, "the message, as if it had waited for the next look,", took, lookEvery-time.Second)
+	case <-time.After(2 * time.Minute):
 		t.Error("nobody was told")
 	}
 	cancel()
@@ -108,7 +107,7 @@ func (h *house) stops() {
 	if err := syscall.Kill(h.old, syscall.SIGSTOP); err != nil {
 		h.t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.old))
 		if _, rest, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(rest, "T") {
 			return
@@ -153,7 +152,7 @@ func TestWhatACrashLeavesBehind(t *testing.T) {
 func (h *house) pair() []int {
 	h.t.Helper()
 	var living []int
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if living = h.living(); len(living) == 2 {
 			return living
 		}

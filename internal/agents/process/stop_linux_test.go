@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // PIV-9: SIGTERM, 2 s, verify; and everything of it, wherever it has gone.
@@ -47,9 +48,7 @@ func TestStopReachesEverything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(begin); took > tc.within {
-				t.Errorf("it took %v", took)
-			}
+			tier.Within(t, "the stop", time.Since(begin), tc.within)
 			for _, pid := range pids {
 				if identityOf(pid) != (Identity{}) {
 					t.Errorf("%d of %v is still there", pid, pids)
@@ -234,7 +233,7 @@ func TestTableTellsTheStopped(t *testing.T) {
 		if err := unix.Kill(pid, signal); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 			at := slices.IndexFunc(System{}.All(), func(e Entry) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
 			if at >= 0 {
 				break

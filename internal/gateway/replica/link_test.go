@@ -91,7 +91,7 @@ func link(t *testing.T, secret string) *Link {
 // saw is what a core was told of, and how much it has served, once it has been told of so many.
 func (g *gate) saw(many int) (refused []error, served int) {
 	g.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		g.mu.Lock()
 		refused, served = g.refused, g.served
 		g.mu.Unlock()

@@ -48,7 +48,7 @@ func (r *running) wait(t *testing.T) Status {
 	select {
 	case s := <-r.exited:
 		return s
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("onExit was not called")
 		return Status{}
 	}
@@ -161,7 +161,7 @@ func TestKillReachesTheTree(t *testing.T) {
 // gone waits until pid does not run any more; a zombie waiting for init does not run.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombie(pid) {
 			return
 		}

@@ -94,7 +94,7 @@ func sh(t *testing.T, script string) (pid int, stdin io.Writer) {
 func eventually(t *testing.T, pid int, right func(Usage) bool) Usage {
 	t.Helper()
 	var u Usage
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		var err error
 		if u, err = TreeUsage(pid); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ func TestLeftBehind(t *testing.T) {
 	if !r.Ready || !r.Looked || len(r.LeftBehind) != 1 || r.LeftBehind[0] != "sleep 4711" {
 		t.Fatalf("%+v", r)
 	}
-	deadline := time.Now().Add(2 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		out, _ := exec.Command("ps", "-eo", "stat,args").Output()
 		alive := false

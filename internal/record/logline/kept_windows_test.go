@@ -27,7 +27,7 @@ func TestKeptOpenElsewhere(t *testing.T) {
 	}
 	write(1)
 	var editor *os.File
-	for end := time.Now().Add(10 * time.Second); editor == nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); editor == nil; time.Sleep(time.Millisecond) {
 		var err error
 		if editor, err = os.Open(path); err != nil && time.Now().After(end) {
 			t.Fatal(err)

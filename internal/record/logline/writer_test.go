@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +44,7 @@ func (c *collector) String() string {
 
 func (c *collector) waitFor(t *testing.T, s string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !strings.Contains(c.String(), s); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !strings.Contains(c.String(), s); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%q never came: %q", s, c.String())
 		}
@@ -149,9 +150,7 @@ func TestNobodyReads(t *testing.T) {
 		w.Raw(line)
 	}
 	w.Emit(message("ours"))
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("callers were held up for %v", took)
-	}
+	tier.Within(t, "writing while nobody reads", time.Since(began), time.Second)
 	// One batch was on its way, and so much waits.
 	if lost := w.Lost(); lost < 2*most/1024 || lost > 3*most/1024+1 {
 		t.Errorf("%d of %d lines lost", lost, lines)
@@ -160,9 +159,7 @@ func TestNobodyReads(t *testing.T) {
 	if err := w.Close(); err == nil {
 		t.Error("Close says that everything was written")
 	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("Close took %v", took)
-	}
+	tier.Within(t, "Close", time.Since(began), 2*time.Second)
 	w.Emit(message("late"))
 	_ = r.Close() // ends the goroutine
 	<-w.queue.done

@@ -18,6 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -76,7 +77,7 @@ func socketDir(t *testing.T) string {
 // await looks until the overview is as wanted.
 func await(t *testing.T, c *Collector, what string, ok func(overview.State) bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(c.State()); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(c.State()); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: %+v", what, c.State())
 		}
@@ -162,7 +163,7 @@ func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
 			if e.Message != fmt.Sprint(n) {
 				t.Errorf("heard %+v of run %d", e, n)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("nothing was heard of run %d", n)
 		}
 		_ = server.Close()
@@ -176,7 +177,7 @@ func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
 // awaitUnfollowed waits until the collector has noticed that all are gone.
 func awaitUnfollowed(t *testing.T, c *Collector) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		n := len(c.followed)
 		c.mu.Unlock()
@@ -338,9 +339,7 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	await(t, c, "a change of the other", func(o overview.State) bool {
 		return o.Servers[0].State == "backoff" && o.Servers[1].State == "no answer"
 	})
-	if took := time.Since(begun); took > patience {
-		t.Errorf("it was seen after %s", took)
-	}
+	tier.Within(t, "seeing the change of the other", time.Since(begun), patience)
 	close(slow.stuck)
 	close(home)
 	await(t, c, "the late answers", func(o overview.State) bool {

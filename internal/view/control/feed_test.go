@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // followed is what one follower has heard.
@@ -41,7 +42,7 @@ func (f followed) next(t *testing.T) (n News, message string) {
 	t.Helper()
 	select {
 	case n = <-f.news:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("no event came")
 	}
 	var line struct{ Message string }
@@ -60,7 +61,7 @@ func say(f *Feed, message string) {
 // awaitFollowers waits until so many listen.
 func awaitFollowers(t *testing.T, f *Feed, want int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		f.mu.Lock()
 		n := len(f.followers)
 		f.mu.Unlock()
@@ -137,9 +138,7 @@ func TestSlowFollowerIsDropped(t *testing.T) {
 	for range feedBehind + 1 {
 		say(f, "news")
 	}
-	if took := time.Since(begun); took > time.Second {
-		t.Errorf("emitting took %s", took)
-	}
+	tier.Within(t, "emitting", time.Since(begun), time.Second)
 	n := 0
 	for range slow.news { // it is closed
 		n++
