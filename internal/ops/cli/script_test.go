@@ -61,7 +61,7 @@ func TestScript(t *testing.T) {
 			}
 			env.Setenv("HERDR_SNAPSHOT", snapshot)
 			env.Setenv("AT_ONCE", fmt.Sprint(tier.Limit(time.Second).Seconds())) // for timeout(1), of what must not be waited for
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second at each exit otherwise, when this binary has the detector
+			env.Setenv("GORACE", "atexit_sleep_ms=0")                            // a second at each exit otherwise, when this binary has the detector
 			// The path of a Unix socket is short.
 			run, err := os.MkdirTemp("", "out")
 			if err != nil {
