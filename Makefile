@@ -1,5 +1,5 @@
-# Shortcuts. What counts is .ci/run, which runs all of it.
-.PHONY: all build test race vet lint fuzz e2e bench demo dist picture check clean
+# Shortcuts. What counts is in .ci: check before a commit, run at the door, run full before a piece of work is called done, hunt.
+.PHONY: all build test check race vet lint e2e bench demo dist picture door full hunt clean
 
 all: build test
 
@@ -9,28 +9,23 @@ build:
 test:
 	go test ./...
 
-race:
-	.ci/run race
+# What has changed, and what imports it: 90 seconds.
+check:
+	.ci/check
 
-vet:
-	.ci/run vet
+race vet demo:
+	.ci/run $@
 
 # With golangci-lint at hand, its wider set of .golangci.yml too.
 lint:
 	.ci/run format lint
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
 
-fuzz:
-	.ci/run fuzz
-
 e2e:
 	bash e2e/run.sh
 
 bench:
 	go run ./bench
-
-demo:
-	go run ./cmd/outlive demo
 
 # Everything that a release has, in dist/, each installed and run without a network.
 dist:
@@ -40,8 +35,14 @@ dist:
 picture: build
 	cd packaging && go run ./screencast -outlive ../bin/outlive -out ../docs/demo.svg
 
-check:
+door:
 	.ci/run
+
+full:
+	.ci/run full
+
+hunt:
+	.ci/hunt
 
 clean:
 	rm -rf bin dist

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// How many rounds TestFleetRounds goes, and from which seed: OUTLIVE_E2E_ROUNDS, OUTLIVE_E2E_SEED.
+// How many rounds TestFleetRounds goes: OUTLIVE_E2E_ROUNDS. OUTLIVE_TEST_SEED says which.
 const fewRounds = 3
 
 // Each longEach-th round a fault of the network, or a core that is stopped, lasts for longFault: less than the silence after which people are
@@ -481,10 +481,10 @@ func (r *fleetRounds) report() {
 // a command that was answered was carried out.
 func TestFleetRounds(t *testing.T) {
 	t.Parallel()
-	many, seed := numberFrom("OUTLIVE_E2E_ROUNDS", fewRounds), numberFrom("OUTLIVE_E2E_SEED", int(time.Now().UnixNano()%1_000_000))
-	t.Logf("OUTLIVE_E2E_SEED=%d OUTLIVE_E2E_ROUNDS=%d", seed, many)
+	many, seed := numberFrom("OUTLIVE_E2E_ROUNDS", fewRounds), testSeed(t)
+	t.Logf("OUTLIVE_TEST_SEED=%d OUTLIVE_E2E_ROUNDS=%d", seed, many)
 	l := newLANWithUs(t, 3+len(members))
-	chance := rand.New(rand.NewPCG(uint64(seed), 1))
+	chance := rand.New(rand.NewPCG(seed, 1))
 	if wrongClocks() == "" {
 		t.Log("all clocks are the same: OUTLIVE_CLOCK_BIN names no outlive whose clock can be set")
 	} else {

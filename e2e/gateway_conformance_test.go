@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -268,7 +267,7 @@ func TestConformanceUnderFire(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			w := newWorkspace(t)
 			g := conformanceGateway(t, w, r.name)
-			fire := w.fire(everythingServer(t).server, 100*time.Millisecond, 500*time.Millisecond)
+			fire := w.fire(t, everythingServer(t).server, 100*time.Millisecond, 500*time.Millisecond)
 			names := required(t, "server", r.name)
 			scores := w.runSuite(t, "server", "--url", g.url, "--requirements", r.name)
 			hit, lost := 0, w.told(t, "request_lost")
@@ -298,8 +297,8 @@ func TestConformanceUnderFire(t *testing.T) {
 
 // fire kills every process of a server after pauses of at least and at most so long, until the returned function is called,
 // which tells how many died.
-func (w *workspace) fire(s server, least, most time.Duration) (cease func() int) {
-	stop, kills := make(chan struct{}), make(chan int)
+func (w *workspace) fire(t *testing.T, s server, least, most time.Duration) (cease func() int) {
+	stop, kills, chance := make(chan struct{}), make(chan int), seeded(t, "fire")
 	go func() {
 		n := 0
 		for {
@@ -307,7 +306,7 @@ func (w *workspace) fire(s server, least, most time.Duration) (cease func() int)
 			case <-stop:
 				kills <- n
 				return
-			case <-time.After(least + rand.N(most-least)):
+			case <-time.After(least + time.Duration(chance.Int64N(int64(most-least)))):
 				for _, pid := range w.serverPIDs(s) {
 					if syscall.Kill(pid, syscall.SIGKILL) == nil {
 						n++

@@ -1,11 +1,12 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // freeAddress is a loopback address that nobody listens on now, for servers that cannot choose one and say so.
@@ -14,25 +15,28 @@ func freeAddress(t *testing.T) string {
 	return freeAddresses(t, 1)[0]
 }
 
-var givenPorts sync.Map // by freeAddresses
-
-// freeAddresses are several. They are below the ports that the system gives to connections, which would take one again before it is used.
+// freeAddresses are several, which the system chooses. Until the test ends a socket that does not listen is bound to each: so the
+// system gives it neither to another test nor to a connection, and a server that sets SO_REUSEADDR, as all do, may listen there.
 func freeAddresses(t *testing.T, many int) (all []string) {
 	t.Helper()
-	for tries := 0; len(all) < many; tries++ {
-		port := 20_000 + rand.IntN(10_000)
-		if _, given := givenPorts.LoadOrStore(port, true); given { // another test is about to listen there
-			continue
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	for range many {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
-			if tries > 100 {
-				t.Fatal(err)
-			}
-			continue
+			t.Fatal(err)
 		}
-		defer l.Close()
-		all = append(all, l.Addr().String())
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		if err := errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})); err != nil {
+			t.Fatal(err)
+		}
+		name, err := unix.Getsockname(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, ok := name.(*unix.SockaddrInet4)
+		if !ok {
+			t.Fatalf("a socket of IPv4 is bound to %T", name)
+		}
+		all = append(all, fmt.Sprintf("127.0.0.1:%d", bound.Port))
 	}
 	return all
 }

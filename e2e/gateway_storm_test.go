@@ -179,7 +179,7 @@ type caller struct {
 }
 
 // run calls one backend after the other, by turns with an effect and without one.
-func (c *caller) run(stop <-chan struct{}) {
+func (c *caller) run(stop <-chan struct{}, chance *rand.Rand) {
 	begin := time.Now()
 	for n := 0; ; n++ {
 		c.slowest = max(c.slowest, time.Since(begin)) // the call before
@@ -190,7 +190,7 @@ func (c *caller) run(stop <-chan struct{}) {
 		}
 		begin = time.Now()
 		c.calls++
-		backend := rand.N(c.backends)
+		backend := chance.IntN(c.backends)
 		c.answers.Add(1) // of the call before
 		if n%2 == 0 {
 			text := fmt.Sprintf("client %d call %d", c.number, n)

@@ -98,7 +98,7 @@ func openLAN(t *testing.T, many, us int) *lan {
 		l.machines, l.ports = append(l.machines, one), append(l.ports, port)
 	}
 	for n := range l.ports {
-		go l.forward(n)
+		go l.forward(n, seeded(t, fmt.Sprint("port ", number, " ", n)))
 	}
 	t.Cleanup(func() { close(l.ended) })
 	return l
@@ -126,7 +126,7 @@ func openTap(name string) (*os.File, error) {
 }
 
 // forward hands on the frames of a machine until its port is closed. The last byte of an address is the machine's number.
-func (l *lan) forward(from int) {
+func (l *lan) forward(from int, chance *rand.Rand) {
 	for {
 		frame := make([]byte, frameLimit)
 		n, err := l.ports[from].Read(frame)
@@ -139,16 +139,17 @@ func (l *lan) forward(from int) {
 		case frame[0]&1 == 1: // for all
 			for to := range l.ports {
 				if to != from {
-					l.send(way{from, to}, frame)
+					l.send(way{from, to}, frame, chance)
 				}
 			}
 		case frame[5] >= 1 && int(frame[5]) <= len(l.ports):
-			l.send(way{from, int(frame[5]) - 1}, frame)
+			l.send(way{from, int(frame[5]) - 1}, frame, chance)
 		}
 	}
 }
 
-func (l *lan) send(w way, frame []byte) {
+// send hands on a frame, or loses it: chance is the port's own.
+func (l *lan) send(w way, frame []byte, chance *rand.Rand) {
 	l.mu.Lock()
 	wire, queue := l.ways[w], l.queue[w]
 	if wire.delay > 0 && queue == nil {
@@ -158,7 +159,7 @@ func (l *lan) send(w way, frame []byte) {
 	}
 	l.mu.Unlock()
 	switch {
-	case wire.cut || wire.loss > 0 && rand.Float64() < wire.loss:
+	case wire.cut || wire.loss > 0 && chance.Float64() < wire.loss:
 	case wire.delay > 0:
 		select {
 		case queue <- late{frame, time.Now().Add(wire.delay)}:
@@ -252,9 +253,11 @@ func TestLANWays(t *testing.T) {
 	for _, n := range l.machines {
 		conns = append(conns, l.listen(t, n))
 	}
+	tries := 0
 	arrives := func(from, to int) (bool, time.Duration) {
 		t.Helper()
-		text, sent := fmt.Sprint(from, to, time.Now().UnixNano()), time.Now()
+		tries++
+		text, sent := fmt.Sprint("try ", tries), time.Now()
 		if _, err := conns[from].WriteTo([]byte(text), &net.UDPAddr{IP: net.ParseIP(l.machines[to].address), Port: 4444}); err != nil {
 			t.Fatal(err)
 		}

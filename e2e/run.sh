@@ -24,7 +24,11 @@ if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
 fi
 
 echo "== go test"
-# What fails is printed as it fails; .work/test.log has all, as JSON, with the figures that tests print.
+# What fails is printed as it fails; .work/test.log has all, as JSON, with the figures that tests print. A failed test with somebody
+# else's program is tried once more, but not in a hunt, where the first failure is what is looked for.
 (cd .. && go build -o e2e/.work/bin/testcount ./.ci/testcount)
+again=(-again)
+[ "${OUTLIVE_TIER:-door}" != hunt ] || again=()
 trap : TERM # the counts are still printed
-go test -json -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-6}" "$@" ./... </dev/null | tee .work/test.log | .work/bin/testcount
+.work/bin/testcount -step e2e -out "${OUTLIVE_RESULTS:-.work}" -raw .work/test.log "${again[@]}" -- \
+	go test -json -count=1 -timeout 40m -parallel "${E2E_PARALLEL:-6}" "$@" ./... </dev/null

@@ -200,11 +200,11 @@ func TestSharedStorm(t *testing.T) {
 	var guests []*guest
 	var visits sync.WaitGroup
 	for i := range 2 {
-		g := &guest{w: w, srv: srv, name: fmt.Sprint("guest", i)}
+		g := &guest{w: w, srv: srv, name: fmt.Sprint("guest", i), chance: seeded(t, fmt.Sprint("guest ", i))}
 		guests = append(guests, g)
 		visits.Go(func() { g.comeAndGo(over) })
 	}
-	kills, wait, answers := 0, 4, make([]int64, len(callers))
+	kills, wait, answers, chance := 0, 4, make([]int64, len(callers)), seeded(t, "kills")
 	gaps := storm(t, callers, lasts, func(int, int) string { return "all" }, func() {
 		// A call that may be repeated is, twice at most: so the next daemon is killed only when everybody has had answers of this one.
 		wait--
@@ -221,7 +221,7 @@ func TestSharedStorm(t *testing.T) {
 		for i, c := range callers {
 			answers[i] = c.answers.Load()
 		}
-		wait = 5 + rand.N(8)
+		wait = 5 + chance.IntN(8)
 	})
 	close(over)
 	visits.Wait()
@@ -247,6 +247,7 @@ type guest struct {
 	w        *workspace
 	srv      server
 	name     string
+	chance   *rand.Rand // of its goroutine
 	visits   int
 	bumped   []string // calls with an effect
 	problems []string
@@ -271,7 +272,7 @@ func (g *guest) comeAndGo(over <-chan struct{}) {
 		if r := <-tools; r.Error != nil {
 			g.problems = append(g.problems, fmt.Sprintf("tools of visit %d: %s", g.visits, r))
 		}
-		for n := range rand.N(60) {
+		for n := range g.chance.IntN(60) {
 			text := fmt.Sprintf("%s visit %d call %d", g.name, g.visits, n)
 			_, ch := s.begin(step{"op": "call", "tool": "echo", "args": map[string]any{"text": text}})
 			if r := <-ch; r.text() != text {
@@ -281,7 +282,7 @@ func (g *guest) comeAndGo(over <-chan struct{}) {
 		value := fmt.Sprintf("%s/%d", g.name, g.visits)
 		g.bumped = append(g.bumped, value)
 		_, last := s.begin(step{"op": "call", "tool": "bump", "args": map[string]any{"value": value, "ms": 50}})
-		time.Sleep(rand.N(60 * time.Millisecond)) // it is killed before, during or after the call
+		time.Sleep(time.Duration(g.chance.Int64N(int64(60 * time.Millisecond)))) // it is killed before, during or after the call
 		for pid := range g.w.processes("--shared --name " + g.name + " ") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

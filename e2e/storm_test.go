@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,8 +45,10 @@ func storm(t *testing.T, callers []*caller, lasts time.Duration, line func(clien
 	t.Helper()
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
+	chance := seeded(t, "storm")
 	for _, c := range callers {
-		wg.Go(func() { c.run(stop) })
+		own := seeded(t, fmt.Sprint("caller ", c.number))
+		wg.Go(func() { c.run(stop, own) })
 	}
 	struck := map[string]time.Time{}
 	tick := time.NewTicker(time.Second)
@@ -55,8 +56,8 @@ func storm(t *testing.T, callers []*caller, lasts time.Duration, line func(clien
 	for begin := time.Now(); time.Since(begin) < lasts; <-tick.C {
 		meanwhile()
 		for range 20 { // chances to find one
-			c := callers[rand.N(len(callers))]
-			backend := rand.N(c.backends)
+			c := callers[chance.IntN(len(callers))]
+			backend := chance.IntN(c.backends)
 			at := line(c.number, backend)
 			if last, before := struck[at]; !before || time.Since(last) >= killAgain {
 				struck[at] = time.Now()
@@ -92,9 +93,9 @@ func TestRunStorm(t *testing.T) {
 		}
 		callers = append(callers, &caller{session: s, number: i, backends: 1})
 	}
-	replaced := 0
+	replaced, chance := 0, seeded(t, "replaced")
 	gaps := storm(t, callers, lasts, func(client, _ int) string { return fmt.Sprint(client) }, func() {
-		name := fmt.Sprint("--name storm", rand.N(stormRuns), " ")
+		name := fmt.Sprint("--name storm", chance.IntN(stormRuns), " ")
 		for pid, line := range w.processes(name) {
 			if strings.HasPrefix(line, tools.outlive+" run ") && syscall.Kill(pid, syscall.SIGHUP) == nil {
 				replaced++

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
@@ -22,7 +22,7 @@ func TestForgetting(t *testing.T) {
 	defer hub.Close()
 	defer e.Close()
 	h := &hubRun{settings: &settings{state: t.TempDir()}, hub: hub, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*await.Limit)
 	letIn := func(host string) {
 		t.Helper()
 		if err := h.changeTokens(func(f *tokenFile) error {
@@ -45,12 +45,7 @@ func TestForgetting(t *testing.T) {
 	letIn("stays")
 	awaitGone := func(what string) {
 		t.Helper()
-		for !gone("revoked") {
-			if ctx.Err() != nil {
-				t.Fatalf("%s is not deleted", what)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		await.Until(t, what+" is deleted", func() bool { return gone("revoked") })
 	}
 	write("stays")
 	write("revoked")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -75,13 +75,13 @@ func measureFleet(b *testing.B, programs string, n int) {
 	snapshot := machine()
 	stops := make([]func(), n)
 	for i := range n {
-		m := &simulated{token: tokens[i], address: address, snapshot: snapshot}
+		m := &simulated{token: tokens[i], address: address, snapshot: snapshot, begins: beatEvery * time.Duration(i) / time.Duration(n)}
 		machineContext, stop := context.WithCancel(ctx)
 		stops[i] = stop
 		machines.Go(func() { m.live(machineContext, b) })
 	}
 	asked := time.Now()
-	await := func(what string, limit time.Duration, ok func([]fleetsocket.Host) bool) time.Duration {
+	sees := func(what string, limit time.Duration, ok func([]fleetsocket.Host) bool) time.Duration {
 		begin := time.Now()
 		for time.Since(begin) < limit {
 			asked = time.Now()
@@ -93,7 +93,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 		b.Fatalf("%s: not within %v", what, limit)
 		return 0
 	}
-	all := await("all machines are seen", 5*time.Minute, func(list []fleetsocket.Host) bool {
+	all := sees("all machines are seen", 5*time.Minute, func(list []fleetsocket.Host) bool {
 		seen := 0
 		for _, h := range list {
 			if h.State == fleetsocket.Connected && h.Agents == agentsEach {
@@ -114,7 +114,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 	b.ReportMetric(residentOf(b, member), "MB/member")
 	b.ReportMetric(all.Seconds(), "s/all-joined")
 	stops[0]()
-	silent := await("the silent machine is seen", time.Minute, func(list []fleetsocket.Host) bool {
+	silent := sees("the silent machine is seen", time.Minute, func(list []fleetsocket.Host) bool {
 		for _, h := range list {
 			if h.Name == tokens[0].Host {
 				return h.State != fleetsocket.Connected
@@ -151,13 +151,14 @@ type simulated struct {
 	token    token
 	address  string
 	snapshot overview.Snapshot
+	begins   time.Duration // after how long: machines are not started at the same time
 }
 
 func (m *simulated) live(ctx context.Context, b *testing.B) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(rand.N(beatEvery)): // machines are not started at the same time
+	case <-time.After(m.begins):
 	}
 	one := &member{settings: &settings{release: "1"}, membership: membership{Host: m.token.Host, Machine: m.token.Host, Address: m.address, Token: m.token.String()}}
 	one.publisher = newPublisher(one)
@@ -214,15 +215,14 @@ func startFleetProcess(b *testing.B, programs, state, want string, args ...strin
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	said := await.Value(b, fmt.Sprintf("%v says %s", args, want), func() (string, bool) {
 		text, err := os.ReadFile(log.Name())
-		if m := regexp.MustCompile(want).FindSubmatch(text); m != nil {
-			return cmd.Process.Pid, string(m[1])
+		if err != nil {
+			b.Fatal(err)
 		}
-		if err != nil || time.Now().After(end) {
-			b.Fatalf("%v: %v says: %s, %v", want, args, text, err)
-		}
-	}
+		return string(text), regexp.MustCompile(want).Match(text)
+	})
+	return cmd.Process.Pid, regexp.MustCompile(want).FindStringSubmatch(said)[1]
 }
 
 // cpuOf is the processor time of a process in seconds.

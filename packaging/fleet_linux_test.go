@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // canMakeTokens wants an outlive that finds outlive-fleet, of its own version.
@@ -98,15 +98,16 @@ func TestFleetImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	identity := filepath.Join(p.home, ".local/state/outlive/fleet/hub/hub.json")
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if _, err := os.Stat(identity); err == nil {
-			break
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(said.Name()); t.Failed() {
+			t.Logf("the hub says: %s, %v", text, err)
 		}
-		if time.Now().After(end) {
-			t.Errorf("the hub has made no %s", identity)
-			break
-		}
-	}
+	})
+	t.Cleanup(func() {
+		_ = syscall.Kill(-hub.Process.Pid, syscall.SIGKILL)
+		_ = hub.Wait()
+	})
+	await.Until(t, "the hub has made "+identity, func() bool { _, err := os.Stat(identity); return err == nil })
 	p.canMakeTokens(command...)
 	_ = syscall.Kill(-hub.Process.Pid, syscall.SIGKILL)
 	_ = hub.Wait()

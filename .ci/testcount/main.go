@@ -1,128 +1,121 @@
-// Testcount reads `go test -json` from stdin and prints what a person wants of it: one line for each package, the
-// whole output of what failed or did not end, and last the counts and the names of both. It exits 1 when something failed or when no test ran at all.
+// Testcount runs `go test -json` and prints what a person wants of it: a line for each package, the whole output of what failed or
+// did not end, the thirty slowest tests, and last the counts. It exits 1 when something failed or no test ran at all.
+//
+// Usage: testcount [-in FOLDER]... [-step NAME] [-out FOLDER] [-raw FILE] [-again] -- go test -json ARGS
+//
+// The command runs once in each folder. With -out, a line for each test goes to FOLDER/NAME.tests.jsonl: name, result, seconds, seed,
+// tries. With -again, a failed test that has logged "foreign: PROGRAM" is tried once more by itself; if it then passes, it counts
+// as passed and as flaky, and is written to FOLDER/flaky.txt.
 package main
 
 import (
 	"bufio"
-	"encoding/json"
+	"flag"
 	"fmt"
-	"maps"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
-	"slices"
-	"strings"
+	"path/filepath"
 	"syscall"
 )
 
-// event is one line of `go test -json`.
-type event struct {
-	Action     string
-	Package    string
-	ImportPath string
-	Test       string
-	Output     string
-	Elapsed    float64
-}
-
-// tally counts tests, subtests included, and keeps the output of what has not passed yet.
-type tally struct {
-	passed, failed, skipped, packages int
-	brokenPackages                    int
-	output                            map[string]*strings.Builder
-	running                           map[string]bool // begun, and not ended
-	wrong                             []string        // names of failed tests
+// settings are the command line.
+type settings struct {
+	folders        []string
+	step, out, raw string
+	again          bool
+	command        []string
 }
 
 func main() {
 	signal.Ignore(syscall.SIGTERM) // whoever ends the tests is still told how far they came
-	t := &tally{output: map[string]*strings.Builder{}, running: map[string]bool{}}
-	in := bufio.NewScanner(os.Stdin)
-	in.Buffer(nil, 16<<20)
-	for in.Scan() {
-		var e event
-		if json.Unmarshal(in.Bytes(), &e) != nil {
-			fmt.Println(in.Text())
-			continue
-		}
-		t.add(e)
+	s := readSettings()
+	ok, err := s.run()
+	if err != nil {
+		fmt.Println("testcount:", err)
 	}
-	if err := in.Err(); err != nil {
-		fmt.Println("testcount: read events:", err)
-		os.Exit(1)
-	}
-	unfinished := slices.Sorted(maps.Keys(t.running))
-	for _, key := range unfinished {
-		fmt.Print(t.kept(key))
-	}
-	fmt.Printf("%d passed, %d failed, %d skipped in %d packages\n", t.passed, t.failed, t.skipped, t.packages)
-	for _, name := range t.wrong {
-		fmt.Println("failed:", name)
-	}
-	for _, key := range unfinished {
-		fmt.Println("did not end:", key)
-	}
-	if t.brokenPackages > 0 {
-		fmt.Printf("%d packages failed\n", t.brokenPackages)
-	}
-	if t.failed+t.brokenPackages+len(unfinished) > 0 || t.passed == 0 {
+	if err != nil || !ok {
 		os.Exit(1)
 	}
 }
 
-func (t *tally) add(e event) {
-	key := e.Package + e.ImportPath + " " + e.Test
-	switch e.Action {
-	case "run":
-		t.running[key] = true
-	case "output", "build-output":
-		if t.output[key] == nil {
-			t.output[key] = &strings.Builder{}
-		}
-		t.output[key].WriteString(e.Output)
-	case "build-fail", "fail":
-		fmt.Print(t.kept(key))
-		t.count(e, &t.failed)
-		delete(t.running, key)
-		if e.Test != "" {
-			t.wrong = append(t.wrong, key)
-		}
-		if e.Test == "" && e.Action == "fail" {
-			t.brokenPackages++
-			fmt.Printf("FAIL %s (%.1fs)\n", e.Package, e.Elapsed)
-		}
-	case "pass":
-		t.count(e, &t.passed)
-		if e.Test == "" {
-			fmt.Printf("ok   %s (%.1fs)\n", e.Package, e.Elapsed)
-		}
-	case "skip":
-		if e.Test != "" {
-			fmt.Print(t.kept(key))
-		}
-		t.count(e, &t.skipped)
+func readSettings() *settings {
+	s := &settings{}
+	flag.Func("in", "run in this folder (more than once: in each)", func(folder string) error {
+		s.folders = append(s.folders, folder)
+		return nil
+	})
+	flag.StringVar(&s.step, "step", "tests", "name of the files in -out")
+	flag.StringVar(&s.out, "out", "", "folder for the list of tests and of flaky ones")
+	flag.StringVar(&s.raw, "raw", "", "file for what go test says, as JSON")
+	flag.BoolVar(&s.again, "again", false, "try a failed test with a foreign program once more")
+	flag.Parse()
+	if s.command = flag.Args(); len(s.command) == 0 {
+		fmt.Fprintln(os.Stderr, "testcount: no command: testcount [flags] -- go test -json ARGS")
+		os.Exit(2)
 	}
-	if e.Action == "pass" || e.Action == "skip" {
-		delete(t.running, key)
-		delete(t.output, key)
+	if len(s.folders) == 0 {
+		s.folders = []string{"."}
 	}
+	return s
 }
 
-// count leaves packages without tests out: they end with skip and no test.
-func (t *tally) count(e event, tests *int) {
-	switch {
-	case e.Action == "build-fail":
-	case e.Test != "":
-		*tests++
-	case e.Action != "skip":
-		t.packages++
+// run says whether everything passed, the second tries included.
+func (s *settings) run() (bool, error) {
+	raw := io.Discard
+	if s.raw != "" {
+		f, err := os.Create(s.raw)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		raw = f
 	}
+	var all []*tally
+	for _, folder := range s.folders {
+		t := newTally()
+		err := s.runIn(folder, s.command, t, raw)
+		if err != nil {
+			return false, err
+		}
+		if s.again {
+			s.tryAgain(folder, t, raw)
+		}
+		all = append(all, t)
+	}
+	r := collect(all)
+	r.print(os.Stdout)
+	if s.out != "" {
+		if err := r.write(s.out, s.step); err != nil {
+			return false, err
+		}
+	}
+	return r.ok(), nil
 }
 
-func (t *tally) kept(key string) string {
-	b := t.output[key]
-	if b == nil {
-		return ""
+// runIn runs the command in a folder and adds what it says to the tally. That it failed is in what it said.
+func (s *settings) runIn(folder string, command []string, t *tally, raw io.Writer) error {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Stderr = folder, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
 	}
-	delete(t.output, key)
-	return b.String()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s in %s: %w", command[0], folder, err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		fmt.Fprintf(raw, "%s\n", lines.Bytes())
+		t.addLine(lines.Bytes())
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read what the tests say: %w", err)
+	}
+	if err := cmd.Wait(); err != nil && len(t.failed()) == 0 {
+		t.broken = append(t.broken, fmt.Sprintf("%s in %s: %v", filepath.Base(command[0]), folder, err))
+	}
+	return nil
 }

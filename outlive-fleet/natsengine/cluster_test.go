@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // What several hubs know of how a machine's connection has ended: the last one counts, and nothing while a hub that may have had it is not known.
@@ -148,19 +149,15 @@ func (c *threeHubs) close(n int) {
 	}
 }
 
-// await tries until something succeeds.
-func await(t *testing.T, what string, try func(ctx context.Context) error) {
+// tries until something succeeds.
+func tries(t *testing.T, what string, try func(ctx context.Context) error) {
 	t.Helper()
-	var err error
-	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
+	await.Value(t, what, func() (error, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		err = try(ctx)
-		cancel()
-		if err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s: %v", what, err)
+		defer cancel()
+		err := try(ctx)
+		return err, err == nil
+	})
 }
 
 // Of three hubs any one can be lost: a machine goes to another one, writes there, and what it watches goes on. One that is left alone lets nobody in.
@@ -170,7 +167,7 @@ func TestThreeHubs(t *testing.T) {
 		c.open(n)
 		defer c.close(n)
 	}
-	await(t, "make the tables", func(ctx context.Context) error { return c.own[0].MakeTables(ctx) })
+	tries(t, "make the tables", func(ctx context.Context) error { return c.own[0].MakeTables(ctx) })
 	o := options(c.hubs[0], c.pair, "a", "secret")
 	o.URL = URLs(strings.Join(c.listens, ","))
 	a, err := Connect(o, false)
@@ -187,7 +184,7 @@ func TestThreeHubs(t *testing.T) {
 		t.Helper()
 		written++
 		want := fmt.Sprint(written)
-		await(t, what, func(ctx context.Context) error { _, err := a.Put(ctx, "digest.a", []byte(want)); return err })
+		tries(t, what, func(ctx context.Context) error { _, err := a.Put(ctx, "digest.a", []byte(want)); return err })
 		for limit := time.After(2 * time.Minute); ; {
 			select {
 			case one := <-changes:
@@ -204,7 +201,7 @@ func TestThreeHubs(t *testing.T) {
 		c.close(n)
 		writes(fmt.Sprintf("without hub %d", n))
 		c.open(n)
-		await(t, "all hubs again", func(context.Context) error {
+		tries(t, "all hubs again", func(context.Context) error {
 			list := c.hubs[n].Peers()
 			if slices.ContainsFunc(list, func(p Peer) bool { return !p.Connected }) || !slices.ContainsFunc(list, func(p Peer) bool { return p.Leader }) {
 				return fmt.Errorf("the hubs are %+v", list)
@@ -215,7 +212,7 @@ func TestThreeHubs(t *testing.T) {
 	writes("with all hubs again")
 	c.close(0)
 	c.close(1)
-	await(t, "the last hub sends its machines away", func(context.Context) error {
+	tries(t, "the last hub sends its machines away", func(context.Context) error {
 		if a.Connected() || c.hubs[2].Serves() { // it may be on its way from another hub, too
 			return errors.New("it has not")
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
 )
 
@@ -274,11 +275,7 @@ func TestHowEnded(t *testing.T) {
 	defer own.Close()
 	is := func(want HowEnded) {
 		t.Helper()
-		for limit := time.Now().Add(2 * time.Minute); h.ended("a").How != want; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(limit) {
-				t.Fatalf("its end is %q, want %q", h.ended("a").How, want)
-			}
-		}
+		await.Value(t, fmt.Sprintf("its end is %q", want), func() (HowEnded, bool) { how := h.ended("a").How; return how, how == want })
 	}
 	is(NotKnown)
 	a, err := Connect(options(h, pair, "a", "secret"), false)

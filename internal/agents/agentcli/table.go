@@ -13,8 +13,8 @@ const (
 	Aider    Kind = "aider"
 )
 
-// table has everything that the program knows about each agent CLI, except how its files are read. housecli_test.go
-// checks that. The events of hooks are those that show what an agent waits for or how a turn ended. Those of every
+// table has everything that the program knows about each agent CLI, except how its files are read: TestOneTableOfCLIs
+// (internal/testing/house/clinames_test.go) checks that. The events of hooks are those that show what an agent waits for or how a turn ended. Those of every
 // tool call are left out: transcripts show the calls already, and each event costs a process.
 var table = []CLI{
 	{

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 // lineParser keeps the lines that it gets.

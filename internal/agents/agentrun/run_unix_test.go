@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -90,15 +91,15 @@ func (r *testRun) report() (Report, error) { return Read(Path(r.home, "shop")) }
 // until waits for a report that is as wanted.
 func (r *testRun) until(what string, good func(Report) bool) Report {
 	r.t.Helper()
-	var last Report
-	var err error
-	for end := time.Now().Add(testTime); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if last, err = r.report(); err == nil && good(last) {
-			return last
-		}
+	type look struct {
+		report Report
+		err    error
+		stderr string
 	}
-	r.t.Fatalf("no report with %s; the last: %+v, %v; stderr %q", what, last, err, r.err.String())
-	return last
+	return await.Value(r.t, "a report with "+what, func() (look, bool) {
+		report, err := r.report()
+		return look{report, err, r.err.String()}, err == nil && good(report)
+	}).report
 }
 
 func said(text string) func(Report) bool {
@@ -345,9 +346,7 @@ func TestOnlyOneOfAName(t *testing.T) {
 	if err := syscall.Kill(report.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for lives(report.Process()) {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the orphan has ended", func() bool { return !lives(report.Process()) })
 	if code, text := again(); code != 0 {
 		t.Errorf("after the orphan's end: status %d, %q", code, text)
 	}

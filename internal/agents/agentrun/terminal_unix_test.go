@@ -4,6 +4,7 @@ package agentrun
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // desk is a person's terminal with a wrapper in it.
@@ -98,11 +101,10 @@ func (d *desk) text() string {
 // shows waits for a text on the screen.
 func (d *desk) shows(text string) {
 	d.t.Helper()
-	for end := time.Now().Add(testTime); !strings.Contains(d.text(), text); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			d.t.Fatalf("%q is not shown: %q", text, d.text())
-		}
-	}
+	await.Value(d.t, fmt.Sprintf("%q is shown", text), func() (string, bool) {
+		all := d.text()
+		return all, strings.Contains(all, text)
+	})
 }
 
 func (d *desk) settings() unix.Termios {
@@ -117,11 +119,7 @@ func (d *desk) settings() unix.Termios {
 // raw waits until the terminal is raw, or is not.
 func (d *desk) raw(want bool) {
 	d.t.Helper()
-	for end := time.Now().Add(testTime); (d.settings().Lflag&unix.ICANON == 0) != want; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			d.t.Fatalf("the terminal is raw: %v, want %v", !want, want)
-		}
-	}
+	await.Until(d.t, fmt.Sprint("that the terminal is raw becomes ", want), func() bool { return (d.settings().Lflag&unix.ICANON == 0) == want })
 }
 
 // The agent has a terminal like ours: its size, its keys, its line discipline; ours is as before afterwards.
@@ -215,11 +213,7 @@ func TestKilledWrapperHangsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.ends()
-	for end := time.Now().Add(testTime); lives(report.Process()); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the agent lives on")
-		}
-	}
+	await.Until(t, "the agent has ended", func() bool { return !lives(report.Process()) })
 }
 
 // A terminal window that is closed is heard of by the agent, and how it took it is noted.
@@ -262,11 +256,10 @@ func TestSuspend(t *testing.T) {
 		d.raw(false)
 		before := strings.Count(d.text(), "tick")
 		d.types("\r")
-		for end := time.Now().Add(testTime); strings.Count(d.text(), "tick") < before+5; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s: it does not go on: %q", how, d.text())
-			}
-		}
+		await.Value(t, how+": it goes on", func() (string, bool) {
+			all := d.text()
+			return all, strings.Count(all, "tick") >= before+5
+		})
 		d.raw(true)
 		if err := syscall.Kill(report.PID, syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/outlive-mcp/outlive/internal/files/secret"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 // payloads are what CLIs said, shortened: Claude Code 2.1.330, Codex 0.169.0 as seen, Gemini CLI 0.61.0 as documented.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 const askPayload = `{"session_id":"s1","cwd":"/shop","permission_mode":"default","hook_event_name":"PermissionRequest",
@@ -74,18 +76,13 @@ func (h *hookRun) end(t *testing.T) string {
 // opened waits for the one open request.
 func opened(t *testing.T, dir string) Request {
 	t.Helper()
-	for range 3000 {
+	return await.Value(t, "one open request", func() ([]Request, bool) {
 		open, err := Requests(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(open) == 1 {
-			return open[0]
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("no request appears")
-	return Request{}
+		return open, len(open) == 1
+	})[0]
 }
 
 func records(t *testing.T, dir string) []Record {

@@ -7,6 +7,8 @@ import (
 	_ "time/tzdata" // the days on which clocks change differ by place; a test machine may have no time zone database
 
 	"pgregory.net/rapid"
+
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 func place(t interface{ Fatal(...any) }, name string) *time.Location {

@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // asks is Claude Code's hook for a permission, which waits for an answer; what it says to the CLI comes from the channel.
@@ -28,14 +29,7 @@ func (c *claude) asks(command string) <-chan string {
 		}
 		reply <- string(out)
 	}()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-		if open, _ := hooks.Requests(dir); len(open) > 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatal("the hook does not ask")
-		}
-	}
+	await.Until(w.t, "the hook asks", func() bool { open, _ := hooks.Requests(dir); return len(open) > 0 })
 	c.is("waiting", "permission prompt")
 	return reply
 }

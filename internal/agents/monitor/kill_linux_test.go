@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -137,19 +138,16 @@ func TestKillAtEachStepOfARecovery(t *testing.T) {
 // dead ends the agent that the registry names.
 func (h *house) dead() {
 	_ = syscall.Kill(h.old, syscall.SIGKILL)
-	for identityOf(h.old) != (process.Identity{}) {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(h.t, "the agent has ended", func() bool { return identityOf(h.old) == process.Identity{} })
 }
 
 // waitStarts waits until the started agent has said so: it may need a moment to come up.
 func (h *house) waitStarts() []string {
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if l := h.lines("starts"); len(l) > 0 {
-			return l
-		}
-	}
-	return nil
+	h.t.Helper()
+	return await.Value(h.t, "an agent says that it was started", func() ([]string, bool) {
+		l := h.lines("starts")
+		return l, len(l) > 0
+	})
 }
 
 // The monitor is killed at every step of an escalation. The human is told once; only when the message may have gone out
@@ -255,9 +253,7 @@ func TestARealRestart(t *testing.T) {
 		if err != nil || s.Recovered != 1 {
 			t.Fatalf("%v, %v", s, err)
 		}
-		for len(h.lines("starts")) < n {
-			time.Sleep(time.Millisecond)
-		}
+		await.Until(t, fmt.Sprint("start ", n), func() bool { return len(h.lines("starts")) >= n })
 		if identityOf(h.old) != (process.Identity{}) {
 			t.Fatal("the old one lives")
 		}

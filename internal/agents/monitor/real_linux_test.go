@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -107,15 +108,14 @@ func (h *house) stops() {
 	if err := syscall.Kill(h.old, syscall.SIGSTOP); err != nil {
 		h.t.Fatal(err)
 	}
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+	await.Value(h.t, "the agent is stopped", func() (string, bool) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.old))
-		if _, rest, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(rest, "T") {
-			return
+		if err != nil {
+			h.t.Fatalf("the agent is not stopped: %v", err)
 		}
-		if err != nil || time.Now().After(end) {
-			h.t.Fatalf("the agent is not stopped: %s, %v", stat, err)
-		}
-	}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		return string(stat), strings.HasPrefix(rest, "T")
+	})
 }
 
 // What a crashed agent has left behind, in another session and with init for its parent, is ended before the next one
@@ -151,14 +151,10 @@ func TestWhatACrashLeavesBehind(t *testing.T) {
 // pair waits until an agent and what it has started elsewhere live.
 func (h *house) pair() []int {
 	h.t.Helper()
-	var living []int
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if living = h.living(); len(living) == 2 {
-			return living
-		}
-	}
-	h.t.Fatalf("there live %v", living)
-	return nil
+	return await.Value(h.t, "two live", func() ([]int, bool) {
+		living := h.living()
+		return living, len(living) == 2
+	})
 }
 
 // Behind a shell the agent is what the shell has started: both end, and neither is taken for the other's death.

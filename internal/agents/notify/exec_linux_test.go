@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // What a program that is out of its time has started goes with it.
@@ -23,13 +25,16 @@ func TestExecEndsTheGroup(t *testing.T) {
 	if _, err := fmt.Sscan(rest, &pid); err != nil {
 		t.Fatalf("%q: %v", rest, err)
 	}
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	gone := false
+	t.Cleanup(func() {
+		if !gone {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	await.Until(t, fmt.Sprintf("process %d, which its program has left, has ended", pid), func() bool {
 		// Dead it may still be in the table, until whoever has got it waits for it.
 		state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || strings.Contains(string(state), ") Z ") {
-			return
-		}
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL)
-	t.Errorf("process %d outlives its program", pid)
+		gone = errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || strings.Contains(string(state), ") Z ")
+		return gone
+	})
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 	"pgregory.net/rapid"
+
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 var begin = time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)

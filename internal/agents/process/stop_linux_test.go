@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -20,19 +22,17 @@ import (
 func TestStopReachesEverything(t *testing.T) {
 	for _, tc := range []struct {
 		name, actor string
-		prepare     func(pids []int)
+		prepare     func(t *testing.T, pids []int)
 		within      time.Duration
 	}{
 		{"an obedient one", "agent", nil, StopGrace - time.Second/4},
 		{"one that ignores SIGTERM", "agent stubborn", nil, StopGrace + killTime + time.Second},
-		{"one that is stopped", "agent", func(pids []int) { _ = unix.Kill(pids[0], unix.SIGSTOP) }, StopGrace - time.Second/4},
+		{"one that is stopped", "agent", func(_ *testing.T, pids []int) { _ = unix.Kill(pids[0], unix.SIGSTOP) }, StopGrace - time.Second/4},
 		{"with a child", "agent child", nil, StopGrace + killTime + time.Second},
 		{"with one in a session of its own, whose parent is gone", "agent away", nil, StopGrace + killTime + time.Second},
-		{"its leader is dead already", "agent child away", func(pids []int) {
+		{"its leader is dead already", "agent child away", func(t *testing.T, pids []int) {
 			_ = unix.Kill(pids[0], unix.SIGKILL)
-			for identityOf(pids[0]) != (Identity{}) {
-				time.Sleep(time.Millisecond)
-			}
+			ended(t, pids[0])
 		}, StopGrace + killTime + time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStopReachesEverything(t *testing.T) {
 			pids := agenttest.Start(t, tc.actor, "", RunVariable+"="+t.Name())
 			leader := identityOf(pids[0])
 			if tc.prepare != nil {
-				tc.prepare(pids)
+				tc.prepare(t, pids)
 			}
 			bystander := agenttest.Start(t, "agent", "")
 			begin := time.Now()
@@ -61,14 +61,18 @@ func TestStopReachesEverything(t *testing.T) {
 	}
 }
 
+// ended waits until a process has ended.
+func ended(t *testing.T, pid int) {
+	t.Helper()
+	await.Until(t, fmt.Sprintf("process %d has ended", pid), func() bool { return identityOf(pid) == Identity{} })
+}
+
 // Without a token of ours, what a dead leader has left in its session is found all the same; what came later is not its.
 func TestWhatADeadLeaderLeft(t *testing.T) {
 	pids := agenttest.Start(t, "agent child", "")
 	leader := identityOf(pids[0])
 	_ = unix.Kill(pids[0], unix.SIGKILL)
-	for identityOf(pids[0]) != (Identity{}) {
-		time.Sleep(time.Millisecond)
-	}
+	ended(t, pids[0])
 	target := Target{Leaders: []Identity{{PID: leader.PID, Boot: leader.Boot}}, LeftBefore: time.Now().Add(-time.Hour)}
 	if err := (System{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) == (Identity{}) {
 		t.Fatalf("younger than its last sign of life: %v", err)
@@ -217,9 +221,7 @@ func TestTable(t *testing.T) {
 	if err := (System{}).Interrupt(identityOf(pids[0])); err != nil {
 		t.Error(err)
 	}
-	for identityOf(pids[0]) != (Identity{}) { // a Go program ends of it
-		time.Sleep(time.Millisecond)
-	}
+	ended(t, pids[0]) // a Go program ends of it
 	if err := (System{}).Interrupt(Identity{PID: pids[0], Boot: BootID()}); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("error %v", err)
 	}
@@ -233,14 +235,8 @@ func TestTableTellsTheStopped(t *testing.T) {
 		if err := unix.Kill(pid, signal); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-			at := slices.IndexFunc(System{}.All(), func(e Entry) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
-			if at >= 0 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("the table does not show what %v has done", signal)
-			}
-		}
+		await.Until(t, fmt.Sprintf("the table shows what %v has done", signal), func() bool {
+			return slices.ContainsFunc(System{}.All(), func(e Entry) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
+		})
 	}
 }

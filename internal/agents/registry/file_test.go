@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 var night = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 // model is a gateway with clients and servers that do what they like, and what every client may expect of it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 var (
@@ -91,17 +93,13 @@ func link(t *testing.T, secret string) *Link {
 // saw is what a core was told of, and how much it has served, once it has been told of so many.
 func (g *gate) saw(many int) (refused []error, served int) {
 	g.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+	await.Value(g.t, fmt.Sprintf("the core was told of %d", many), func() ([]error, bool) {
 		g.mu.Lock()
+		defer g.mu.Unlock()
 		refused, served = g.refused, g.served
-		g.mu.Unlock()
-		if len(refused) >= many {
-			return refused, served
-		}
-		if time.Now().After(end) {
-			g.t.Fatalf("the core was told of %v", refused)
-		}
-	}
+		return refused, len(refused) >= many
+	})
+	return refused, served
 }
 
 // A secret that can be guessed is none.

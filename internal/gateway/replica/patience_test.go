@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // asked is a request at a replica of h, and what became of it and when.
@@ -178,9 +179,7 @@ func TestSeenFrom(t *testing.T) {
 		defer close(over)
 		c.Take(httptest.NewRecorder(), r, nil)
 	}()
-	for len(c.Replicas()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "a replica is there", func() bool { return len(c.Replicas()) > 0 })
 	if all := c.Replicas(); all[0].URL != "http://10.0.0.5:1/mcp" {
 		t.Errorf("%+v", all)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/sessionstore"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // given is a listener that first accepts what another process has left.
@@ -48,9 +49,7 @@ func serving(t *testing.T, hub *testHub, opts Options, l net.Listener) *Front {
 			t.Error(err)
 		}
 	})
-	for f.conns.Load() == nil {
-		time.Sleep(time.Millisecond) // Serve has not begun yet
-	}
+	await.Until(t, "Serve has begun", func() bool { return f.conns.Load() != nil })
 	return f
 }
 
@@ -172,11 +171,7 @@ func awaitHeld(t *testing.T, f *Front, inProgress int) <-chan error {
 		return n
 	}
 	until := func(what string, count func() int) {
-		for end := time.Now().Add(patience); count() != inProgress; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d connections %s, want %d", count(), what, inProgress)
-			}
-		}
+		await.Value(t, fmt.Sprintf("%d connections %s", inProgress, what), func() (int, bool) { n := count(); return n, n == inProgress })
 	}
 	until("have a request in progress", begun) // a client has its answer a moment before the end of its request
 	held := make(chan error, 1)
@@ -209,15 +204,16 @@ func TestARequestThatHasBegunIsNotHandedOn(t *testing.T) {
 	if _, err := io.WriteString(conn, rawPost(call(2), session)); err != nil {
 		t.Fatal(err)
 	}
-	for read := false; !read; time.Sleep(time.Millisecond) { // nothing announces that net/http has read the byte
+	await.Until(t, "net/http has read the byte", func() (read bool) {
 		f.conns.Load().mu.Lock()
+		defer f.conns.Load().mu.Unlock()
 		for c := range f.conns.Load().all {
 			c.reads.Lock()
 			read = read || c.early
 			c.reads.Unlock()
 		}
-		f.conns.Load().mu.Unlock()
-	}
+		return read
+	})
 	held := awaitHeld(t, f, 1)
 	hub.session(0).reply(1).Send([]byte(result(1)))
 	if err := <-held; err != nil {
@@ -268,9 +264,7 @@ func TestNoQuietMoment(t *testing.T) {
 	defer cancel()
 	held := make(chan error, 1)
 	go func() { held <- f.Hold(ctx, func() string { return "something goes on" }) }()
-	for f.conns.Load().held.Load() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "requests are held back", func() bool { return f.conns.Load().held.Load() != nil })
 	if status, _, _, err := askOn(c, rawPost(call(2), session)); err != nil || status != 200 {
 		t.Error(status, err)
 	}

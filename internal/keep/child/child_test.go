@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // running is a started child and the channel its end arrives on.
@@ -161,12 +164,9 @@ func TestKillReachesTheTree(t *testing.T) {
 // gone waits until pid does not run any more; a zombie waiting for init does not run.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombie(pid) {
-			return
-		}
-	}
-	t.Errorf("process %d still runs", pid)
+	await.Until(t, fmt.Sprintf("process %d runs no more", pid), func() bool {
+		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombie(pid)
+	})
 }
 
 func zombie(pid int) bool {
@@ -188,9 +188,7 @@ func TestTerminate(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		r := start(t, "stop")
 		r.line(t)
-		for !stopped(r.PID()) {
-			time.Sleep(time.Millisecond)
-		}
+		await.Until(t, "it is stopped", func() bool { return stopped(r.PID()) })
 		if err := r.Terminate(); err != nil {
 			t.Fatal(err)
 		}

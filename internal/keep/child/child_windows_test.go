@@ -38,7 +38,7 @@ func misbehave(mode string, args []string) int {
 	case "cat":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 	case "sleep":
-		time.Sleep(time.Minute)
+		linger()
 	case "family": // tells the number of a grandchild, which does not notice that it is left
 		p, err := os.StartProcess(os.Args[0], os.Args[:1], &os.ProcAttr{Env: withMode("sleep"), Files: []*os.File{nil, os.Stdout, nil}})
 		if err != nil {
@@ -46,7 +46,7 @@ func misbehave(mode string, args []string) int {
 		}
 		fmt.Println(p.Pid)
 		if args[0] == "stay" {
-			time.Sleep(time.Minute)
+			linger()
 		}
 	case "outlive": // starts a family as outlive starts a server, and tells both numbers
 		p, err := Start(Spec{Argv: []string{os.Args[0], "stay"}, Env: withMode("family")}, nil)
@@ -55,7 +55,7 @@ func misbehave(mode string, args []string) int {
 		}
 		line, _ := bufio.NewReader(p.Stdout()).ReadString('\n')
 		fmt.Printf("%d %s", p.PID(), line)
-		time.Sleep(time.Minute)
+		linger()
 	}
 	return 0
 }

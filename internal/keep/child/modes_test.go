@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -43,7 +42,7 @@ func misbehave(mode string, args []string) int {
 		n, _ := strconv.Atoi(args[0])
 		signal.Reset()
 		_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
-		time.Sleep(time.Minute)
+		linger()
 	case "write": // and exit at once
 		os.Stderr.WriteString("to stderr\n")
 		io.WriteString(os.Stdout, strings.Repeat("0123456789abcde\n", 256))
@@ -51,13 +50,13 @@ func misbehave(mode string, args []string) int {
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 	case "deaf": // never reads stdin, lives until it is killed
 		fmt.Println("up")
-		time.Sleep(time.Minute)
+		linger()
 	case "deaf-quiet":
-		time.Sleep(time.Minute)
+		linger()
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("up")
-		time.Sleep(time.Minute)
+		linger()
 	case "term": // exits 7 on SIGTERM
 		ch := make(chan os.Signal, 1)
 		signal.Notify(ch, syscall.SIGTERM)
@@ -67,15 +66,15 @@ func misbehave(mode string, args []string) int {
 	case "stop": // cannot handle SIGTERM: the kernel does
 		fmt.Println("up")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		time.Sleep(time.Minute)
+		linger()
 	case "family": // a grandchild in our group holds stdout; we tell its pid and exit
 		fmt.Println(grandchild(false))
 		if args[0] == "stay" {
-			time.Sleep(time.Minute)
+			linger()
 		}
 	case "setsid": // a grandchild of its own session
 		fmt.Println(grandchild(true))
-		time.Sleep(time.Minute)
+		linger()
 	case "double": // a grandchild in our group whose parent is gone
 		r, w, _ := os.Pipe()
 		mid, err := os.StartProcess(os.Args[0], []string{os.Args[0], "leave"}, &os.ProcAttr{
@@ -87,7 +86,7 @@ func misbehave(mode string, args []string) int {
 		n, _ := r.Read(line)
 		_, _ = mid.Wait()
 		os.Stdout.Write(line[:n])
-		time.Sleep(time.Minute)
+		linger()
 	case "flags": // what our descriptors look like
 		for fd := range 3 {
 			n, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)

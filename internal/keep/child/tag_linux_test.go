@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 func TestTagHoldsWhatItIsMadeOf(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func TestParseStat(t *testing.T) {
@@ -93,18 +95,13 @@ func sh(t *testing.T, script string) (pid int, stdin io.Writer) {
 // eventually asks again until the answer is right: what a process does after it said "up" takes a moment.
 func eventually(t *testing.T, pid int, right func(Usage) bool) Usage {
 	t.Helper()
-	var u Usage
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		var err error
-		if u, err = TreeUsage(pid); err != nil {
+	return await.Value(t, "the usage is right", func() (Usage, bool) {
+		u, err := TreeUsage(pid)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if right(u) {
-			return u
-		}
-	}
-	t.Fatalf("the usage stayed %+v, state %c", u, u.State)
-	return u
+		return u, right(u)
+	})
 }
 
 func TestTreeUsageCountsDescendants(t *testing.T) {

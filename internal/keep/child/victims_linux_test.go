@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -56,7 +58,7 @@ func victim(kind, token string) int {
 		signal.Reset()
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
-	time.Sleep(time.Minute) // the end of stdin is not obeyed
+	linger() // the end of stdin is not obeyed
 	return 1
 }
 
@@ -117,7 +119,7 @@ func attack(mode string, args []string) (code int, known bool) {
 	case "sleeper":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("up")
-		time.Sleep(time.Minute)
+		linger()
 	case "forker": // the daemon's parent is gone when it runs
 		descend(args[0], "sleeper", true) // its end says that all is up
 	case "hydra":
@@ -184,20 +186,18 @@ func survivors(token string) []string {
 // newToken is an argument that no other process has. What should have died dies at the end of the test.
 func newToken(t *testing.T) string {
 	t.Helper()
-	token := fmt.Sprintf("victim-%d-%d", os.Getpid(), time.Now().UnixNano())
+	token := "victim-" + rand.Text()
 	t.Cleanup(func() {
-		for end := time.Now().Add(tier.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		await.Value(t, "nobody of the test is left", func() ([]string, bool) {
 			left := survivors(token)
-			if len(left) == 0 {
-				return
-			}
 			for _, s := range left {
 				pid, _, _ := strings.Cut(s, " ")
 				if n, err := strconv.Atoi(pid); err == nil {
 					_ = unix.Kill(n, unix.SIGKILL)
 				}
 			}
-		}
+			return left, len(left) == 0
+		})
 	})
 	return token
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 // never is a process's answer to what it ignores.

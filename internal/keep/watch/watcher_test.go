@@ -36,9 +36,10 @@ type watching struct {
 	t    *testing.T
 	root string
 	*Watcher
-	told   chan []string
-	log    *lines
-	writes atomic.Int32 // one of the following
+	told      chan []string
+	log       *lines
+	writes    atomic.Int32 // one of the following
+	sentinels int          // how often the sentinel was written anew
 }
 
 // What the test does: it waits for what is told; it has written just now; it writes.
@@ -131,7 +132,8 @@ func (w *watching) want(paths ...string) {
 // wantNothing changes the sentinel and finds that nothing else was told.
 func (w *watching) wantNothing() {
 	w.t.Helper()
-	write(w.t, w.root, "sentinel", fmt.Sprint(time.Now().UnixNano()))
+	w.sentinels++
+	write(w.t, w.root, "sentinel", fmt.Sprint("sentinel ", w.sentinels))
 	w.want("sentinel")
 }
 

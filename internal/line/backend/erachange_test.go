@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/health"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 // eraWorld is a client of one era before a server whose every process may speak another one only.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 var chaosKills = flag.Int("chaos.kills", 60, "how often TestChaos kills the server")
@@ -51,6 +52,7 @@ type chaos struct {
 // answer under its id, byte for byte; none that must not be repeated runs twice; none that is answered is lost; and
 // each that is answered as of unknown outcome had really been sent to the server.
 func TestChaos(t *testing.T) {
+	tier.NeedFull(t, "64 callers meet kills at random moments")
 	c := &chaos{t: t, dir: t.TempDir(), stop: make(chan struct{}), ended: map[string]string{}, kinds: map[string]string{}}
 	argv, _ := mcptest.Command("-log", filepath.Join(c.dir, "log"), "-starts", filepath.Join(c.dir, "starts"))
 	c.run = start(t, argv)
@@ -62,13 +64,15 @@ func TestChaos(t *testing.T) {
 	if _, err := c.client.Call(ctx, "tools/list", nil); err != nil {
 		t.Fatal(err)
 	}
+	chance := tier.Rand(t)
 	var all sync.WaitGroup
 	for n := range callers {
-		all.Go(func() { c.calls(ctx, n) })
+		own := rand.New(rand.NewPCG(chance.Uint64(), 0))
+		all.Go(func() { c.calls(ctx, n, own) })
 	}
 	gen := c.waitReady(t, -1)
 	for range *chaosKills {
-		time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond) // the moment is the point; nothing waits on it
+		time.Sleep(time.Duration(chance.IntN(30_000)) * time.Microsecond) // the moment is the point; nothing waits on it
 		c.kill(ctx)
 		gen = c.waitReady(t, gen)
 	}
@@ -102,7 +106,7 @@ func nameOfCall(n, i int) (line, id string) {
 }
 
 // calls is one caller: one call after the other, with ids of various forms.
-func (c *chaos) calls(ctx context.Context, n int) {
+func (c *chaos) calls(ctx context.Context, n int, chance *rand.Rand) {
 	for i := 0; ; i++ {
 		select {
 		case <-c.stop:
@@ -110,10 +114,10 @@ func (c *chaos) calls(ctx context.Context, n int) {
 		default:
 		}
 		line, id := nameOfCall(n, i)
-		tool := []string{"bump", "bump", "idem", "read"}[rand.IntN(4)]
+		tool := []string{"bump", "bump", "idem", "read"}[chance.IntN(4)]
 		args := map[string]any{"path": filepath.Join(c.dir, tool), "line": line}
-		if rand.IntN(3) == 0 {
-			args["ms"] = rand.IntN(20)
+		if chance.IntN(3) == 0 {
+			args["ms"] = chance.IntN(20)
 		}
 		result, err := c.client.CallID(ctx, id, "tools/call", map[string]any{"name": tool, "arguments": args})
 		how := fate(result, err)

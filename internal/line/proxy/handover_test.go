@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -113,15 +114,9 @@ func TestNoHandoverWhileNothingServes(t *testing.T) {
 // waitFor waits until something of this kind has happened.
 func (r *run) waitFor(t *testing.T, kind event.Type) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	await.Until(t, string(kind), func() bool {
 		r.events.mu.Lock()
-		n := r.events.count[kind]
-		r.events.mu.Unlock()
-		if n > 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no %s", kind)
-		}
-	}
+		defer r.events.mu.Unlock()
+		return r.events.count[kind] > 0
+	})
 }

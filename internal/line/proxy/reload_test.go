@@ -18,6 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 var chaosReloads = flag.Int("chaos.reloads", 25, "how often TestReloadsUnderLoad replaces the server")
@@ -44,6 +45,7 @@ type reloads struct {
 // TestReloadsUnderLoad replaces the server by an overlap under 64 concurrent calls. Each call goes well, is answered once
 // under its id, byte for byte, and is carried out once, whichever process got it.
 func TestReloadsUnderLoad(t *testing.T) {
+	tier.NeedFull(t, "64 callers meet reloads at random moments")
 	r := &reloads{t: t, dir: t.TempDir(), stop: make(chan struct{})}
 	argv, _ := mcptest.Command("-starts", filepath.Join(r.dir, "starts"))
 	r.run = start(t, argv)
@@ -56,9 +58,11 @@ func TestReloadsUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	gen := r.waitReady(t, -1)
+	chance := tier.Rand(t)
 	var all sync.WaitGroup
 	for n := range callers {
-		all.Go(func() { r.calls(ctx, n) })
+		own := rand.New(rand.NewPCG(chance.Uint64(), 0))
+		all.Go(func() { r.calls(ctx, n, own) })
 	}
 	var busy [][2]time.Time
 	for i := range *chaosReloads {
@@ -67,7 +71,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 		// As long again without a reload, so that both kinds of calls have the same machine.
 		end := time.Now()
 		busy = append(busy, [2]time.Time{begin, end})
-		time.Sleep(end.Sub(begin) + time.Duration(rand.IntN(5_000))*time.Microsecond)
+		time.Sleep(end.Sub(begin) + time.Duration(chance.IntN(5_000))*time.Microsecond)
 	}
 	close(r.stop)
 	all.Wait()
@@ -93,7 +97,7 @@ func (r *reloads) reload(ctx context.Context, i, gen int) int {
 }
 
 // calls is one caller: one call after the other, with ids of various forms.
-func (r *reloads) calls(ctx context.Context, n int) {
+func (r *reloads) calls(ctx context.Context, n int, chance *rand.Rand) {
 	for i := 0; ; i++ {
 		select {
 		case <-r.stop:
@@ -103,10 +107,10 @@ func (r *reloads) calls(ctx context.Context, n int) {
 		line := fmt.Sprintf("c%d-%d", n, i)
 		id := []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
 			fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
-		s := span{line: line, tool: []string{"bump", "idem", "read"}[rand.IntN(3)], pause: rand.IntN(8) == 0}
+		s := span{line: line, tool: []string{"bump", "idem", "read"}[chance.IntN(3)], pause: chance.IntN(8) == 0}
 		args := map[string]any{"path": filepath.Join(r.dir, s.tool), "line": line}
 		if s.pause {
-			args["ms"] = rand.IntN(50) // these are still at the old process when the new one takes over
+			args["ms"] = chance.IntN(50) // these are still at the old process when the new one takes over
 		}
 		s.begun = time.Now()
 		result, err := r.client.CallID(ctx, id, "tools/call", map[string]any{"name": s.tool, "arguments": args})

@@ -26,7 +26,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 var soakTime = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
@@ -125,6 +127,7 @@ func (s *soak) lines() []string {
 // exactly one answer under its id, byte for byte; what must not be repeated is done at most once; what is answered
 // was done; at the end no process is left; and the proxy uses no more resources than before.
 func TestSoak(t *testing.T) {
+	tier.NeedFull(t, "16 callers meet kills, stops and reloads at random moments, and memory is compared")
 	s := &soak{t: t, dir: t.TempDir(), stop: make(chan struct{}), ended: map[string]string{}, kinds: map[string]string{}, events: map[string]int{}}
 	self, err := os.Executable()
 	if err != nil {
@@ -144,18 +147,20 @@ func TestSoak(t *testing.T) {
 	if _, err := s.proxy.Call(ctx, "tools/list", nil); err != nil {
 		t.Fatal(err)
 	}
+	chance := tier.Rand(t)
 	var all sync.WaitGroup
 	for n := range soakCallers {
-		all.Go(func() { s.calls(ctx, n) })
+		own := rand.New(rand.NewPCG(chance.Uint64(), 0))
+		all.Go(func() { s.calls(ctx, n, own) })
 	}
-	s.harm(*soakTime / 4) // what is allocated once exists after that
+	s.harm(*soakTime/4, chance) // what is allocated once exists after that
 	before := s.footprint()
 	for range 3 { // what was killed last may still be open for a moment
 		if now := s.footprint(); now.descriptors < before.descriptors {
 			before = now
 		}
 	}
-	s.harm(*soakTime - *soakTime/4)
+	s.harm(*soakTime-*soakTime/4, chance)
 	after := s.footprint()
 	for end := time.Now().Add(5 * time.Second); len(before.grown(after)) > 0 && time.Now().Before(end); {
 		after = s.footprint() // what has just been killed is let go of a moment later
@@ -174,7 +179,7 @@ func TestSoak(t *testing.T) {
 }
 
 // calls is one caller: one call after the other, with ids of various forms. Some are cancelled.
-func (s *soak) calls(ctx context.Context, n int) {
+func (s *soak) calls(ctx context.Context, n int, chance *rand.Rand) {
 	for i := 0; ; i++ {
 		select {
 		case <-s.stop:
@@ -182,14 +187,14 @@ func (s *soak) calls(ctx context.Context, n int) {
 		default:
 		}
 		line, id := nameOfCall(n, i)
-		tool := []string{"bump", "bump", "idem", "read"}[rand.IntN(4)]
-		args := map[string]any{"path": filepath.Join(s.dir, tool), "line": line, "ms": rand.IntN(30)}
+		tool := []string{"bump", "bump", "idem", "read"}[chance.IntN(4)]
+		args := map[string]any{"path": filepath.Join(s.dir, tool), "line": line, "ms": chance.IntN(30)}
 		pending := s.proxy.GoID(id, "tools/call", map[string]any{"name": tool, "arguments": args})
 		how := "given up"
-		if rand.IntN(10) == 0 {
+		if chance.IntN(10) == 0 {
 			select {
 			case <-pending.Done():
-			case <-time.After(time.Duration(rand.IntN(10_000)) * time.Microsecond): // a client's own impatience
+			case <-time.After(time.Duration(chance.IntN(10_000)) * time.Microsecond): // a client's own impatience
 			}
 			_ = s.proxy.Cancel(pending) // an answer may come still, or have come
 		} else {
@@ -210,11 +215,11 @@ func (s *soak) calls(ctx context.Context, n int) {
 }
 
 // harm does something unkind every few milliseconds, for a while.
-func (s *soak) harm(while time.Duration) {
+func (s *soak) harm(while time.Duration, chance *rand.Rand) {
 	for end := time.Now().Add(while); time.Now().Before(end); {
-		time.Sleep(time.Duration(5_000+rand.IntN(60_000)) * time.Microsecond) // the moment is the point; nothing waits on it
+		time.Sleep(time.Duration(5_000+chance.IntN(60_000)) * time.Microsecond) // the moment is the point; nothing waits on it
 		servers := s.servers()
-		what := []string{"kill", "kill", "stop", "restart", "restart", "keeper"}[rand.IntN(6)]
+		what := []string{"kill", "kill", "stop", "restart", "restart", "keeper"}[chance.IntN(6)]
 		switch {
 		case what == "restart":
 			_ = s.proxy.Signal(syscall.SIGHUP)
@@ -225,13 +230,13 @@ func (s *soak) harm(while time.Duration) {
 		case len(servers) == 0:
 			continue
 		default:
-			pid := servers[rand.IntN(len(servers))] // the one that serves, the standby, or one that is on its way out
+			pid := servers[chance.IntN(len(servers))] // the one that serves, the standby, or one that is on its way out
 			if what == "kill" {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				break
 			}
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
-			time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
+			time.Sleep(time.Duration(chance.IntN(30_000)) * time.Microsecond)
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
 		s.events[what]++
@@ -284,17 +289,16 @@ type soakHolds struct {
 // reading counts only if both are still the same after it: what was killed last may die while it is taken.
 func (s *soak) footprint() soakHolds {
 	s.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	var h soakHolds
+	await.Value(s.t, "two servers that stay", func() ([]int, bool) {
 		was := s.servers()
-		if len(was) == 2 {
-			if h := s.reading(); slices.Equal(was, s.servers()) {
-				return h
-			}
+		if len(was) != 2 {
+			return was, false
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("servers %v instead of two that stay", was)
-		}
-	}
+		h = s.reading()
+		return was, slices.Equal(was, s.servers())
+	})
+	return h
 }
 
 // reading asks the proxy what it holds.
@@ -304,7 +308,7 @@ func (s *soak) reading() soakHolds {
 	if err := s.proxy.Signal(syscall.SIGUSR1); err != nil {
 		s.t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	return await.Value(s.t, "the proxy tells what it holds", func() (soakHolds, bool) {
 		for _, line := range s.lines()[told-1:] {
 			var h soakHolds
 			if n, _ := fmt.Sscanf(line, "holds %d %d %d", &h.goroutines, &h.descriptors, &h.heap); n == 3 {
@@ -312,12 +316,11 @@ func (s *soak) reading() soakHolds {
 				statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.proxy.PID()))
 				_, _ = fmt.Sscanf(string(statm), "%d %d", new(int), &pages)
 				h.rss = pages * os.Getpagesize()
-				return h
+				return h, true
 			}
 		}
-	}
-	s.t.Fatal("the proxy does not tell what it holds")
-	return soakHolds{}
+		return soakHolds{}, false
+	})
 }
 
 // grown lists the resources of which a proxy uses more than before, beyond the needs of calls in flight and of the
@@ -364,13 +367,13 @@ func (s *soak) leave(ctx context.Context) {
 		return left
 	}
 	// The keeper notices the end of its outlive, and the process that adopted the keeper notices the keeper's.
-	for end := time.Now().Add(5 * time.Second); len(strays()) > 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	if left := strays(); len(left) > 0 {
-		out, _ := exec.Command("ps", "-ef").Output()
-		s.t.Errorf("left: %v\n%s", left, out)
-	}
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			out, _ := exec.Command("ps", "-ef").Output()
+			s.t.Logf("left: %v\n%s", strays(), out)
+		}
+	})
+	await.Value(s.t, "nobody is left", func() ([]string, bool) { left := strays(); return left, len(left) == 0 })
 }
 
 // judge compares the callers' answers with what the servers did.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -282,17 +283,11 @@ func (s *sandbox) recordLogs() {
 			_, err = client.Call(ctx, "tools/call", json.RawMessage(call))
 		}
 	}
-	for err == nil { // it ends after its answer; at the end of the session that would be no crash
-		var said []byte
-		if said, err = os.ReadFile(stderr.Name()); bytes.Contains(said, []byte("Restart completed")) && bytes.Contains(said, []byte("Server crashed")) {
-			break
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 	if err == nil {
+		await.Value(s, "a restart and a crash", func() (string, bool) { // it ends after its answer; at the end of the session that would be no crash
+			said, err := os.ReadFile(stderr.Name())
+			return fmt.Sprintf("%s %v", said, err), bytes.Contains(said, []byte("Restart completed")) && bytes.Contains(said, []byte("Server crashed"))
+		})
 		err = client.CloseWrite()
 	}
 	<-client.Done()

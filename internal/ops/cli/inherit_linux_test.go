@@ -1,13 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // startTree runs a server in inherit mode that has a daemon in a session of its own and a helper, and says who they are:
@@ -40,16 +42,11 @@ func nextTree(t *testing.T, u *unread) (pids []int) {
 // gone waits until a process is no more, or dead and not reaped, which by then is not outlive's to do.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(dialoguePatience); ; time.Sleep(5 * time.Millisecond) {
+	await.Value(t, fmt.Sprintf("process %d has ended", pid), func() (string, bool) {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if _, rest, _ := strings.Cut(string(stat), ") "); err != nil || strings.HasPrefix(rest, "Z") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Errorf("process %d lives: %s", pid, stat)
-			return
-		}
-	}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		return string(stat), err != nil || strings.HasPrefix(rest, "Z")
+	})
 }
 
 // TestNothingSurvivesInheritMode: whoever is killed, the server, its helpers and its daemons end, as in the usual mode; and

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -172,11 +173,7 @@ func TestUpgradeWhenNobodyReadsStderr(t *testing.T) {
 	if err := u.cmd.Process.Signal(unix.SIGUSR2); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(dialoguePatience); u.upgrades() == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("no upgrade")
-		}
-	}
+	await.Until(t, "the upgrade", func() bool { return u.upgrades() > 0 })
 	if text := u.asks(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n"); !strings.Contains(text, `"id":1,`) {
 		t.Errorf("answer after the upgrade: %s", text)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -154,22 +155,17 @@ func TestLastWordsAreKept(t *testing.T) {
 	case <-time.After(dialoguePatience):
 		t.Fatal("it is not restarted")
 	}
-	ask := exec.Command(u.program, "logs", "last")
-	ask.Env = u.cmd.Env
-	for end := time.Now().Add(dialoguePatience); ; time.Sleep(20 * time.Millisecond) { // another process writes it
+	var kept []byte
+	await.Value(t, "the last words are kept", func() (string, bool) { // another process writes them
+		ask := exec.Command(u.program, "logs", "last")
+		ask.Env = u.cmd.Env
 		out, err := ask.Output()
 		text, note, _ := bytes.Cut(out, []byte("[outlive] ")) // what became of the process stands behind its words
-		if bytes.Contains(note, []byte("Server crashed")) && bytes.HasSuffix(text, []byte(burstLine(burstLines)+"\nlast words\n")) {
-			checkBurst(t, bytes.NewReader(text))
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%v: …%s", err, out[max(0, len(out)-200):])
-		}
-		again := exec.Command(ask.Path, ask.Args[1:]...)
-		again.Env = ask.Env
-		ask = again
-	}
+		kept = text
+		return fmt.Sprintf("%v: …%s", err, out[max(0, len(out)-200):]),
+			bytes.Contains(note, []byte("Server crashed")) && bytes.HasSuffix(text, []byte(burstLine(burstLines)+"\nlast words\n"))
+	})
+	checkBurst(t, bytes.NewReader(kept))
 	_ = u.cmd.Process.Signal(os.Interrupt)
 	u.ends()
 }
@@ -184,11 +180,7 @@ func TestUpgradeWhileStderrStalls(t *testing.T) {
 	if err := u.cmd.Process.Signal(unix.SIGUSR2); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(dialoguePatience); u.upgrades() == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("no upgrade")
-		}
-	}
+	await.Until(t, "the upgrade", func() bool { return u.upgrades() > 0 })
 	_ = u.in.Close()
 	u.ends()
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -348,15 +349,13 @@ func TestNothingIsLeftOverAfterUpgrades(t *testing.T) {
 // taken waits until outlive has read everything from its stdin.
 func (r *relay) taken() {
 	r.t.Helper()
-	for end := time.Now().Add(dialoguePatience); ; time.Sleep(time.Millisecond) {
+	await.Value(r.t, "all bytes are read", func() (int, bool) {
 		n, err := unix.IoctlGetInt(int(r.in.Fd()), unix.TIOCINQ)
-		if err == nil && n == 0 {
-			return
-		}
-		if err != nil || time.Now().After(end) {
+		if err != nil {
 			r.t.Fatalf("%d bytes are not read: %v", n, err)
 		}
-	}
+		return n, n == 0
+	})
 }
 
 func TestAProgramThatCannotTakeOverChangesNothing(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -84,11 +84,7 @@ const exitLine = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name"
 
 func upgradeAndLeave(u *unread) {
 	_ = u.cmd.Process.Signal(unix.SIGUSR2)
-	for end := time.Now().Add(dialoguePatience); u.upgrades() == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			u.t.Fatal("no upgrade")
-		}
-	}
+	await.Until(u.t, "the upgrade", func() bool { return u.upgrades() > 0 })
 	_ = u.in.Close()
 }
 

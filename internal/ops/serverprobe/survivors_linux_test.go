@@ -4,7 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // A helper that the server started in a session of its own is told and ended; the server's own end is in order.
@@ -19,19 +20,16 @@ func TestLeftBehind(t *testing.T) {
 	if !r.Ready || !r.Looked || len(r.LeftBehind) != 1 || r.LeftBehind[0] != "sleep 4711" {
 		t.Fatalf("%+v", r)
 	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		out, _ := exec.Command("ps", "-eo", "stat,args").Output()
-		alive := false
+	await.Until(t, "the helper has ended", func() bool {
+		out, err := exec.Command("ps", "-eo", "stat,args").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for line := range strings.Lines(string(out)) {
-			alive = alive || strings.Contains(line, "sleep 4711") && !strings.HasPrefix(line, "Z")
+			if strings.Contains(line, "sleep 4711") && !strings.HasPrefix(line, "Z") {
+				return false
+			}
 		}
-		if !alive {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("it still runs")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return true
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 // manyClients is the model of many clients and a server, which do whatever they may, with one bridge between them. What the server says of a

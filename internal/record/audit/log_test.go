@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,9 +86,8 @@ func TestRotationKeepsWhatIsPromisedAndNoMore(t *testing.T) {
 	for i := range events { // about 4 KiB each: five files' worth
 		l.Emit(event.Event{Type: event.StdoutNoise, Time: at, Attrs: []slog.Attr{
 			slog.Int(event.KeyCount, i), slog.String(event.KeyRawLine, strings.Repeat("x", 4000))}})
-		for len(l.lines) > queueLines/16 { // what is left is to be written in the time that Close has
-			time.Sleep(time.Millisecond)
-		}
+		// What is left is to be written in the time that Close has.
+		await.Until(t, "most is written", func() bool { return len(l.lines) <= queueLines/16 })
 	}
 	closed(t, l)
 	if l.Lost() != 0 {
@@ -186,7 +186,7 @@ func TestRotationByHand(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp_audit.log")
 	l := open(t, path, Options{})
 	l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
-	waitFor(t, func() bool { st, err := os.Stat(path); return err == nil && st.Size() > 0 })
+	await.Until(t, "something is written", func() bool { st, err := os.Stat(path); return err == nil && st.Size() > 0 })
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
@@ -246,22 +246,13 @@ func readLines(t *testing.T, path string) []map[string]any {
 	return all
 }
 
-func waitFor(t *testing.T, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("did not happen")
-		}
-	}
-}
-
 func TestFlush(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	l := open(t, path, Options{})
 	for range 100 {
 		l.Emit(event.Event{Type: event.ProxyStarted, Message: "m"})
 	}
-	waitFor(t, func() bool { return l.Flush() == nil }) // it waits for a quarter of a second, which a busy machine may need for the disk
+	await.Until(t, "all is written", func() bool { return l.Flush() == nil }) // it waits for a quarter of a second, which a busy machine may need for the disk
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // An editor that has the log open prevents that it is renamed; nothing is lost meanwhile, and it is rotated afterwards.
@@ -27,12 +28,10 @@ func TestKeptOpenElsewhere(t *testing.T) {
 	}
 	write(1)
 	var editor *os.File
-	for end := time.Now().Add(2 * time.Minute); editor == nil; time.Sleep(time.Millisecond) {
-		var err error
-		if editor, err = os.Open(path); err != nil && time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	await.Value(t, "the file is there", func() (err error, opened bool) {
+		editor, err = os.Open(path)
+		return err, err == nil
+	})
 	write(11) // 1.5 MiB by now
 	if err := editor.Close(); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -44,11 +45,7 @@ func (c *collector) String() string {
 
 func (c *collector) waitFor(t *testing.T, s string) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !strings.Contains(c.String(), s); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%q never came: %q", s, c.String())
-		}
-	}
+	await.Value(t, fmt.Sprintf("%q", s), func() (string, bool) { all := c.String(); return all, strings.Contains(all, s) })
 }
 
 func message(text string) event.Event {

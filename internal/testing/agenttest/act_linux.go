@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// longest is how long an agent lives: nobody of a test that went wrong stays for ever.
-const longest = 2 * time.Minute
+// longest is how long an agent lives: nobody of a test that went wrong stays for ever, or ends by itself while its end is waited for.
+const longest = 10 * time.Minute
 
 // Act is an agent that says "ready" and lives on. It returns its exit status. Its kinds are
 //

@@ -3,10 +3,12 @@ package tier
 import (
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // Patience is the door's bound against hanging: what has not happened by then does not happen.
-const Patience = 2 * time.Minute
+const Patience = await.Limit
 
 // Limit is how long something that is promised within a time may take in this run. The door does not judge times, since other
 // programs on the machine take theirs: there it is at least [Patience].

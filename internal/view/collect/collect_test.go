@@ -18,6 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -74,14 +75,10 @@ func socketDir(t *testing.T) string {
 	return filepath.Join(dir, "run")
 }
 
-// await looks until the overview is as wanted.
-func await(t *testing.T, c *Collector, what string, ok func(overview.State) bool) {
+// shows looks until the overview is as wanted.
+func shows(t *testing.T, c *Collector, what string, ok func(overview.State) bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(c.State()); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: %+v", what, c.State())
-		}
-	}
+	await.Value(t, what, func() (overview.State, bool) { s := c.State(); return s, ok(s) })
 }
 
 func TestChangesAreSeenAtOnce(t *testing.T) {
@@ -98,7 +95,7 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 	s.state.Store("backoff")
 	s.say(event.ServerCrashed, "crashed") // the event, and no clock, makes it look
 	<-news
-	await(t, c, "after a crash", func(o overview.State) bool {
+	shows(t, c, "after a crash", func(o overview.State) bool {
 		return o.Servers[0].State == "backoff" && len(o.Events) == 2 && o.Events[0].Instance == fmt.Sprintf("x@%d", os.Getpid())
 	})
 }
@@ -110,7 +107,7 @@ func TestARunThatEndsIsGone(t *testing.T) {
 	defer c.Close()
 	s.say(event.ProxyStopped, "stopped")
 	_ = server.Close()
-	await(t, c, "after its end", func(o overview.State) bool {
+	shows(t, c, "after its end", func(o overview.State) bool {
 		return len(o.Servers) == 1 && o.Servers[0].Gone && o.Servers[0].State == "has ended" && o.Wrong == 0
 	})
 }
@@ -140,11 +137,11 @@ func TestARunThatIsKilled(t *testing.T) {
 	if e := <-heard; e.Type != event.ProxyLost || e.Instance != label || e.PID != os.Getpid() || e.Level != "ERROR" {
 		t.Errorf("heard %+v", e)
 	}
-	await(t, c, "after its end", func(o overview.State) bool {
+	shows(t, c, "after its end", func(o overview.State) bool {
 		return len(o.Servers) == 1 && o.Servers[0].State == "has ended" && strings.Contains(o.Servers[0].Why, "killed") && o.Wrong == 1
 	})
 	start(t, dir)
-	await(t, c, "when it is there again", func(o overview.State) bool {
+	shows(t, c, "when it is there again", func(o overview.State) bool {
 		return len(o.Servers) == 1 && o.Servers[0].State == "ready" && o.Wrong == 0
 	})
 }
@@ -177,17 +174,11 @@ func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
 // awaitUnfollowed waits until the collector has noticed that all are gone.
 func awaitUnfollowed(t *testing.T, c *Collector) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+	await.Value(t, "none is followed", func() (int, bool) {
 		c.mu.Lock()
-		n := len(c.followed)
-		c.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d are followed still", n)
-		}
-	}
+		defer c.mu.Unlock()
+		return len(c.followed), len(c.followed) == 0
+	})
 }
 
 func TestEventsOfLaterRunsAndOfTheMonitor(t *testing.T) {
@@ -231,7 +222,7 @@ func TestNewsOfTheHomeAreLookedAtAtOnce(t *testing.T) {
 	defer c.Close()
 	class.Store("crashed")
 	news <- struct{}{}
-	await(t, c, "after the news", func(o overview.State) bool { return o.Agents[0].Class == "crashed" })
+	shows(t, c, "after the news", func(o overview.State) bool { return o.Agents[0].Class == "crashed" })
 }
 
 // What stands in the audit log and comes from the running outlive, too, is one event.
@@ -250,7 +241,7 @@ func TestAuditLogIsReadOnce(t *testing.T) {
 	s.feed.Emit(event.Event{Type: event.ServerReady, Time: at, Message: "live"})
 	c := New(Options{Dirs: []string{dir}, History: true, Every: 10 * time.Millisecond, Audit: func() []string { return []string{path, path + ".none"} }})
 	defer c.Close()
-	await(t, c, "events", func(o overview.State) bool {
+	shows(t, c, "events", func(o overview.State) bool {
 		return len(o.Events) == 3 && o.Events[0].Message == "live" && o.Events[1].Message == "both" && o.Events[2].Message == "earlier"
 	})
 }
@@ -272,7 +263,7 @@ func TestWhatIsAtRestIsNotAsked(t *testing.T) {
 	change := func(state string) {
 		moves.state.Store(state)
 		moves.say(event.ServerReady, state)
-		await(t, c, state, func(o overview.State) bool { return len(o.Servers) == 2 && o.Servers[0].State == state })
+		shows(t, c, state, func(o overview.State) bool { return len(o.Servers) == 2 && o.Servers[0].State == state })
 	}
 	begun := rests.asked.Load()
 	for n := range 5 {
@@ -284,10 +275,10 @@ func TestWhatIsAtRestIsNotAsked(t *testing.T) {
 	rests.state.Store("backoff")
 	c.Attend(fmt.Sprintf("y@%d", os.Getpid()))
 	change("asleep")
-	await(t, c, "one that is looked at", func(o overview.State) bool { return o.Servers[1].State == "backoff" })
+	shows(t, c, "one that is looked at", func(o overview.State) bool { return o.Servers[1].State == "backoff" })
 	rests.state.Store("failed")
 	c.LookSoon()
-	await(t, c, "everything is looked at", func(o overview.State) bool { return o.Servers[1].State == "failed" })
+	shows(t, c, "everything is looked at", func(o overview.State) bool { return o.Servers[1].State == "failed" })
 }
 
 func TestHowOftenOneAtRestIsAsked(t *testing.T) {
@@ -336,13 +327,13 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	begun := time.Now()
 	works.state.Store("backoff")
 	c.LookSoon()
-	await(t, c, "a change of the other", func(o overview.State) bool {
+	shows(t, c, "a change of the other", func(o overview.State) bool {
 		return o.Servers[0].State == "backoff" && o.Servers[1].State == "no answer"
 	})
 	tier.Within(t, "seeing the change of the other", time.Since(begun), patience)
 	close(slow.stuck)
 	close(home)
-	await(t, c, "the late answers", func(o overview.State) bool {
+	shows(t, c, "the late answers", func(o overview.State) bool {
 		return o.Servers[1].State == "ready" && o.Home == "/h" && o.Trouble == nil
 	})
 }

@@ -60,7 +60,7 @@ func TestAnotherMachine(t *testing.T) {
 		OnEvent: func(e overview.Event, line []byte) { heard <- e },
 	})
 	defer c.Close()
-	await(t, c, "at first", func(s overview.State) bool {
+	shows(t, c, "at first", func(s overview.State) bool {
 		return len(s.Hosts) == 1 && s.Hosts[0].State == "connecting" && s.Hosts[0].Health == overview.Busy && s.Wrong == 0
 	})
 	now := time.Now()
@@ -70,7 +70,7 @@ func TestAnotherMachine(t *testing.T) {
 	if e := <-heard; e.Type != event.HostConnected || e.Host != "far" || e.Message != "connected; outlive is 2 there, and 1 here" {
 		t.Errorf("heard %+v", e)
 	}
-	await(t, c, "connected", func(s overview.State) bool {
+	shows(t, c, "connected", func(s overview.State) bool {
 		return len(s.Servers) == 1 && s.Servers[0].Key == "far/x@7" && s.Servers[0].Host == "far" && s.Servers[0].Health == overview.Good &&
 			s.Agents[0].Key == "far/shop" && s.Incidents[0].ID == "far/i1" && s.Incidents[0].Agent == "far/shop" && s.Incidents[0].Members[0] == "far/shop" && len(s.Incidents[0].Buttons) == 1 &&
 			s.Hosts[0].State == "connected" && strings.Contains(s.Hosts[0].Why, "2 there") && s.Events[len(s.Events)-1].Instance == "far/x@7"
@@ -81,7 +81,7 @@ func TestAnotherMachine(t *testing.T) {
 		t.Errorf("heard %+v", e)
 	}
 	far.lines <- stateOf(t, "backoff", now.Add(-time.Hour))
-	await(t, c, "after the crash", func(s overview.State) bool {
+	shows(t, c, "after the crash", func(s overview.State) bool {
 		return s.Servers[0].State == "backoff" && strings.Contains(s.Hosts[0].Why, "its clock is 1h0m0s behind")
 	})
 
@@ -89,7 +89,7 @@ func TestAnotherMachine(t *testing.T) {
 	if e := <-heard; e.Type != event.HostLost || e.Message != "no connection: the link is; down" {
 		t.Errorf("heard %+v", e)
 	}
-	await(t, c, "lost", func(s overview.State) bool {
+	shows(t, c, "lost", func(s overview.State) bool {
 		return s.Hosts[0].Health == overview.Bad && s.Hosts[0].State == "no connection" && s.Servers[0].Health == overview.Unknown && len(s.Incidents[0].Buttons) == 0
 	})
 	// It is tried again by itself; what was known of the past comes once.
@@ -97,7 +97,7 @@ func TestAnotherMachine(t *testing.T) {
 	if e := <-heard; e.Type != event.HostConnected {
 		t.Errorf("heard %+v", e)
 	}
-	await(t, c, "connected again", func(s overview.State) bool {
+	shows(t, c, "connected again", func(s overview.State) bool {
 		n := 0
 		for _, e := range s.Events {
 			if e.Message == "ready" {

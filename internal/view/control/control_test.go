@@ -20,6 +20,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -195,9 +196,7 @@ func TestLogs(t *testing.T) {
 	f.gone = make(chan struct{})
 	go func() { ended <- i.Logs(t.Context(), io.Discard, true) }()
 	f.log <- "four\n"
-	for len(f.log) > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the line is read", func() bool { return len(f.log) == 0 })
 	if err := s.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -61,17 +62,11 @@ func say(f *Feed, message string) {
 // awaitFollowers waits until so many listen.
 func awaitFollowers(t *testing.T, f *Feed, want int) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+	await.Value(t, fmt.Sprintf("%d followers", want), func() (int, bool) {
 		f.mu.Lock()
-		n := len(f.followers)
-		f.mu.Unlock()
-		if n == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d followers, want %d", n, want)
-		}
-	}
+		defer f.mu.Unlock()
+		return len(f.followers), len(f.followers) == want
+	})
 }
 
 func TestEventsAreFollowedAndResumed(t *testing.T) {

@@ -1,4 +1,4 @@
-package outlive_test
+package house
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,42 +47,74 @@ func parseSource(name string, text []byte) (*source, error) {
 	return s, err
 }
 
-// loadTree parses every Go file under internal, cmd, bench, packaging, outlive-otel and outlive-fleet. A file that does not parse is reported and left out.
+// loadTree is every Go file under internal, cmd, bench, packaging, outlive-otel and outlive-fleet. A file that does not parse is reported and left out.
 func loadTree(t *testing.T) []*source {
 	t.Helper()
-	var tree []*source
-	for _, top := range []string{"internal", "cmd", "bench", "packaging", "outlive-otel", "outlive-fleet"} {
-		err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil && os.IsNotExist(err):
-				return nil
-			case err != nil:
-				return err
-			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == ".work"):
-				return filepath.SkipDir
-			case d.IsDir() || !strings.HasSuffix(p, ".go"):
-				return nil
+	return loadFolders(t, "internal", "cmd", "bench", "packaging", "outlive-otel", "outlive-fleet")
+}
+
+// loadTests is every test file of the repository.
+func loadTests(t *testing.T) []*source {
+	t.Helper()
+	tests := loadFolders(t, "internal", "cmd", "bench", "packaging", "outlive-otel", "outlive-fleet", "e2e", ".ci")
+	return slices.DeleteFunc(tests, func(s *source) bool { return !s.test })
+}
+
+// parsed is what parseFolder has made of a folder: many tests read the same ones.
+var parsed = map[string]folder{}
+
+type folder struct {
+	files  []*source
+	broken []error
+}
+
+func loadFolders(t *testing.T, tops ...string) (tree []*source) {
+	t.Helper()
+	for _, top := range tops {
+		f, ok := parsed[top]
+		if !ok {
+			var err error
+			if f, err = parseFolder(top); err != nil {
+				t.Fatal(err)
 			}
-			text, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			s, err := parseSource(filepath.ToSlash(p), text)
-			if err != nil {
-				t.Errorf("does not parse: %v", err)
-				return nil
-			}
-			tree = append(tree, s)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+			parsed[top] = f
 		}
+		for _, err := range f.broken {
+			t.Errorf("does not parse: %v", err)
+		}
+		tree = append(tree, f.files...)
 	}
 	if len(tree) == 0 {
 		t.Fatal("no Go file found: the test must run in the module's root")
 	}
 	return tree
+}
+
+func parseFolder(top string) (f folder, err error) {
+	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && os.IsNotExist(err):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == ".work"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(p, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		s, err := parseSource(filepath.ToSlash(p), text)
+		if err != nil {
+			f.broken = append(f.broken, err)
+			return nil
+		}
+		f.files = append(f.files, s)
+		return nil
+	})
+	return f, err
 }
 
 // rooms groups the tree by room.
@@ -124,6 +157,34 @@ func (s *source) uses(found func(pkg, name string, pos token.Pos)) {
 	})
 }
 
+// namesOf are the names by which a file knows these packages.
+func (s *source) namesOf(packages ...string) (names []string) {
+	for p, spec := range s.imports() {
+		switch {
+		case !slices.Contains(packages, p):
+		case spec.Name != nil:
+			names = append(names, spec.Name.Name)
+		case path.Base(p) == "v2":
+			names = append(names, path.Base(path.Dir(p)))
+		default:
+			names = append(names, path.Base(p))
+		}
+	}
+	return names
+}
+
+// selectors calls found for each selector of the package that the file knows by this name.
+func (s *source) selectors(pkg string, found func(*ast.SelectorExpr)) {
+	ast.Inspect(s.ast, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && id.Name == pkg && id.Obj == nil {
+				found(sel)
+			}
+		}
+		return true
+	})
+}
+
 // osSuffixes end the names of files that only one family of systems compiles.
 var osSuffixes = []string{"linux", "darwin", "windows", "unix", "posix", "freebsd", "other"}
 
@@ -136,6 +197,13 @@ func (s *source) forOneOS() bool {
 		}
 	}
 	return false
+}
+
+// constrained reports a file that is compiled for some systems or tags only.
+func (s *source) constrained() bool {
+	return s.forOneOS() || slices.ContainsFunc(s.ast.Comments, func(g *ast.CommentGroup) bool {
+		return g.Pos() < s.ast.Package && slices.ContainsFunc(g.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:build ") })
+	})
 }
 
 // publishedFiles are the files that are tracked, or would be after `git add .`; without git, everything but

@@ -1,4 +1,4 @@
-package outlive_test
+package house
 
 import (
 	"bytes"

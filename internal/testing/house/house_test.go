@@ -1,5 +1,4 @@
-// Package outlive_test checks the house rules of docs/PATTERNS.md on the whole tree.
-package outlive_test
+package house
 
 import (
 	"fmt"
