@@ -98,30 +98,32 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	brief := func() context.Context {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	within := func(limit time.Duration) context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		t.Cleanup(cancel)
 		return ctx
 	}
-	if _, err := a.Put(brief(), "digest.a", []byte("x")); err != nil {
+	allowed := func() context.Context { return within(2 * time.Minute) }
+	refused := func() context.Context { return within(2 * time.Second) } // what is refused may have no answer
+	if _, err := a.Put(allowed(), "digest.a", []byte("x")); err != nil {
 		t.Errorf("a writes of itself: %v", err)
 	}
-	if e, err := a.Get(brief(), "digest.a"); err != nil || string(e.Value) != "x" {
+	if e, err := a.Get(allowed(), "digest.a"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads of itself: %q, %v", e.Value, err)
 	}
 	for _, key := range []string{"digest.b", "beat.b", "lease.other", "lease.gateway", "other.a"} {
-		if _, err := a.Put(brief(), key, []byte("x")); err == nil {
+		if _, err := a.Put(refused(), key, []byte("x")); err == nil {
 			t.Errorf("a may write %s", key)
 		}
 	}
 	for _, key := range []string{"lease.judge", "esc.silent.b", "beat.a", "lease.gateway.g", "session.g.one"} { // any machine may be the judge, or have a gateway's sessions
-		if _, err := a.CAS(brief(), key, []byte("x"), 0); err != nil {
+		if _, err := a.CAS(allowed(), key, []byte("x"), 0); err != nil {
 			t.Errorf("a writes %s: %v", key, err)
 		}
 	}
 	for _, address := range []string{"run.b", "cmd.b", EndedAddress} {
 		if _, err := a.Serve(address, func(context.Context, []byte) []byte { return nil }); err == nil {
-			if _, err := own.Request(brief(), address, nil); !errors.Is(err, engine.ErrNoOwner) {
+			if _, err := own.Request(allowed(), address, nil); !errors.Is(err, engine.ErrNoOwner) {
 				t.Errorf("a is asked as %s: %v", address, err)
 			}
 		}
@@ -131,19 +133,19 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	if answer, err := a.Request(brief(), "run.b", []byte("hello")); err != nil || string(answer) != "b: hello" {
+	if answer, err := a.Request(allowed(), "run.b", []byte("hello")); err != nil || string(answer) != "b: hello" {
 		t.Errorf("a asks b: %q, %v", answer, err)
 	}
-	if e, err := a.Get(brief(), "session.g.one"); err != nil || string(e.Value) != "x" {
+	if e, err := a.Get(allowed(), "session.g.one"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads a session: %q, %v", e.Value, err)
 	}
-	if s, err := own.js.Stream(brief(), "KV_"+bucketPrefix+"session"); err != nil || s.CachedInfo().Config.AllowDirect {
+	if s, err := own.js.Stream(allowed(), "KV_"+bucketPrefix+"session"); err != nil || s.CachedInfo().Config.AllowDirect {
 		t.Errorf("sessions are read from any server: %v", err)
 	}
-	if err := a.Delete(brief(), "session.g.one"); err != nil {
+	if err := a.Delete(allowed(), "session.g.one"); err != nil {
 		t.Errorf("a deletes a session: %v", err)
 	}
-	if err := a.js.DeleteStream(brief(), "KV_"+bucketPrefix+"digest"); err == nil {
+	if err := a.js.DeleteStream(refused(), "KV_"+bucketPrefix+"digest"); err == nil {
 		t.Error("a may delete a table")
 	}
 }
@@ -202,7 +204,7 @@ func TestHubReturns(t *testing.T) {
 	known := map[string]string{}
 	until := func(what string, done func(engine.Change) bool) {
 		t.Helper()
-		limit := time.After(20 * time.Second)
+		limit := time.After(2 * time.Minute)
 		for {
 			select {
 			case c := <-changes:
@@ -248,18 +250,18 @@ func TestRequestWithoutHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	ask := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ask := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		_, err := a.Request(ctx, "run.b", nil)
 		return err
 	}
-	if err := ask(); !errors.Is(err, engine.ErrNoOwner) {
+	if err := ask(2 * time.Minute); !errors.Is(err, engine.ErrNoOwner) {
 		t.Errorf("nobody is there: %v", err)
 	}
 	h.Close()
 	for range 3 {
-		if err := ask(); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrNoOwner) {
+		if err := ask(time.Second); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrNoOwner) {
 			t.Errorf("without a hub: %v", err)
 		}
 	}

@@ -22,10 +22,11 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // testTime is how long something may take on a busy machine.
-const testTime = 20 * time.Second
+const testTime = 2 * time.Minute
 
 // run is a wrapper in a process of its own, as it is in life.
 type testRun struct {
@@ -280,9 +281,7 @@ func TestDescendantsLiveOn(t *testing.T) {
 	if code := r.ends(); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	tier.Within(t, "the end", time.Since(began), 5*time.Second)
 	report := r.until("the child's number", said("left "))
 	pid, err := strconv.Atoi(strings.TrimPrefix(report.LastLines[0], "left "))
 	if err != nil {

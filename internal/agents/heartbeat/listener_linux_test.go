@@ -87,7 +87,7 @@ func TestListenerClosesDescriptors(t *testing.T) {
 		t.Fatal(err, failed)
 	}
 	w.Close()
-	if err := r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := r.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := r.Read(make([]byte, 1)); n != 0 || err == nil || os.IsTimeout(err) {

@@ -67,7 +67,7 @@ func (h *hookRun) end(t *testing.T) string {
 			t.Error(err)
 		}
 		return reply
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the hook does not end")
 		return ""
 	}

@@ -73,7 +73,7 @@ func TestAPermissionFromThePhone(t *testing.T) {
 				if !strings.Contains(got, `"behavior":"`+behavior+`"`) {
 					t.Errorf("the hook says %q", got)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("the hook was not answered")
 			}
 			c.is("busy", "")

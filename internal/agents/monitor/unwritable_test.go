@@ -19,7 +19,7 @@ func TestAHomeThatCannotBeWritten(t *testing.T) {
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	w.claude("shop", 1001).prompt()
 	w.opts.Interval = 10 * time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	looks := 0
 	var m *Monitor

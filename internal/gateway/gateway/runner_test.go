@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait; nothing here comes near it.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // mute takes a server's stderr and forgets it.
 type mute struct{}

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait for something that must happen.
-const patience = 10 * time.Second
+const patience = 2 * time.Minute
 
 // testHub makes sessions that note what happens to them. answer is called for every message; nil: echo.
 type testHub struct {

@@ -51,7 +51,7 @@ func (r *running) wait(t *testing.T) Status {
 	select {
 	case s := <-r.exited:
 		return s
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("onExit was not called")
 		return Status{}
 	}

@@ -84,7 +84,7 @@ func wait(t *testing.T, exited chan Status) Status {
 	select {
 	case s := <-exited:
 		return s
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("onExit was not called")
 		return Status{}
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/outlive-mcp/outlive/internal/testing/await"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // A victim is a server with descendants that try to survive it. Each of its processes has the token as an argument, by
@@ -201,10 +202,11 @@ func newToken(t *testing.T) string {
 	return token
 }
 
-// noSurvivors waits for the last to go, no longer than limit, and returns how long that took.
+// noSurvivors waits for the last to go, which is promised within limit, and returns how long that took.
 func noSurvivors(t *testing.T, token string, limit time.Duration) time.Duration {
 	t.Helper()
 	began := time.Now()
+	limit = tier.Limit(limit)
 	for {
 		left := survivors(token)
 		took := time.Since(began)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long something that must happen may take on a busy machine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // watching is a watcher on a directory, and what it has told.
 type watching struct {

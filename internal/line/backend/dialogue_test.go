@@ -34,7 +34,8 @@ import (
 // STATE in a line of the client stands for the requestState that it was given last, OWN for the raw id of the question of outlive's
 // own that the server got last.
 //
-// Whatever either side got must have been expected when the next thing happens, and at the end.
+// Whatever either side got must have been expected when the next thing happens, and at the end. After each step no message is left
+// between the client and its bridge: the next event may be far off, and its own messages would come too late.
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/dialogue/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -156,6 +157,10 @@ func (d *dialogue) step(line string) {
 		}
 	default:
 		d.fail("unknown step %q", line)
+	}
+	happened := slices.Contains([]string{"C>", "S>", "!"}, mark) && line != "! upgrade" // a successor waits for the first event
+	if left := d.w.leftover(); happened && left != "" {
+		d.fail("left for the next event: %s", left)
 	}
 }
 

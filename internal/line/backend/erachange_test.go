@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 // eraWorld is a client of one era before a server whose every process may speak another one only.
 type eraWorld struct {
 	*fakeWorld
-	rt     *rapid.T
+	rt interface {
+		Fatalf(format string, args ...any)
+	}
 	client mcp.Era
 	next   mcp.Era // of the process that is started next
 	todo   []func()
@@ -38,7 +41,7 @@ type eraServer struct {
 	pending []string // raw ids of calls that it has not answered
 }
 
-func newEraWorld(rt *rapid.T, client mcp.Era) *eraWorld {
+func newEraWorld(rt interface{ Fatalf(string, ...any) }, client mcp.Era) *eraWorld {
 	e := &eraWorld{fakeWorld: &fakeWorld{now: epoch, canCount: true}, rt: rt, client: client, next: client,
 		waits: map[string]bool{}, opens: map[string]bool{}}
 	// The servers work only when they are let, so time limits are none of theirs.
@@ -234,9 +237,8 @@ func (e *eraWorld) greet() {
 // TestEveryProcessMaySpeakAnotherEra: whatever era a restarted server speaks, its client hears one answer to each of its
 // requests, in its own era, and no process is spoken to in an era that it does not speak or was not greeted in.
 func TestEveryProcessMaySpeakAnotherEra(t *testing.T) {
-	eras := []mcp.Era{mcp.Legacy, mcp.Modern}
 	rapid.Check(t, func(rt *rapid.T) {
-		e := newEraWorld(rt, rapid.SampledFrom(eras).Draw(rt, "client"))
+		e := newEraWorld(rt, rapid.SampledFrom(bothEras).Draw(rt, "client"))
 		e.greet()
 		verbs := []string{"tools/list", "tools/call", "tools/call", "resources/read", "crash", "crash", "restart", "other", "other", "answer", "wait"}
 		if e.client == mcp.Modern {
@@ -245,43 +247,84 @@ func TestEveryProcessMaySpeakAnotherEra(t *testing.T) {
 			verbs = append(verbs, "resources/subscribe", "resources/unsubscribe", "logging/setLevel")
 		}
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
-			switch verb := rapid.SampledFrom(verbs).Draw(rt, "step"); verb {
-			case "crash":
-				if p := e.process(); p != nil {
-					p.exit(1)
-				}
-			case "restart":
-				e.b.Restart(e.now, supervise.SourceControl, "asked")
-			case "other":
-				e.next = eras[slices.Index(eras, e.next)^1]
-			case "answer":
-				e.finishCalls()
-			case "wait":
-				e.tick(time.Duration(rapid.IntRange(1, 5000).Draw(rt, "ms")) * time.Millisecond)
-			case "subscriptions/listen":
-				e.ask(verb, `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1"]},`)
-			default:
-				e.ask(verb, `"name":"t","uri":"x:1","level":"info",`)
+			verb := rapid.SampledFrom(verbs).Draw(rt, "step")
+			wait := 0
+			if verb == "wait" {
+				wait = rapid.IntRange(1, 5000).Draw(rt, "ms")
 			}
+			e.step(verb, wait)
 			if rapid.Bool().Draw(rt, "settle") {
 				e.settle()
 			}
 		}
-		for range 20 {
-			e.settle()
-			e.finishCalls()
-			for range 12 {
-				e.tick(5 * time.Second)
-				e.settle()
-			}
-		}
-		e.settle()
-		for id := range e.waits {
-			if _, stream := e.opens[id]; !stream {
-				rt.Fatalf("request %s has no answer", id)
-			} else if !e.opens[id] {
-				rt.Fatalf("stream %s was never acknowledged", id)
-			}
-		}
+		e.end()
 	})
+}
+
+// TestEraHistories has what TestEveryProcessMaySpeakAnotherEra has found: steps as they were drawn, and "settle".
+func TestEraHistories(t *testing.T) {
+	for _, history := range []struct {
+		name   string
+		client mcp.Era
+		steps  string
+	}{
+		{"what was replayed is not repeated to the next process", mcp.Legacy, "tools/list tools/list resources/subscribe other tools/list restart other"},
+	} {
+		t.Run(history.name, func(t *testing.T) {
+			e := newEraWorld(t, history.client)
+			e.greet()
+			for verb := range strings.FieldsSeq(history.steps) {
+				if verb == "settle" {
+					e.settle()
+					continue
+				}
+				e.step(verb, 5000)
+			}
+			e.end()
+		})
+	}
+}
+
+var bothEras = []mcp.Era{mcp.Legacy, mcp.Modern}
+
+// step lets one thing happen; ms is how long a "wait" takes.
+func (e *eraWorld) step(verb string, ms int) {
+	switch verb {
+	case "crash":
+		if p := e.process(); p != nil {
+			p.exit(1)
+		}
+	case "restart":
+		e.b.Restart(e.now, supervise.SourceControl, "asked")
+	case "other":
+		e.next = bothEras[slices.Index(bothEras, e.next)^1]
+	case "answer":
+		e.finishCalls()
+	case "wait":
+		e.tick(time.Duration(ms) * time.Millisecond)
+	case "subscriptions/listen":
+		e.ask(verb, `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1"]},`)
+	default:
+		e.ask(verb, `"name":"t","uri":"x:1","level":"info",`)
+	}
+}
+
+// end lets all processes work for long enough, after which the client has all of its answers.
+func (e *eraWorld) end() {
+	for range 20 {
+		e.settle()
+		e.finishCalls()
+		for range 12 {
+			e.tick(5 * time.Second)
+			e.settle()
+		}
+	}
+	e.settle()
+	for id := range e.waits {
+		if _, stream := e.opens[id]; !stream {
+			e.rt.Fatalf("request %s has no answer", id)
+		} else if !e.opens[id] {
+			e.rt.Fatalf("stream %s was never acknowledged", id)
+		}
+	}
 }

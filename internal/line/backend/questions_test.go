@@ -36,3 +36,12 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 }
+
+// The backend's own question for the era never counts as begun: requests that no server has seen get its answer as theirs.
+func TestTheQuestionForTheEraIsNotBegun(t *testing.T) {
+	for id, want := range map[string]string{eraQuestion: "no", "7": "unknown"} {
+		if c := (&call{id: []byte(id), resent: 1}); c.delivered() != want {
+			t.Errorf("%s, sent again, is delivered: %s, want %s", id, c.delivered(), want)
+		}
+	}
+}

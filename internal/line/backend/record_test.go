@@ -50,6 +50,9 @@ func (w *fakeWorld) upgrade(t *testing.T) {
 	}
 	if !w.b.Asleep() {
 		w.b.Rest(w.now, "upgrade")
+		if left := w.leftover(); left != "" { // such as the end of a stream, on which nothing may be said any more
+			t.Fatalf("left for the next event: %s", left)
+		}
 		w.exit(0)
 	}
 	w.takeServer()

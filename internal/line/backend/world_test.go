@@ -148,6 +148,15 @@ func (w *fakeWorld) exit(code int) {
 	w.b.ServerClosed(w.now, w.gen)
 }
 
+// leftover is what the client and its bridge have said that nobody has taken yet.
+func (w *fakeWorld) leftover() string {
+	s := w.b.eras.adapter
+	if s == nil || s.asked || len(s.client)+len(s.inner) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("of the client %q, of its bridge %q", s.client, s.inner)
+}
+
 // takeClient returns and forgets what the client was sent; takeServer and takeActs likewise.
 func (w *fakeWorld) takeClient() []string { return take(&w.toClient) }
 func (w *fakeWorld) takeServer() []string { return take(&w.toServer) }

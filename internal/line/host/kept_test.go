@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait; nothing here comes near it.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // near is the client of a host.
 type near struct{ lines chan string }

@@ -4,6 +4,7 @@ package lineloop
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // blockSignalVar makes TestCollectorRunsBesideASleepingLoop block the signal by which the runtime interrupts a thread.
@@ -35,6 +38,10 @@ func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 		})
 	}
 	buf := make([]byte, 16)
+	begun, missesMost := time.Now(), 10
+	if tier.Name() == "door" {
+		missesMost = math.MaxInt // a busy machine can make any number of collections late; only no end of them is an error
+	}
 	for proved, missed := 0, 0; proved < collections; {
 		sent := time.Now()
 		_, _ = r.in.Write([]byte("x\n"))
@@ -43,7 +50,7 @@ func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 		switch took := time.Since(sent); {
 		case took < unseenFor: // the scheduler did not see the sleep
 			proved++
-		case missed < 10:
+		case missed < missesMost && sent.Sub(begun) < tier.Patience:
 			missed++
 			t.Logf("a collection took %v", took)
 		default:
@@ -61,7 +68,7 @@ func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 func TestNobodyInterruptsTheLoop(t *testing.T) {
 	for name, env := range map[string]string{"switched off": "GODEBUG=asyncpreemptoff=1", "blocked": blockSignalVar + "=1"} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*tier.Patience)
 			defer cancel()
 			again := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestCollectorRunsBesideASleepingLoop$", "-test.v")
 			again.Env = append(os.Environ(), env)

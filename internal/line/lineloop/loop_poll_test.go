@@ -41,7 +41,7 @@ func TestAnAlarmThatRingsEarlyIsSetAgain(t *testing.T) {
 	})
 	select {
 	case <-ticked:
-	case <-time.After(2 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("the deadline has passed, and nothing was done")
 	}
 	loop.Post(loop.Stop)
@@ -116,7 +116,7 @@ func TestMemoryAtRest(t *testing.T) {
 	}
 	before, collected := resident(), collections()
 	litter(worthReturning / 4)
-	within30s(t, "it has looked", func() bool {
+	eventually(t, "it has looked", func() bool {
 		time.Sleep(unseenFor + 100*time.Millisecond) // without being asked, since that wakes it up
 		return !rested().IsZero()
 	})
@@ -128,7 +128,7 @@ func TestMemoryAtRest(t *testing.T) {
 		t.Fatalf("%d bytes of garbage take %d bytes", worthReturning, more)
 	}
 	r.loop.Post(func() { r.loop.restedAt = time.Time{} }) // as after a minute
-	within30s(t, "the memory is given back", func() bool {
+	eventually(t, "the memory is given back", func() bool {
 		return collections() == collected+1 && resident()-before < worthReturning/2
 	})
 	r.loop.Post(func() { r.loop.restedAt = time.Time{} })

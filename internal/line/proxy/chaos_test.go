@@ -52,6 +52,7 @@ type chaos struct {
 // answer under its id, byte for byte; none that must not be repeated runs twice; none that is answered is lost; and
 // each that is answered as of unknown outcome had really been sent to the server.
 func TestChaos(t *testing.T) {
+	tier.NeedFull(t, "64 callers meet kills at random moments")
 	c := &chaos{t: t, dir: t.TempDir(), stop: make(chan struct{}), ended: map[string]string{}, kinds: map[string]string{}}
 	argv, _ := mcptest.Command("-log", filepath.Join(c.dir, "log"), "-starts", filepath.Join(c.dir, "starts"))
 	c.run = start(t, argv)

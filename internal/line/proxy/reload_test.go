@@ -45,6 +45,7 @@ type reloads struct {
 // TestReloadsUnderLoad replaces the server by an overlap under 64 concurrent calls. Each call goes well, is answered once
 // under its id, byte for byte, and is carried out once, whichever process got it.
 func TestReloadsUnderLoad(t *testing.T) {
+	tier.NeedFull(t, "64 callers meet reloads at random moments")
 	r := &reloads{t: t, dir: t.TempDir(), stop: make(chan struct{})}
 	argv, _ := mcptest.Command("-starts", filepath.Join(r.dir, "starts"))
 	r.run = start(t, argv)

@@ -127,6 +127,7 @@ func (s *soak) lines() []string {
 // exactly one answer under its id, byte for byte; what must not be repeated is done at most once; what is answered
 // was done; at the end no process is left; and the proxy uses no more resources than before.
 func TestSoak(t *testing.T) {
+	tier.NeedFull(t, "16 callers meet kills, stops and reloads at random moments, and memory is compared")
 	s := &soak{t: t, dir: t.TempDir(), stop: make(chan struct{}), ended: map[string]string{}, kinds: map[string]string{}, events: map[string]int{}}
 	self, err := os.Executable()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // client is who stands above a connection.
 type client struct {

@@ -19,10 +19,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // dialoguePatience bounds every wait of a dialogue.
-const dialoguePatience = 20 * time.Second
+const dialoguePatience = 2 * time.Minute
 
 // player plays one dialogue with one command.
 type player struct {
@@ -250,6 +251,7 @@ func (p *player) exit(n int, args []string) {
 	p.ts.Check(err)
 	within, err := time.ParseDuration(args[1])
 	p.ts.Check(err)
+	within = tier.Limit(within)
 	p.ended = true
 	select {
 	case <-p.gone:

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 )
 
 // requestMain is the program "request": request GATEWAY PATH [HEADER: VALUE]… [BODY] sends a request to a running
@@ -46,7 +45,7 @@ func request(ctx context.Context, name, path string, rest []string) error {
 		return err
 	}
 	req.Header, req.Host = headers, headers.Get("Host")
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: dialoguePatience}
 	resp, err := client.Do(req)
 	if err != nil {
 		return err

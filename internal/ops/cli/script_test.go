@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -44,10 +46,11 @@ func TestMain(m *testing.M) {
 // and the programs outlive, mcp-server, the scripted server of package mcptest, and request, which speaks HTTP to a gateway. Nothing a script does reaches the
 // user's own directories.
 func TestScript(t *testing.T) {
+	end, _ := t.Deadline()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../../testdata/script",
 		RequireExplicitExec: true,
-		Deadline:            time.Now().Add(4 * time.Minute), // a command that hangs ends here, and says where it was
+		Deadline:            end.Add(-time.Minute), // a command that hangs ends here, and says where it was
 		Setup: func(env *testscript.Env) error {
 			for name, dir := range map[string]string{"HOME": "home", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, dir))
@@ -57,7 +60,8 @@ func TestScript(t *testing.T) {
 				return err
 			}
 			env.Setenv("HERDR_SNAPSHOT", snapshot)
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second at each exit otherwise, when this binary has the detector
+			env.Setenv("AT_ONCE", fmt.Sprint(tier.Limit(time.Second).Seconds())) // for timeout(1), of what must not be waited for
+			env.Setenv("GORACE", "atexit_sleep_ms=0")                            // a second at each exit otherwise, when this binary has the detector
 			// The path of a Unix socket is short.
 			run, err := os.MkdirTemp("", "out")
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -111,13 +112,11 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := time.Now()
-	r := Run(ctx, spec("-slow-start", "1m", "-ignore-term"))
+	r := Run(ctx, spec("-slow-start", "10m", "-ignore-term"))
 	if r.Ready || !strings.Contains(r.Problem, "canceled") {
 		t.Errorf("%+v", r)
 	}
-	if took := time.Since(before); took > 4*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	tier.Within(t, "the end of a canceled run", time.Since(before), 4*time.Second)
 }
 
 // Anything that a server may print is read, and lines that are not messages are told.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // What is said arrives on a socket like systemd's, also one without a file.
@@ -60,7 +62,7 @@ func TestNotifierDoesNotHang(t *testing.T) {
 		if err := n.Ready("still here"); err != nil {
 			break
 		}
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > tier.Patience {
 			t.Fatal("its queue is never full")
 		}
 	}

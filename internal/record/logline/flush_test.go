@@ -44,7 +44,7 @@ func TestFlush(t *testing.T) {
 func untilFlushed(t *testing.T, flush func() error) {
 	t.Helper()
 	err := flush()
-	for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(end); {
 		err = flush()
 	}
 	if err != nil {

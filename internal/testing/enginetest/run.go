@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen. An engine that has to elect a leader needs some seconds.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Open opens some members of one new, empty fleet, and closes them when the test ends.
 type Open func(t *testing.T, members int) []engine.Engine
@@ -37,7 +37,7 @@ func Run(t *testing.T, open Open) {
 		"BytesAreCopied": testBytesAreCopied,
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			t.Cleanup(cancel)
 			test(t, fleet{ctx: ctx, members: open(t, 3)})
 		})

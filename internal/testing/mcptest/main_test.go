@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait; nothing here comes near it.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	t.Helper()

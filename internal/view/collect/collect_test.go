@@ -19,6 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -159,7 +160,7 @@ func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
 			if e.Message != fmt.Sprint(n) {
 				t.Errorf("heard %+v of run %d", e, n)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("nothing was heard of run %d", n)
 		}
 		_ = server.Close()
@@ -329,9 +330,7 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	shows(t, c, "a change of the other", func(o overview.State) bool {
 		return o.Servers[0].State == "backoff" && o.Servers[1].State == "no answer"
 	})
-	if took := time.Since(begun); took > patience {
-		t.Errorf("it was seen after %s", took)
-	}
+	tier.Within(t, "seeing the change of the other", time.Since(begun), patience)
 	close(slow.stuck)
 	close(home)
 	shows(t, c, "the late answers", func(o overview.State) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // followed is what one follower has heard.
@@ -42,7 +43,7 @@ func (f followed) next(t *testing.T) (n News, message string) {
 	t.Helper()
 	select {
 	case n = <-f.news:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("no event came")
 	}
 	var line struct{ Message string }
@@ -132,9 +133,7 @@ func TestSlowFollowerIsDropped(t *testing.T) {
 	for range feedBehind + 1 {
 		say(f, "news")
 	}
-	if took := time.Since(begun); took > time.Second {
-		t.Errorf("emitting took %s", took)
-	}
+	tier.Within(t, "emitting", time.Since(begun), time.Second)
 	n := 0
 	for range slow.news { // it is closed
 		n++

@@ -53,7 +53,7 @@ func nextMessage(t *testing.T, seen chan string) tap.Record {
 			t.Fatalf("%s: %v", line, err)
 		}
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("no message came")
 	}
 	return tap.Record{}

@@ -289,7 +289,7 @@ func TestOnlyTheUserComesIn(t *testing.T) {
 func TestStreamSendsWhatChanges(t *testing.T) {
 	f := &fixed{state: example(), news: make(chan struct{})}
 	c, at, _ := open(t, Options{Source: f})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // what does not come fails here, by name
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // what does not come fails here, by name
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/stream?path=/", nil)
 	if err != nil {
