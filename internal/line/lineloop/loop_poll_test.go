@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // The alarm rings while a callback takes its time, and is taken together with other posted work: the loop still thinks it is
@@ -116,7 +118,7 @@ func TestMemoryAtRest(t *testing.T) {
 	}
 	before, collected := resident(), collections()
 	litter(worthReturning / 4)
-	eventually(t, "it has looked", func() bool {
+	await.Until(t, "it has looked", func() bool {
 		time.Sleep(unseenFor + 100*time.Millisecond) // without being asked, since that wakes it up
 		return !rested().IsZero()
 	})
@@ -128,7 +130,7 @@ func TestMemoryAtRest(t *testing.T) {
 		t.Fatalf("%d bytes of garbage take %d bytes", worthReturning, more)
 	}
 	r.loop.Post(func() { r.loop.restedAt = time.Time{} }) // as after a minute
-	eventually(t, "the memory is given back", func() bool {
+	await.Until(t, "the memory is given back", func() bool {
 		return collections() == collected+1 && resident()-before < worthReturning/2
 	})
 	r.loop.Post(func() { r.loop.restedAt = time.Time{} })

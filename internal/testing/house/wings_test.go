@@ -58,7 +58,7 @@ func layerFault(s *source, wing, room string) string {
 	case top == "bench", top == "packaging", top == "outlive-otel", top == "outlive-fleet", wing == s.wing && wing != support && room != "config":
 		return ""
 	case wing == support:
-		if s.test || room == s.room || room == demoServer && (s.room == "cli" || top == "cmd") {
+		if s.test || s.wing == support && s.room != demoServer || room == demoServer && (s.room == "cli" || top == "cmd") {
 			return ""
 		}
 		return room + " is for tests, and " + demoServer + " for the demo"
