@@ -31,7 +31,7 @@ type workspace struct {
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	w := &workspace{t: t, dir: t.TempDir(), began: time.Now()}
-	for _, d := range []string{"state", "run", "config"} {
+	for _, d := range []string{"state", "run", "config", "user"} {
 		if err := os.Mkdir(w.path(d), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -42,12 +42,13 @@ func newWorkspace(t *testing.T) *workspace {
 
 func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
 
-// env is the environment of everything in this session.
+// env is the environment of everything in this session. It has a home of its own: where a client hands on no XDG variables (the Inspector,
+// Codex), outlive is found in the home, and other tests would see it there.
 func (w *workspace) env() []string {
-	env := []string{"E2E_DIR=" + w.dir, "XDG_STATE_HOME=" + w.path("state"), "XDG_RUNTIME_DIR=" + w.path("run"), "XDG_CONFIG_HOME=" + w.path("config")}
+	env := []string{"E2E_DIR=" + w.dir, "HOME=" + w.path("user"), "XDG_STATE_HOME=" + w.path("state"), "XDG_RUNTIME_DIR=" + w.path("run"), "XDG_CONFIG_HOME=" + w.path("config")}
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, "OUTLIVE_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "E2E_") {
+		if strings.HasPrefix(name, "OUTLIVE_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "E2E_") || name == "HOME" {
 			continue
 		}
 		env = append(env, kv)
