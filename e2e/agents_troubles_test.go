@@ -119,6 +119,7 @@ func killedWithWrapper(a *agent, m *watcher) {
 // does who types nothing more: the CLI notes in the session that the task has ended, and does not ask its model.
 func isContinued(a *agent, _ *watcher) {
 	a.awaitStatus("shell", "")
+	a.awaitTranscript("system/turn_duration") // killed before, its session has no end of the turn
 	a.model.SetMode(mockmodel.Answer)
 	for pid := range a.running() {
 		kill(a.t, pid)

@@ -90,16 +90,22 @@ func TestChangesAreWrittenAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		since = time.Now()
 		e.set(false, stateTable, newsTable)
-		m.publisher.line(stateOf1("ready", 0))
+		m.publisher.line(stateOf1("failed", 0))
 		m.publisher.line([]byte(crashed))
 		time.Sleep(beatAgain + beatAgain/2)
 		e.set(false)
-		m.publisher.line(stateOf1("ready", 9)) // the newest form
 		time.Sleep(beatAgain)
-		last := e.tried(stateTable, since)
-		if len(last) < 2 || last[0] != 0 || last[len(last)-1] > 2*beatAgain {
-			t.Errorf("a state that was refused is tried after %v", last)
+		for _, table := range []string{stateTable, newsTable} {
+			wantTimes(t, table+", refused and tried again", slices.Compact(e.tried(table, since)), 0, beatAgain, 2*beatAgain)
 		}
+		wantTimes(t, "the digest, which was taken", slices.Compact(e.tried(digestTable, since)), 0, beatAgain, 2*beatAgain) // it goes with a state
+
+		e.set(false, stateTable)
+		m.publisher.line(stateOf1("backoff", 0))
+		synctest.Wait()
+		m.publisher.line(stateOf1("ready", 9)) // the newest form
+		e.set(false)
+		time.Sleep(beatAgain)
 		if s := stored(t, e); s.Instances[0].Status.State != "ready" || s.Instances[0].Status.InFlight != 9 {
 			t.Errorf("written in the end: %+v", s.Instances[0].Status)
 		}
