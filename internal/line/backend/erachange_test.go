@@ -269,6 +269,7 @@ func TestEraHistories(t *testing.T) {
 		steps  string
 	}{
 		{"what was replayed is not repeated to the next process", mcp.Legacy, "tools/list tools/list resources/subscribe other tools/list restart other"},
+		{"a stream of a move within a move is acknowledged once", mcp.Modern, "crash tools/call other settle restart other wait subscriptions/listen"},
 	} {
 		t.Run(history.name, func(t *testing.T) {
 			e := newEraWorld(t, history.client)
@@ -278,7 +279,7 @@ func TestEraHistories(t *testing.T) {
 					e.settle()
 					continue
 				}
-				e.step(verb, 5000)
+				e.step(verb, 1000)
 			}
 			e.end()
 		})
