@@ -184,16 +184,16 @@ func (s *settings) runHub(ctx context.Context, f hubFlags) error {
 	}
 	defer hub.Close()
 	defer e.Close()
-	h := &hubRun{settings: s, hub: hub, engine: e, written: e, log: log, forgets: make(chan struct{}, 1)}
+	h := &hubRun{settings: s, hub: hub, engine: e, log: log, forgets: make(chan struct{}, 1)}
 	if cluster != nil {
 		h.share = newShare(s, e, cluster.Hubs, cluster.Self, hub.Serves, log)
 		a.share = h.share
 	}
-	return h.run(ctx, started)
+	return h.run(ctx, e, started)
 }
 
 // run runs a hub that has been started, until ctx ends. Machines are let in when started is closed.
-func (h *hubRun) run(ctx context.Context, started chan<- struct{}) error {
+func (h *hubRun) run(ctx context.Context, e *natsengine.Engine, started chan<- struct{}) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -201,7 +201,7 @@ func (h *hubRun) run(ctx context.Context, started chan<- struct{}) error {
 	open := sync.OnceFunc(func() { close(started) })
 	defer open()
 	if h.share == nil {
-		if err := h.engine.MakeTables(ctx); err != nil {
+		if err := e.MakeTables(ctx); err != nil {
 			return err
 		}
 	} else {
@@ -210,11 +210,11 @@ func (h *hubRun) run(ctx context.Context, started chan<- struct{}) error {
 			return err
 		}
 		defer stop()
-		parts.Go(func() { h.makeTables(ctx) })
+		parts.Go(func() { makeTables(ctx, e) })
 		parts.Go(func() { h.share.run(ctx) })
 	}
 	open()
-	asked, err := h.hub.Serve(h.engine)
+	asked, err := h.hub.Serve(e)
 	if err != nil {
 		return err
 	}
@@ -309,9 +309,9 @@ const forgetLimit = 20 * time.Second
 const forgetAgain = 5 * time.Second
 
 // makeTables tries until the hubs have a majority that makes them.
-func (h *hubRun) makeTables(ctx context.Context) {
+func makeTables(ctx context.Context, e *natsengine.Engine) {
 	for {
-		if h.engine.MakeTables(ctx, natsengine.TokenTable) == nil {
+		if e.MakeTables(ctx, natsengine.TokenTable) == nil {
 			return
 		}
 		select {
@@ -326,16 +326,15 @@ func (h *hubRun) makeTables(ctx context.Context) {
 type hubRun struct {
 	*settings
 	hub     *natsengine.Hub
-	engine  *natsengine.Engine
-	written written // the engine
+	engine  writtenTables
 	log     *slog.Logger
 	share   *share            // nil: there is no other hub
 	hashes  map[string]string // of the tokens that are good, by host; nil: they were not read yet
 	forgets chan struct{}     // what machines without a token have said is to be deleted
 }
 
-// written is what machines have said, as far as a hub deletes it.
-type written interface {
+// writtenTables are what machines have said, as far as a hub deletes it.
+type writtenTables interface {
 	Written(ctx context.Context, table string) ([]engine.Entry, error)
 	DeleteAt(ctx context.Context, key string, revision engine.Revision) error
 }
@@ -453,7 +452,7 @@ func (h *hubRun) forget(ctx context.Context) error {
 func (h *hubRun) said(ctx context.Context) (map[string][]engine.Entry, error) {
 	said := map[string][]engine.Entry{}
 	for _, table := range ownTables {
-		entries, err := h.written.Written(ctx, table)
+		entries, err := h.engine.Written(ctx, table)
 		if err != nil {
 			return nil, err
 		}
@@ -480,7 +479,7 @@ func (h *hubRun) forgetOf(ctx context.Context, said map[string][]engine.Entry) e
 			if len(names) != 1 || known[names[0]] != "" {
 				continue
 			}
-			if err := h.written.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
+			if err := h.engine.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
 				return err
 			}
 		}

@@ -57,7 +57,7 @@ func TestForgetting(t *testing.T) {
 	}
 	defer hub.Close()
 	defer e.Close()
-	l := lettingIn{&hubRun{settings: &settings{state: t.TempDir()}, written: e}, t, e}
+	l := lettingIn{&hubRun{settings: &settings{state: t.TempDir()}, engine: e}, t, e}
 	l.letIn("stays")
 	l.write("stays", "revoked")
 	if err := l.forget(t.Context()); err != nil {
@@ -91,7 +91,7 @@ type inTables struct {
 
 var errNoMajority = errors.New("the hubs have no majority")
 
-// Written implements written.
+// Written implements writtenTables.
 func (e *inTables) Written(ctx context.Context, table string) (list []engine.Entry, err error) {
 	if e.fails > 0 {
 		e.fails--
@@ -112,7 +112,7 @@ func (e *inTables) Written(ctx context.Context, table string) (list []engine.Ent
 	return list, nil
 }
 
-// DeleteAt implements written.
+// DeleteAt implements writtenTables.
 func (e *inTables) DeleteAt(ctx context.Context, key string, revision engine.Revision) error {
 	switch entry, err := e.Get(ctx, key); {
 	case errors.Is(err, engine.ErrNotFound) || err == nil && entry.Revision != revision:
@@ -129,7 +129,7 @@ func TestForgettingOnceMore(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		e := &inTables{Engine: mem.New(), fails: 3}
-		l := lettingIn{&hubRun{settings: &settings{state: dir}, written: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}, t, e}
+		l := lettingIn{&hubRun{settings: &settings{state: dir}, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}, t, e}
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); l.forgetting(ctx) }()
