@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// doorTable is what the door tries of TestBridge and TestMatrix, from testdata/door-cells.txt. All of both takes a third of an hour of
-// two cores, and most cells prove what others have proved.
+// doorTable is what the door tries of TestBridge and TestMatrix, from testdata/door-cells.txt. Of all their cells most prove what others
+// have proved.
 type doorTable struct {
 	cells  []cell
 	trials map[string][]string // by the cell's name: what its line says
