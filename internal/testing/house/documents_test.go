@@ -5,8 +5,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,7 +28,7 @@ func docs(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts[path] = string(text)
+		texts[filepath.ToSlash(path)] = strings.ReplaceAll(string(text), "\r\n", "\n")
 	}
 	return texts
 }
@@ -218,25 +218,12 @@ func TestNoModelsKeyIsRead(t *testing.T) {
 func repository(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, name := range publishedFiles(t) {
+		wanted := slices.Contains([]string{".go", ".md", ".txtar", ".sh", ".json", ".yaml", ".yml", ".py", ".mjs", ".rs", ".txt"}, path.Ext(name)) ||
+			strings.HasPrefix(name, ".ci/") || name == "Makefile"
+		if wanted && path.Base(name) != "package-lock.json" {
+			texts[name] = strings.ReplaceAll(string(readText(name)), "\r\n", "\n")
 		}
-		name := d.Name()
-		if d.IsDir() && (name == ".git" || name == ".work" || name == "node_modules" || name == "target") {
-			return fs.SkipDir
-		}
-		wanted := slices.Contains([]string{".go", ".md", ".txtar", ".sh", ".json", ".yaml", ".yml", ".py", ".mjs", ".rs", ".txt"}, filepath.Ext(path)) ||
-			strings.HasPrefix(path, ".ci") || name == "Makefile"
-		if d.IsDir() || !wanted || name == "package-lock.json" {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		texts[path] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return texts
 }

@@ -219,7 +219,7 @@ func publishedFiles(t *testing.T) []string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".venv" || d.Name() == ".work"):
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".venv" || d.Name() == ".work" || filepath.ToSlash(p) == ".ci/results"):
 			return filepath.SkipDir
 		case !d.IsDir():
 			files = append(files, filepath.ToSlash(p))
