@@ -3,7 +3,6 @@
 package agentrun
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,9 +33,28 @@ type testRun struct {
 	t    *testing.T
 	home string
 	cmd  *exec.Cmd
-	out  bytes.Buffer
-	err  bytes.Buffer
+	out  output
+	err  output
 	done chan struct{}
+}
+
+// output is what a process has written so far: it is read while the process goes on writing.
+type output struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, b...)
+	return len(b), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
 }
 
 // wrap prepares a wrapper around a command. Its home is short, since it has a socket in it.
@@ -165,8 +184,8 @@ func TestPipesPassEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sha256.Sum256(data) != sha256.Sum256(r.out.Bytes()) {
-		t.Errorf("%d bytes of stdout are not the %d that were written", r.out.Len(), len(data))
+	if sha256.Sum256(data) != sha256.Sum256([]byte(r.out.String())) {
+		t.Errorf("%d bytes of stdout are not the %d that were written", len(r.out.String()), len(data))
 	}
 	if diff := cmp.Diff("half\x00\x1b]0;", r.err.String()); diff != "" {
 		t.Errorf("stderr: %s", diff)
