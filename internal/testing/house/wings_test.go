@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
 
 // wings are the folders of internal, with the wings whose rooms may be imported there besides the wing's own. The table
 // "Wings" in docs/ARCHITECTURE.md is the only place where they are written down.
-var wings = sync.OnceValue(func() map[string][]string {
+func wings() map[string][]string {
+	if wingsTable != nil {
+		return wingsTable
+	}
 	text, err := os.ReadFile(filepath.FromSlash("docs/ARCHITECTURE.md"))
 	if err != nil {
 		panic(err)
@@ -26,8 +28,12 @@ var wings = sync.OnceValue(func() map[string][]string {
 			table[m[1]] = append(table[m[1]], name[1])
 		}
 	}
+	wingsTable = table
 	return table
-})
+}
+
+// wingsTable is read once, by one goroutine: the tests of this room are not parallel.
+var wingsTable map[string][]string
 
 // support is the wing of test support; only this room of it is also the demo's.
 const support, demoServer = "testing", "mcptest"
