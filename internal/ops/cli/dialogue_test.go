@@ -25,6 +25,9 @@ import (
 // dialoguePatience bounds every wait of a dialogue.
 const dialoguePatience = 2 * time.Minute
 
+// stderrPatience is how long after the end of a process its stderr may still be written by what it has started.
+const stderrPatience = 10 * time.Second
+
 // player plays one dialogue with one command.
 type player struct {
 	ts     *testscript.TestScript
@@ -104,7 +107,7 @@ func newPlayer(ts *testscript.TestScript, argv []string) *player {
 	for _, name := range []string{"PATH", "HOME", "WORK", "TMPDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GORACE"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
-	p.cmd.Stderr = &p.stderr
+	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, stderrPatience
 	inR, inW, err := os.Pipe()
 	ts.Check(err)
 	outR, outW, err := os.Pipe()
@@ -126,9 +129,11 @@ func executableFile(path string) bool {
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
 
-// finish leaves nothing running, whatever the dialogue did.
+// finish leaves nothing running, whatever the dialogue did. What the process has started may live on and wait for the end of stdin,
+// with stderr in its hands.
 func (p *player) finish() {
 	_ = p.cmd.Process.Kill()
+	_ = p.client.CloseWrite()
 	<-p.gone
 	_ = p.client.Close()
 	_, _ = p.ts.Stdout().Write([]byte(strings.Join(append(p.client.Lines(), ""), "\n")))
