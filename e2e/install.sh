@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the end-to-end tests need. What is installed already is left as it is.
 #
-#   e2e/install.sh              all of it
+#   e2e/install.sh              all of it that the tier (OUTLIVE_TIER) needs
 #   e2e/install.sh packages     only what is downloaded from package registries
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -15,6 +15,10 @@ need npm "install npm"
 need python3 "install Python 3.11 or newer, with venv"
 need bash "install bash"
 need cargo "install Rust 1.88 or newer, from https://rustup.rs"
+
+# At the door nobody needs the conformance suite, a collector of OpenTelemetry or a NATS server of one's own.
+door=
+[ "${OUTLIVE_TIER:-door}" != door ] || door=1
 
 # chromium is the browser that looks at the dashboard, tmux the terminal in which outlive top is looked at; OpenSSH's server is what
 # other machines have.
@@ -57,7 +61,7 @@ fi
 
 # The conformance suite needs Node 22 or newer, so it brings its own.
 hash="$(cat conformance/package-lock.json conformance/.npmrc | sha256sum) $(uname -m)"
-if ! installed conformance "$hash" || [ ! -x conformance/node_modules/node/bin/node ]; then
+if [ -z "$door" ] && { ! installed conformance "$hash" || [ ! -x conformance/node_modules/node/bin/node ]; }; then
 	echo "== npm ci in conformance"
 	npm ci --prefix conformance --no-audit --no-fund --loglevel=error </dev/null
 	echo "$hash" >.work/conformance.stamp
@@ -78,7 +82,7 @@ fi
 
 # The OpenTelemetry Collector with what the tests need, and what exports to it.
 hash="$(cat collector/go.* collector/main.go | sha256sum) $(go version)"
-if ! installed collector "$hash" || [ ! -x .work/bin/collector ]; then
+if [ -z "$door" ] && { ! installed collector "$hash" || [ ! -x .work/bin/collector ]; }; then
 	echo "== go build in collector"
 	(cd collector && CGO_ENABLED=0 go build -o ../.work/bin/collector .)
 	echo "$hash" >.work/collector.stamp
@@ -86,7 +90,7 @@ fi
 
 # A NATS server as its users run it, of the version that outlive-fleet embeds.
 hash="$(cat ../outlive-fleet/go.mod | sha256sum) $(go version)"
-if ! installed nats "$hash" || [ ! -x .work/bin/nats-server ]; then
+if [ -z "$door" ] && { ! installed nats "$hash" || [ ! -x .work/bin/nats-server ]; }; then
 	echo "== go build nats-server"
 	(cd ../outlive-fleet && go build -o ../e2e/.work/bin/nats-server github.com/nats-io/nats-server/v2)
 	echo "$hash" >.work/nats.stamp
