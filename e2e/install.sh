@@ -100,8 +100,9 @@ fi
 hash="$(cat servers/rmcp/Cargo.* servers/rmcp/src/* | sha256sum) $(cargo --version)"
 if ! installed rmcp "$hash" || [ ! -x .work/bin/rmcp-server ]; then
 	echo "== cargo build in servers/rmcp"
-	cargo build --locked --quiet --manifest-path servers/rmcp/Cargo.toml --target-dir .work/rmcp </dev/null
-	cp .work/rmcp/debug/rmcp-server .work/bin/
+	target=${XDG_CACHE_HOME:-$HOME/.cache}/outlive-e2e/rmcp # as Go keeps what it has compiled: another clone does not wait for it again
+	cargo build --locked --quiet --manifest-path servers/rmcp/Cargo.toml --target-dir "$target" </dev/null
+	cp "$target/debug/rmcp-server" .work/bin/
 	echo "$hash" >.work/rmcp.stamp
 fi
 hash="$(cat servers/mcpgo/* | sha256sum) $(go version)"
