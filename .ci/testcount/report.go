@@ -25,6 +25,7 @@ type report struct {
 
 func collect(all []*tally) *report {
 	r := &report{}
+	defer func() { slices.SortFunc(r.tests, func(a, b *test) int { return strings.Compare(a.key(), b.key()) }) }()
 	for _, t := range all {
 		for _, one := range t.with(func(*test) bool { return true }) {
 			switch {
@@ -86,19 +87,36 @@ func (r *report) print(w io.Writer) {
 		r.passed(), r.failed(), skipped, leftOut, len(r.flaky), r.packages)
 }
 
-// printSlowest names whole tests: the parts of one run within its time.
+// printSlowest names whole tests. A test whose parts run beside each other ends, for go test, before they do: it counts as long as all
+// of them together.
 func (r *report) printSlowest(w io.Writer) {
-	whole := slices.DeleteFunc(slices.Clone(r.tests), func(o *test) bool { return strings.Contains(o.name, "/") || o.seconds < 1 })
-	slices.SortStableFunc(whole, func(a, b *test) int { return cmp.Compare(b.seconds, a.seconds) })
-	if len(whole) > slowest {
-		whole = whole[:slowest]
+	seconds := map[string]float64{}
+	for _, one := range r.tests {
+		if outer, _, part := strings.Cut(one.name, "/"); part && !r.hasParts(one) {
+			seconds[one.pkg+" "+outer] += one.seconds
+		}
 	}
+	var whole []string
+	for _, one := range r.tests {
+		if strings.Contains(one.name, "/") {
+			continue
+		}
+		whole = append(whole, one.key())
+		seconds[one.key()] = max(seconds[one.key()], one.seconds)
+	}
+	slices.SortStableFunc(whole, func(a, b string) int { return cmp.Compare(seconds[b], seconds[a]) })
 	if len(whole) > 0 {
-		fmt.Fprintf(w, "the slowest (of %d):\n", r.count(func(o *test) bool { return !strings.Contains(o.name, "/") }))
+		fmt.Fprintf(w, "the slowest of %d, with their parts:\n", len(whole))
 	}
-	for _, one := range whole {
-		fmt.Fprintf(w, "%8.1f s %s\n", one.seconds, one.key())
+	for _, key := range whole[:min(len(whole), slowest)] {
+		fmt.Fprintf(w, "%8.1f s %s\n", seconds[key], key)
 	}
+}
+
+// hasParts says whether a test has subtests; they follow it in the order of names.
+func (r *report) hasParts(one *test) bool {
+	i, _ := slices.BinarySearchFunc(r.tests, one.key()+"/", func(t *test, key string) int { return strings.Compare(t.key(), key) })
+	return i < len(r.tests) && strings.HasPrefix(r.tests[i].key(), one.key()+"/")
 }
 
 // write leaves a line for each test, and adds the flaky ones to the list of all steps.

@@ -151,3 +151,16 @@ func TestFilesThatARunLeaves(t *testing.T) {
 		}
 	}
 }
+
+// Parts that run beside each other make their test slow, though go test says that it ended at once.
+func TestSlowest(t *testing.T) {
+	all := said(t, "run TestA", "pass TestA", "run TestB", "run TestB/x", "run TestB/x/y", "run TestB/z", "pass TestB/x/y", "pass TestB/x", "pass TestB/z", "pass TestB")
+	for name, seconds := range map[string]float64{"TestA": 3, "TestB": 0.5, "TestB/x": 2, "TestB/x/y": 2, "TestB/z": 4} {
+		all.tests["p "+name].seconds = seconds
+	}
+	var out strings.Builder
+	collect([]*tally{all}).printSlowest(&out)
+	if want := "the slowest of 2, with their parts:\n     6.0 s p TestB\n     3.0 s p TestA\n"; out.String() != want {
+		t.Errorf("said %q, want %q", out.String(), want)
+	}
+}
