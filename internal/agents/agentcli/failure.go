@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // Windows and small containers have no zones of their own
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // Windows and small containers have no zones of their own
 
 	"github.com/google/jsonschema-go/jsonschema"
 
