@@ -1,7 +1,7 @@
 // Racelist prints the import paths of the packages below the current folder that the race detector has something to find in.
 //
 // These are the packages whose code or tests start goroutines or import sync or sync/atomic, one a line, as this system compiles
-// them. In another module of the repository it is run by its file: go run ../.ci/racelist/main.go.
+// them; how many there are goes to standard error. In another module of the repository it is run by its file: go run ../.ci/racelist/main.go.
 package main
 
 import (
@@ -21,11 +21,12 @@ import (
 )
 
 func main() {
-	paths, err := concurrent(".")
+	all, paths, err := concurrent(".")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "racelist:", err)
 		os.Exit(1)
 	}
+	fmt.Fprintf(os.Stderr, "%d of %d packages can race\n", len(paths), all)
 	for _, path := range paths {
 		fmt.Println(path)
 	}
@@ -37,35 +38,35 @@ type listed struct {
 	GoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
 }
 
-// concurrent returns the import paths of the packages below dir that have something concurrent, in go list's order. None at all is
+// concurrent returns how many packages are below dir, and the import paths of those that have something concurrent. None at all is
 // an error: a list that came out empty by mistake would let everything pass.
-func concurrent(dir string) ([]string, error) {
+func concurrent(dir string) (all int, paths []string, err error) {
 	list := exec.Command("go", "list", "-json=Dir,ImportPath,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles", "./...")
 	list.Dir, list.Stderr = dir, os.Stderr
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return 0, nil, fmt.Errorf("go list: %w", err)
 	}
-	var paths []string
 	for in := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		if err := in.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("what go list says: %w", err)
+			return 0, nil, fmt.Errorf("what go list says: %w", err)
 		}
+		all++
 		found, err := p.concurrent()
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		if found {
 			paths = append(paths, p.ImportPath)
 		}
 	}
 	if len(paths) == 0 {
-		return nil, errors.New("no package starts a goroutine")
+		return 0, nil, errors.New("no package starts a goroutine")
 	}
-	return paths, nil
+	return all, paths, nil
 }
 
 // concurrent reports whether a file of the package or of its tests has something concurrent.

@@ -3,13 +3,14 @@
 //
 // Usage: testcount [-in FOLDER]... [-step NAME] [-out FOLDER] [-raw FILE] [-again] -- go test -json ARGS
 //
-// The command runs once in each folder. With -out, a line for each test goes to FOLDER/NAME.tests.jsonl: name, result, seconds, seed,
+// The command runs once in each folder, in all of them at a time. With -out, a line for each test goes to FOLDER/NAME.tests.jsonl: name, result, seconds, seed,
 // tries. With -again, a failed test that has logged "foreign: PROGRAM" is tried once more by itself; if it then passes, it counts
 // as passed and as flaky, and is written to FOLDER/flaky.txt.
 package main
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 )
 
@@ -42,7 +44,7 @@ func main() {
 
 func readSettings() *settings {
 	s := &settings{}
-	flag.Func("in", "run in this folder (more than once: in each)", func(folder string) error {
+	flag.Func("in", "run in this folder (more than once: in each, at a time)", func(folder string) error {
 		s.folders = append(s.folders, folder)
 		return nil
 	})
@@ -72,17 +74,14 @@ func (s *settings) run() (bool, error) {
 		defer f.Close()
 		raw = f
 	}
-	var all []*tally
-	for _, folder := range s.folders {
-		t := newTally()
-		err := s.runIn(folder, s.command, t, raw)
-		if err != nil {
-			return false, err
+	all, err := s.runAll(raw)
+	if err != nil {
+		return false, err
+	}
+	if s.again {
+		for i, folder := range s.folders {
+			s.tryAgain(folder, all[i], raw)
 		}
-		if s.again {
-			s.tryAgain(folder, t, raw)
-		}
-		all = append(all, t)
 	}
 	r := collect(all)
 	r.print(os.Stdout)
@@ -92,6 +91,18 @@ func (s *settings) run() (bool, error) {
 		}
 	}
 	return r.ok(), nil
+}
+
+// runAll runs the command in all folders at a time, and returns a tally for each.
+func (s *settings) runAll(raw io.Writer) ([]*tally, error) {
+	all, errs := make([]*tally, len(s.folders)), make([]error, len(s.folders))
+	var running sync.WaitGroup
+	for i, folder := range s.folders {
+		all[i] = newTally()
+		running.Go(func() { errs[i] = s.runIn(folder, s.command, all[i], raw) })
+	}
+	running.Wait()
+	return all, errors.Join(errs...)
 }
 
 // runIn runs the command in a folder and adds what it says to the tally. That it failed is in what it said.
@@ -108,7 +119,7 @@ func (s *settings) runIn(folder string, command []string, t *tally, raw io.Write
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		fmt.Fprintf(raw, "%s\n", lines.Bytes())
+		fmt.Fprintf(raw, "%s\n", lines.Bytes()) // one write, which no other folder's divides
 		t.addLine(lines.Bytes())
 	}
 	if err := lines.Err(); err != nil {

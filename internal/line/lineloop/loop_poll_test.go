@@ -97,6 +97,8 @@ func TestAnIdleLoopReturnsFromItsSleep(t *testing.T) {
 // collector to run by itself. For less than that nothing is collected, since a first collection takes more memory than it returns.
 func TestMemoryAtRest(t *testing.T) {
 	r := newRelay(t, 1<<20)
+	percent := debug.SetGCPercent(-1) // a collection by Go's own decision would take the garbage first
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	debug.FreeOSMemory()
 	looks := make(chan time.Time, 1)
 	r.loop.Post(func() { r.loop.sleepMost, r.loop.returned = 10*time.Millisecond, allocated() })
