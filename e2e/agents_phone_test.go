@@ -181,6 +181,7 @@ func TestPhoneButtons(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
+			onePerKind(t, kind == "codex")
 			t.Parallel()
 			a, m, msg := crash(t, kind)
 			for _, press := range []struct{ label, answer, shown string }{
@@ -216,6 +217,7 @@ func TestPhoneStops(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
+			onePerKind(t, kind == "claude")
 			t.Parallel()
 			d := declaration{
 				"start":  declaration{"cmd": []string{"false"}, "resume": []string{"false"}},
@@ -285,6 +287,7 @@ func TestPhoneOutlivesTheMonitor(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind+"/incident", func(t *testing.T) {
+			onePerKind(t, kind == "codex")
 			t.Parallel()
 			_, m, msg := crash(t, kind)
 			m.knowsItIsTold()
@@ -300,6 +303,7 @@ func TestPhoneOutlivesTheMonitor(t *testing.T) {
 			}
 		})
 		t.Run(kind+"/permission", func(t *testing.T) {
+			onePerKind(t, kind == "claude")
 			t.Parallel()
 			a, m, msg := startAsking(t, kind)
 			m.knowsItIsTold()

@@ -10,7 +10,7 @@ func (s *session) asks(t *testing.T) {
 	if direct() {
 		return
 	}
-	s.run(t, "killed while the user is asked", func(t *testing.T) {
+	s.runEnding(t, "killed while the user is asked", func(t *testing.T) {
 		from := s.mark()
 		s.do(t, step{"op": "hold"})
 		_, ch := s.begin(step{"op": "call", "tool": "elicit", "args": map[string]any{"question": "held"}})

@@ -13,9 +13,10 @@ import (
 // doorTable is what the door tries of TestBridge and TestMatrix, from testdata/door-cells.txt. Of all their cells most prove what others
 // have proved.
 type doorTable struct {
-	cells  []cell
-	trials map[string][]string // by the cell's name: what its line says
-	pairs  [][2]string         // of the matrix: client and server
+	cells   []cell
+	trials  map[string][]string    // by the cell's name: what its line says
+	pairs   [][2]string            // of the matrix: client and server
+	endings map[[2]string][]string // by the pair: how its server's process ends
 }
 
 // doorCells is read once; what is wrong with the file fails every test that needs it.
@@ -28,7 +29,7 @@ var doorCells = sync.OnceValues(func() (*doorTable, error) {
 })
 
 func parseDoorCells(text string) (*doorTable, error) {
-	table := &doorTable{trials: map[string][]string{}}
+	table := &doorTable{trials: map[string][]string{}, endings: map[[2]string][]string{}}
 	for number, line := range strings.Split(text, "\n") {
 		head, list, _ := strings.Cut(line, ":")
 		words := strings.Fields(head)
@@ -38,9 +39,9 @@ func parseDoorCells(text string) (*doorTable, error) {
 		case len(words) == 4 && words[0] == "bridge":
 			err = table.addCell(words[1], words[2], words[3], strings.Split(list, ","))
 		case len(words) == 3 && words[0] == "matrix":
-			err = table.addPair(words[1], words[2])
+			err = table.addPair(words[1], words[2], list)
 		default:
-			err = fmt.Errorf("want bridge LANE CLIENT SERVER: TRIALS or matrix CLIENT SERVER")
+			err = fmt.Errorf("want bridge LANE CLIENT SERVER: TRIALS or matrix CLIENT SERVER: ENDINGS")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("testdata/door-cells.txt, line %d: %w", number+1, err)
@@ -68,7 +69,7 @@ func (d *doorTable) addCell(lane, client, server string, list []string) error {
 	return nil
 }
 
-func (d *doorTable) addPair(client, server string) error {
+func (d *doorTable) addPair(client, server, list string) error {
 	p := [2]string{client, server}
 	if !slices.Contains(allPairs(), p) {
 		return fmt.Errorf("the matrix has no pair %s×%s", client, server)
@@ -77,6 +78,16 @@ func (d *doorTable) addPair(client, server string) error {
 		return fmt.Errorf("%s×%s is there twice", client, server)
 	}
 	d.pairs = append(d.pairs, p)
+	if list == "" {
+		d.endings[p] = endings
+		return nil
+	}
+	for ending := range strings.SplitSeq(list, ",") {
+		if ending = strings.TrimSpace(ending); !slices.Contains(endings, ending) {
+			return fmt.Errorf("there is no ending %q", ending)
+		}
+		d.endings[p] = append(d.endings[p], ending)
+	}
 	return nil
 }
 
@@ -157,7 +168,7 @@ func (b *board) notContradicted(t *testing.T) {
 }
 
 // TestDoorCells: the door tries each client, each server, each lane, each trial and each pair of eras, and lets each client meet each
-// server and each of both meet each trial.
+// server and each of both meet each trial. In the matrix a server in each language ends in each way.
 func TestDoorCells(t *testing.T) {
 	table, err := doorCells()
 	if err != nil {
@@ -174,6 +185,9 @@ func TestDoorCells(t *testing.T) {
 	}
 	for _, p := range table.pairs {
 		seen["matrix client "+p[0]], seen["matrix server "+p[1]] = true, true
+		for _, ending := range table.endings[p] {
+			seen[languageOf(p[1])+" and "+ending] = true
+		}
 	}
 	for _, want := range wantedAtTheDoor() {
 		if !seen[want] {
@@ -189,6 +203,11 @@ func TestDoorCells(t *testing.T) {
 	}
 }
 
+// languageOf is what a server of the matrix is written in: its SDK.
+func languageOf(server string) string {
+	return strings.TrimRight(strings.SplitN(server, "-", 2)[0], "0123456789")
+}
+
 func wantedAtTheDoor() (all []string) {
 	for _, c := range allCells() {
 		all = append(all, "lane "+c.lane, "eras "+c.client.era+", "+c.server.era, c.client.key+" with "+c.server.key,
@@ -199,6 +218,9 @@ func wantedAtTheDoor() (all []string) {
 	}
 	for _, p := range allPairs() {
 		all = append(all, "matrix client "+p[0], "matrix server "+p[1])
+		for _, ending := range endings {
+			all = append(all, languageOf(p[1])+" and "+ending)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -213,6 +235,7 @@ func TestDoorCellsAreRead(t *testing.T) {
 		"bridge run go go":                              `no trial ""`,
 		"bridge run go go: list\nbridge run go go:list": "line 2: run/go×go is there twice",
 		"matrix go nobody":                              "no pair go×nobody",
+		"matrix go ts: dance":                           `no ending "dance"`,
 		"matrix go ts\nmatrix go ts":                    "twice",
 		"bridge go":                                     "want bridge LANE",
 	} {

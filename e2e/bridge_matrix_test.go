@@ -48,6 +48,7 @@ const connectLimit = 3 * time.Second
 //
 //	OUTLIVE_TIER=full E2E_WRITE_COMPATIBILITY=1 e2e/run.sh -run TestBridge    writes the document
 func TestBridge(t *testing.T) {
+	besideOthers(t)
 	b := &board{cells: map[string]outcome{}}
 	for _, lane := range lanes {
 		t.Run(lane.key, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 // TestGatewayIsolation: two clients on one gateway; what belongs to one never reaches the other, before and after kills.
 // Clients of the same SDK count their requests and their progress tokens in the same way, so the same ids are in flight twice.
 func TestGatewayIsolation(t *testing.T) {
+	besideOthers(t)
 	needOutlive(t)
 	for _, c := range []struct {
 		name   string
@@ -29,6 +30,7 @@ func TestGatewayIsolation(t *testing.T) {
 		{name: "both eras", pair: [2]string{"ts1", "ts2-modern"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			onePerKind(t, c.name != "legacy" && c.name != "modern") // those with the same ids have all that they have
 			t.Parallel()
 			w := newWorkspace(t)
 			srv := backend{name: "server", server: servers()[cmp.Or(c.server, "py")], keys: c.keys}

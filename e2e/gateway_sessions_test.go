@@ -33,6 +33,7 @@ func (g *gateway) killed(t *testing.T) {
 // TestSessionsOutliveTheGateway: clients of real SDKs go on after their gateway was killed, and after it was stopped and
 // started, with their session, its subscription and its log level. None of them begins a new session by itself.
 func TestSessionsOutliveTheGateway(t *testing.T) {
+	besideOthers(t)
 	needOutlive(t)
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		for _, shared := range []bool{false, true} {

@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the end-to-end tests need. What is installed already is left as it is.
-#
-#   e2e/install.sh              all of it that the tier (OUTLIVE_TIER) needs
-#   e2e/install.sh packages     only what is downloaded from package registries
+# OUTLIVE_TIER says of which tier.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -74,10 +72,6 @@ if ! installed venv "$hash" || [ ! -x .work/venv/bin/python ]; then
 	python3 -m venv .work/venv
 	.work/venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt </dev/null
 	echo "$hash" >.work/venv.stamp
-fi
-
-if [ "${1:-}" = packages ]; then
-	exit
 fi
 
 # The OpenTelemetry Collector with what the tests need, and what exports to it.

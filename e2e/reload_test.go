@@ -71,6 +71,7 @@ func (s *stream) end(t *testing.T) {
 
 // TestSpareTakesOver: a call that is sent when the server has just been killed is answered by the process that stood by.
 func TestSpareTakesOver(t *testing.T) {
+	besideOthers(t)
 	needOutlive(t)
 	for _, name := range sdkServers {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +97,7 @@ func TestSpareTakesOver(t *testing.T) {
 
 // TestAnnouncedRestarts: however a restart is asked for, with a spare no call that flows meanwhile fails.
 func TestAnnouncedRestarts(t *testing.T) {
+	besideOthers(t)
 	needOutlive(t)
 	for _, name := range sdkServers {
 		for _, how := range []struct {

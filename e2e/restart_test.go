@@ -8,17 +8,17 @@ import (
 
 // restarts: every way in which a restart is asked for.
 func (s *session) restarts(t *testing.T) {
-	s.run(t, "exit 42", func(t *testing.T) {
+	s.runEnding(t, "exit 42", func(t *testing.T) {
 		old := s.serverPID(t)
 		s.call(t, "leave", map[string]any{"code": 42})
 		s.awaitNewServer(t, old)
 	})
-	s.run(t, "marker on stderr", func(t *testing.T) {
+	s.runEnding(t, "marker on stderr", func(t *testing.T) {
 		old := s.serverPID(t)
 		s.call(t, "marker", nil)
 		s.awaitNewServer(t, old)
 	})
-	s.run(t, "restart_server", func(t *testing.T) {
+	s.runEnding(t, "restart_server", func(t *testing.T) {
 		old := s.serverPID(t)
 		since := time.Now().UTC().Add(-time.Millisecond).Format("2006-01-02T15:04:05.000000+00:00")
 		got := s.call(t, "restart_server", map[string]any{"reason": "e2e says so"}).text()

@@ -43,6 +43,9 @@ func modelSilent(e *Evidence, p Policy) answer {
 			return no("a model has been silent for %s, and another session of it is at work", since.brief())
 		}
 		if e.cpuBusy(p) {
+			if since <= p.ModelSilent+readingTakes {
+				return no("a model has been silent for %s, and what the agent has started is at work", since.brief())
+			}
 			doubt = "what it has started is at work"
 		}
 		return yes(since, "%s has had no answer from its model for %s (limit %s); %s", s.name(), since.brief(), p.ModelSilent, e.heard()).unless(doubt)
@@ -50,7 +53,8 @@ func modelSilent(e *Evidence, p Policy) answer {
 	return no("no model has been silent for more than %s", p.ModelSilent)
 }
 
-// readingTakes is how long beyond its limit a tool is not judged while its use of the processor is being read.
+// readingTakes is how long beyond its limit a tool is not judged while its use of the processor is being read, nor a silent model
+// beside processes that work: they may have worked only before, and who was told at once would be told in vain.
 const readingTakes = Span(30 * time.Second)
 
 // toolHung: a tool that runs for long is not trouble while its processes work, or it writes.
