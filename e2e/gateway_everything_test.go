@@ -16,6 +16,7 @@ func TestGatewayEverything(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			onePerKind(t, name == "ts1" || name == "py-legacy")
 			t.Parallel()
 			w := newWorkspace(t)
 			everythingOverHTTP(t, gatewayClients()[name], everythingGateway(t, w))
