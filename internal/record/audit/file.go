@@ -6,9 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
-
-	"github.com/DeRuina/timberjack"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
@@ -108,24 +107,55 @@ func (f *file) open() error {
 	return nil
 }
 
-// rotate renames the full file, removes the oldest and leaves f closed. The lock of the renamed file is held until
-// the new one exists. A process that opens the path for the first time in between may lose its first line.
+// rotate renames the full file, removes the oldest and leaves f closed. The path names nothing then, and whoever writes next creates
+// it: a file that rotate itself made could already have lines of another process. The lock of the renamed file is held meanwhile.
 func (f *file) rotate() error {
 	old := f.f
 	f.f = nil
 	defer old.Close()
-	r := &timberjack.Logger{
-		Filename:   f.path,
-		MaxSize:    f.opts.MaxSizeMiB,
-		MaxBackups: f.opts.MaxBackups,
-		MaxAge:     f.opts.MaxAgeDays,
-		FileMode:   0o600,
+	extension := filepath.Ext(f.path)
+	stem := strings.TrimSuffix(f.path, extension) + "-"
+	to := ""
+	for at := time.Now(); ; at = at.Add(time.Millisecond) {
+		to = stem + at.UTC().Format(rotatedAt) + "-size" + extension
+		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
+			return err
+		}
 	}
-	err := r.RotateWithReason("size")
-	if closeErr := r.Close(); err == nil {
-		err = closeErr
+	if err := os.Rename(f.path, to); err != nil {
+		return err
 	}
-	return err
+	f.prune(stem, extension)
+	return nil
+}
+
+// rotatedAt is the time in the name of a rotated file: sorted by name, the oldest is the first.
+const rotatedAt = "2006-01-02T15-04-05.000"
+
+// prune removes rotated files that are too many or too old. One that cannot be removed stays until the next rotation.
+func (f *file) prune(stem, extension string) {
+	entries, err := os.ReadDir(filepath.Dir(f.path)) // sorted
+	if err != nil {
+		return
+	}
+	var rotated []fs.FileInfo
+	for _, e := range entries {
+		at, found := strings.CutPrefix(e.Name(), filepath.Base(stem))
+		at, _, sized := strings.Cut(at, "-size"+extension)
+		if _, err := time.Parse(rotatedAt, at); !found || !sized || err != nil {
+			continue // another file of the directory
+		}
+		if info, err := e.Info(); err == nil {
+			rotated = append(rotated, info)
+		}
+	}
+	for i, info := range rotated {
+		if i < len(rotated)-f.opts.MaxBackups || time.Since(info.ModTime()) > time.Duration(f.opts.MaxAgeDays)*24*time.Hour {
+			_ = os.Remove(filepath.Join(filepath.Dir(f.path), info.Name()))
+		}
+	}
 }
 
 // lockSoon tries for a short time, because another process may have been stopped while it holds the lock.

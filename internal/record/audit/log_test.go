@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -157,6 +159,43 @@ func TestSeveralProcessesWriteOnePath(t *testing.T) {
 	}
 	if len(seen) != writers*each {
 		t.Errorf("%d different lines, want %d", len(seen), writers*each)
+	}
+}
+
+// The next writer makes the new file, whichever process it belongs to: a file made by the rotation could be emptied by it, with the lines
+// that another process had written meanwhile. Only rotated files are removed.
+func TestRotationMakesNoFile(t *testing.T) {
+	f := &file{path: filepath.Join(t.TempDir(), "mcp_audit.log"), opts: Options{MaxBackups: 2, MaxAgeDays: 14}}
+	beside := filepath.Join(filepath.Dir(f.path), "mcp_audit-notes.log")
+	old := filepath.Join(filepath.Dir(f.path), "mcp_audit-2026-11-01T09-00-00.000-size.log")
+	for _, path := range []string{beside, old} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().AddDate(0, 0, -15)); err != nil {
+		t.Fatal(err)
+	}
+	for want := range 4 {
+		if err := f.append(fmt.Appendf(nil, "%d\n", want)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.rotate(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("rotated, and the path names something: %v", err)
+		}
+	}
+	var kept []string
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(f.path), "*"))
+	for _, path := range files {
+		if text, err := os.ReadFile(path); path != beside {
+			kept = append(kept, fmt.Sprint(string(text), err))
+		}
+	}
+	if want := []string{"2\n<nil>", "3\n<nil>"}; !slices.Equal(kept, want) || len(files) != 3 {
+		t.Errorf("kept %q of %q, want %q and the other file", kept, files, want)
 	}
 }
 
