@@ -40,7 +40,8 @@ func ask(ctx context.Context, forward func(*http.Request) (*http.Response, error
 	return asked{text: string(text), err: err}
 }
 
-// far is a house at another machine, whose core answers with what it is sent, and a replica of it that waits ten seconds.
+// far is a house at another machine, whose core answers with what it is sent, and a replica of it that waits ten seconds. The replica looks for
+// its core once the test calls attend: when the core is there, if it is to be found at first sight.
 func far(t *testing.T, dial func(h *house) error) (*house, *guest) {
 	h := newHouse(t, CoreOptions{})
 	g := &guest{}
@@ -60,7 +61,6 @@ func far(t *testing.T, dial func(h *house) error) (*house, *guest) {
 			g.note(err.Error())
 		},
 	})
-	g.attend()
 	return h, g
 }
 
@@ -86,6 +86,7 @@ func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, g := far(t, anyway)
 		h.open()
+		g.attend()
 		if a := ask(t.Context(), g.Forward); a.text != "a line" || a.err != nil {
 			t.Errorf("with a core: %+v", a)
 		}
@@ -112,6 +113,7 @@ func TestPatienceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, g := far(t, anyway)
 		h.open()
+		g.attend()
 		synctest.Wait()
 		h.end(true)
 		a := ask(t.Context(), g.Forward)
@@ -140,6 +142,7 @@ func TestPatienceIsNotForAnotherSecret(t *testing.T) {
 			}
 			return nil
 		})
+		g.attend()
 		time.Sleep(time.Minute)
 		wrong.Store(true)
 		time.Sleep(time.Minute)

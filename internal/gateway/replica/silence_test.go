@@ -37,6 +37,7 @@ func TestSilentCore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, g := far(t, anyway)
 		h.stops(time.Minute)
+		g.attend()
 		begun := time.Now()
 		a := ask(t.Context(), g.Forward)
 		if a.err == nil || a.took != time.Minute-beatEvery+20*time.Second {
@@ -92,6 +93,7 @@ func TestQuietCoreStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, g := far(t, anyway)
 		h.open()
+		g.attend()
 		time.Sleep(time.Hour)
 		want(t, "it says", g.said())
 		g.leave()
@@ -106,6 +108,7 @@ func TestQuietCoreStays(t *testing.T) {
 			<-r.Context().Done()
 		})
 		h.mu.Unlock()
+		g.attend()
 		time.Sleep(time.Hour)
 		want(t, "it says", g.said())
 		g.leave()
