@@ -275,6 +275,28 @@ func TestPromises(t *testing.T) {
 	}
 }
 
+// Beside processes that work a silent model is trouble 30 s later, since they may have worked only before; and then it is in doubt.
+func TestSilentModelBesideWork(t *testing.T) {
+	for _, tc := range []struct {
+		beyond Span
+		cpu    CPU
+		want   Class
+	}{
+		{1e9, CPU{Known: true}, ModelSilent},
+		{1e9, CPU{Known: true, Starts: true}, AtWork},
+		{30e9, CPU{Known: true, Share: 0.5}, AtWork},
+		{31e9, CPU{Known: true, Share: 0.5}, ModelSilent},
+	} {
+		open := Policy{}.filled().ModelSilent + tc.beyond
+		e := and(living, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: open, LastAge: open}))
+		e.CPU = tc.cpu
+		v := Classify(e, Policy{})
+		if v.Class != tc.want || v.Class == ModelSilent && (v.Confidence == Low) != tc.cpu.Works() {
+			t.Errorf("%s beyond the limit, %+v: %s of %s confidence, want %s", tc.beyond, tc.cpu, v.Class, v.Confidence, tc.want)
+		}
+	}
+}
+
 // The evidence of one session is judged together with the others, and with its status.
 func TestSessions(t *testing.T) {
 	silent := Session{Status: BusyStatus, Open: OpenModel, OpenAge: hour, LastAge: hour}
