@@ -14,7 +14,10 @@ func TestLeftBehind(t *testing.T) {
 		t.Skip("needs setsid of util-linux")
 	}
 	server := spec()
-	script := `setsid sleep 4711 >/dev/null 2>&1 & exec "$@"`
+	// The server starts once the helper has left its process group: one that is still in it ends with the server.
+	script := `setsid sleep 4711 >/dev/null 2>&1 &
+		until [ "$(ps -o args= -p $!)" = "sleep 4711" ]; do sleep 0.01; done
+		exec "$@"`
 	server.Argv = append([]string{"sh", "-c", script, "sh"}, server.Argv...)
 	r := Run(t.Context(), server)
 	if !r.Ready || !r.Looked || len(r.LeftBehind) != 1 || r.LeftBehind[0] != "sleep 4711" {
