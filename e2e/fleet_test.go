@@ -125,9 +125,10 @@ func (j *joined) serve(t *testing.T, name string) *raw {
 
 // fleetOf is a hub and machines that have joined.
 type fleetOf struct {
-	hub     *joined
+	hub     *joined // nil: there are servers of NATS in its place
 	running *exec.Cmd
 	address string
+	cluster *natsCluster
 }
 
 func newFleet(t *testing.T, address string) *fleetOf {
@@ -156,10 +157,20 @@ func (f *fleetOf) join(t *testing.T, name string, inside ...string) *joined {
 	return f.joinAs(t, &joined{workspace: newWorkspace(t), name: name, inside: inside})
 }
 
-// joinAs joins a machine that was made already.
-func (f *fleetOf) joinAs(t *testing.T, j *joined) *joined {
+// joinAs joins a machine that was made already; rights are of its user on servers of NATS.
+func (f *fleetOf) joinAs(t *testing.T, j *joined, rights ...string) *joined {
 	t.Helper()
-	j.member = j.start(t, "member.log", "fleet", "join", f.address, "--token", f.token(t, j.name))
+	args := []string{"fleet", "join", "--nats", f.address, "--name", j.name}
+	if f.cluster == nil {
+		args = []string{"fleet", "join", f.address, "--token", f.token(t, j.name)}
+	} else {
+		key := j.path("fleet.nk")
+		f.cluster.users = append(f.cluster.users, j.run(t, 0, append([]string{"fleet", "nats-user", j.name, "--file", key}, rights...)...))
+		f.cluster.reload()
+		j.more = append(j.more, "SSL_CERT_FILE="+f.cluster.servers[0].cert)
+		args = append(args, "--creds", key)
+	}
+	j.member = j.start(t, "member.log", args...)
 	j.says(t, "member.log", `connected to the hub`)
 	return j
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/outlive-mcp/outlive/e2e/mockmodel"
 )
 
-// Claude Code and Codex on two machines of a fleet are killed together with the hub that leads: each goes on with its session, once, nobody is told,
+// Claude Code and Codex on two machines of a fleet are killed together with the server of the fleet that leads: each goes on with its session, once, nobody is told,
 // and a third machine sees both.
 func TestFleetKeepsRealAgents(t *testing.T) {
-	needFull(t, "a hub of three, of which the leader is killed")
 	t.Parallel()
-	h, f := newHubs(t)
+	s, f := newCluster(t)
 	looks := f.join(t, "looks")
 	watchers := map[string]*watcher{}
 	for _, kind := range []string{"claude", "codex"} {
@@ -28,12 +27,10 @@ func TestFleetKeepsRealAgents(t *testing.T) {
 		if err := os.Symlink(m.dir, usual); err != nil {
 			t.Fatal(err)
 		}
-		j := &joined{workspace: a.w, name: kind}
-		j.member = j.start(t, "member.log", "fleet", "join", f.address, "--token", f.token(t, kind))
-		j.says(t, "member.log", `connected to the hub`)
+		f.joinAs(t, &joined{workspace: a.w, name: kind})
 		watchers[kind] = m
 	}
-	leader := h.complete(t, looks, 3)
+	leader := s.complete(t, 3)
 	for kind, m := range watchers {
 		m.awaitTool()
 		looks.shows(t, `^`+kind+`/`+agentName+` `, "agent", "list", "--fleet")
@@ -41,7 +38,7 @@ func TestFleetKeepsRealAgents(t *testing.T) {
 	for _, m := range watchers {
 		m.a.model.SetMode(mockmodel.Answer)
 	}
-	h.kill(leader)
+	s.servers[leader].kill()
 	killed := time.Now()
 	for _, m := range watchers {
 		m.a.signal(9)
@@ -58,6 +55,6 @@ func TestFleetKeepsRealAgents(t *testing.T) {
 			t.Errorf("%s: %d entries of one recovery:\n%s", kind, n, m.journal())
 		}
 	}
-	h.reopen(t, leader)
-	h.complete(t, looks, 3)
+	s.servers[leader].start()
+	s.complete(t, 3)
 }

@@ -10,17 +10,17 @@ import (
 type roundFault struct {
 	what       string
 	begin, end func()
-	leader     bool   // the hub that leads has it
+	leader     bool   // the server that leads has it
 	long       bool   // each longEach-th round it lasts for longFault
-	at         *place // that it befalls; nil: it is a hub
+	at         *place // that it befalls; nil: it is a server
 }
 
-// faultsOf are all kinds of faults. Which of the hubs leads is found out when a fault begins its round.
+// faultsOf are all kinds of faults. Which of the servers leads is found out when a fault begins its round.
 func (r *fleetRounds) faultsOf() (all []func(dies *place) roundFault) {
 	for kind := range processFaults {
 		all = append(all,
-			func(*place) roundFault { return r.hubFault(true, kind) },
-			func(*place) roundFault { return r.hubFault(false, kind) },
+			func(*place) roundFault { return r.serverFault(true, kind) },
+			func(*place) roundFault { return r.serverFault(false, kind) },
 			func(dies *place) roundFault { return r.memberFault(r.either(dies), kind) },
 			func(dies *place) roundFault { return r.monitorFault(r.either(dies), kind) },
 			func(*place) roundFault { return r.coreFault(kind) },
@@ -30,10 +30,10 @@ func (r *fleetRounds) faultsOf() (all []func(dies *place) roundFault) {
 		all = append(all,
 			func(*place) roundFault {
 				leader := r.leader()
-				return r.onWays(kind, "the hub leader", r.hubs.networks[leader]).of(nil, true)
+				return r.onWays(kind, "the server that leads", r.cluster.networks[leader]).of(nil, true)
 			},
 			func(*place) roundFault {
-				return r.onWays(kind, "a hub follower", r.hubs.networks[r.follower(r.leader())]).of(nil, false)
+				return r.onWays(kind, "a server that follows", r.cluster.networks[r.follower(r.leader())]).of(nil, false)
 			},
 			func(dies *place) roundFault {
 				at := r.either(dies)
@@ -43,15 +43,15 @@ func (r *fleetRounds) faultsOf() (all []func(dies *place) roundFault) {
 	return append(all,
 		func(*place) roundFault {
 			leader := r.leader()
-			return r.pairCut("the hub leader and a follower", r.hubs.networks[leader], r.hubs.networks[r.follower(leader)]).of(nil, true)
+			return r.pairCut("the server that leads and one that follows", r.cluster.networks[leader], r.cluster.networks[r.follower(leader)]).of(nil, true)
 		},
 		func(*place) roundFault {
 			leader := r.leader()
-			return r.pairCut("both hub followers", r.hubs.networks[(leader+1)%3], r.hubs.networks[(leader+2)%3]).of(nil, false)
+			return r.pairCut("both servers that follow", r.cluster.networks[(leader+1)%3], r.cluster.networks[(leader+2)%3]).of(nil, false)
 		},
 		func(dies *place) roundFault {
 			at, leader := r.either(dies), r.leader()
-			return r.pairCut("the machine "+at.name+" and two hubs", at.network, r.hubs.networks[leader], r.hubs.networks[r.follower(leader)]).of(at, false)
+			return r.pairCut("the machine "+at.name+" and two servers", at.network, r.cluster.networks[leader], r.cluster.networks[r.follower(leader)]).of(at, false)
 		})
 }
 
@@ -69,7 +69,7 @@ func (r *fleetRounds) either(dies *place) *place {
 	return at
 }
 
-func (r *fleetRounds) leader() int { return r.hubs.complete(r.t, r.places[0].joined, 3) }
+func (r *fleetRounds) leader() int { return r.cluster.complete(r.t, 3) }
 
 func (r *fleetRounds) follower(leader int) int { return (leader + 1 + r.chance.IntN(2)) % 3 }
 
@@ -85,12 +85,13 @@ func process(kind int, what string, running *exec.Cmd, kill, start func()) round
 	return f
 }
 
-func (r *fleetRounds) hubFault(leads bool, kind int) roundFault {
-	hub, what := r.leader(), "the hub leader"
+func (r *fleetRounds) serverFault(leads bool, kind int) roundFault {
+	n, what := r.leader(), "the server that leads"
 	if !leads {
-		hub, what = r.follower(hub), "a hub follower"
+		n, what = r.follower(n), "a server that follows"
 	}
-	return process(kind, what, r.hubs.running[hub], func() { r.hubs.kill(hub) }, func() { r.hubs.open(r.t, hub) }).of(nil, leads)
+	one := r.cluster.servers[n]
+	return process(kind, what, one.cmd, one.kill, one.start).of(nil, leads)
 }
 
 func (r *fleetRounds) memberFault(at *place, kind int) roundFault {

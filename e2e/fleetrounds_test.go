@@ -25,10 +25,10 @@ const (
 	longFault = 25 * time.Second
 )
 
-// clocks are how far those of the three hubs are off, and those of three of the members, by chance which.
+// clocks are how far those of three of the members are off, by chance which.
 var clocks = []time.Duration{3 * time.Minute, -4 * time.Minute, 90 * time.Second}
 
-// members are the machines of the rounds that are no hubs.
+// members are the machines of the rounds that are no servers of the fleet.
 var members = []string{"a", "b", "c", "d", "e"}
 
 // backWithin is how late at most everything is as it was after a round.
@@ -155,12 +155,12 @@ func (p *place) watches(t *testing.T) {
 	}
 }
 
-// fleetRounds are the hubs and machines that are killed.
+// fleetRounds are the servers and machines that are killed.
 type fleetRounds struct {
 	t           *testing.T
 	chance      *rand.Rand
 	lan         *lan
-	hubs        *hubsOf
+	cluster     *natsCluster
 	places      []*place
 	gateway     *roundGateway
 	people      *people
@@ -170,7 +170,7 @@ type fleetRounds struct {
 	told        []*roundAgent
 	asked       int         // restarts that were acknowledged
 	maybe       int         // those whose answer was lost
-	afterLeader []*oneRound // those in which the hub leader had a fault
+	afterLeader []*oneRound // those in which the server that leads had a fault
 }
 
 func (r *fleetRounds) startMonitor(p *place) {
@@ -334,15 +334,15 @@ func lastLine(text string) string {
 
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// allSeen waits until each machine has heard of each after a moment, and all hubs are there.
+// allSeen waits until each machine has heard of each after a moment, and all servers are there.
 func (r *fleetRounds) allSeen(number int, since time.Time) time.Duration {
 	r.t.Helper()
 	late := ""
 	ok := func() bool {
 		for _, p := range r.places {
 			s := p.sees()
-			if at := slices.IndexFunc(s.Hubs, func(h hubState) bool { return !h.Connected }); at >= 0 || len(s.Hubs) != 3 || len(s.Hosts) != len(r.places) {
-				late = fmt.Sprintf("the hubs and machines that %s sees: %+v", p.name, s)
+			if len(s.Hosts) != len(r.places) {
+				late = fmt.Sprintf("the machines that %s sees: %+v", p.name, s)
 				return false
 			}
 			for _, h := range s.Hosts {
@@ -358,6 +358,7 @@ func (r *fleetRounds) allSeen(number int, since time.Time) time.Duration {
 		r.t.Fatalf("round %d: not everything is seen again: %+v", number, r.places[0].sees())
 	}
 	r.t.Logf("round %d: the last to be seen was %s", number, late)
+	r.cluster.complete(r.t, 3)
 	return time.Since(since)
 }
 
@@ -431,7 +432,7 @@ func (r *fleetRounds) check(number int) {
 	}
 }
 
-// explain shows what monitors, members and hubs have said, if the test has failed.
+// explain shows what monitors and members have said, if the test has failed.
 func (r *fleetRounds) explain() {
 	if !r.t.Failed() {
 		return
@@ -451,9 +452,6 @@ func (r *fleetRounds) explain() {
 		show(p.joined, "member.log")
 		show(p.joined, "core.log")
 		show(p.joined, "state/outlive/agents/improvement-log.md")
-	}
-	for _, h := range r.hubs.hubs {
-		show(h, "hub.log")
 	}
 	r.t.Logf("messages: %+v", r.people.phone.Messages())
 }
@@ -489,13 +487,13 @@ func TestFleetRounds(t *testing.T) {
 	if wrongClocks() == "" {
 		t.Log("all clocks are the same: OUTLIVE_CLOCK_BIN names no outlive whose clock can be set")
 	} else {
-		hubs, others := chance.Perm(3), chance.Perm(len(members))
+		others := chance.Perm(len(members))
 		for n, off := range clocks {
-			l.machines[hubs[n]].clock, l.machines[3+others[n]].clock = off, off
+			l.machines[3+others[n]].clock = off
 		}
 	}
-	h, f := newHubs(t, l.machines[:3]...)
-	r := &fleetRounds{t: t, lan: l, away: map[string]int{}, chance: chance, hubs: h, people: newPeople(t)}
+	cluster, f := newCluster(t, l.machines[:3]...)
+	r := &fleetRounds{t: t, lan: l, away: map[string]int{}, chance: chance, cluster: cluster, people: newPeople(t)}
 	for n, name := range members {
 		p := &place{network: l.machines[3+n]}
 		p.inner = f.joinAs(t, &joined{workspace: newWorkspace(t), name: name, inside: []string{"ip", "netns", "exec", p.network.name}, clock: p.network.clock})

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
@@ -14,7 +12,6 @@ import (
 // written are written together afterwards, so a thousand that come at the same time wait for a few writes, and without a thread each.
 type admission struct {
 	*settings
-	share *share // with the other hubs; nil: there are none
 
 	mu      sync.Mutex
 	writing bool // somebody writes, and goes on with those that wait
@@ -29,22 +26,11 @@ type firstUse struct {
 	err  error
 }
 
-// askOthers is how long the other hubs may take to say what they know of a token: less than a machine waits for its answer.
-const askOthers = 4 * time.Second
-
-// admit reports whether a machine may come in, and remembers which one has used a token first. A hub of several refuses nobody before it
-// has heard what the others know, since a machine that is refused does not come again.
+// admit reports whether a machine may come in, and remembers which one has used a token first. Only a token that is not good is refused: a
+// machine that is refused does not come again, and a hub whose disk is full may have room later.
 func (a *admission) admit(host, machine, secret, from string) error {
 	err := a.try(host, machine, secret, from)
-	if a.share == nil || err == nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), askOthers)
-	defer cancel()
-	if caught := a.share.catchUp(ctx); caught != nil {
-		return fmt.Errorf("%w: %w", natsengine.ErrLater, caught)
-	}
-	if err = a.try(host, machine, secret, from); err != nil && !errors.Is(err, errNoToken) && !errors.Is(err, errOtherUser) {
+	if err != nil && !errors.Is(err, errNoToken) && !errors.Is(err, errOtherUser) {
 		return fmt.Errorf("%w: %w", natsengine.ErrLater, err)
 	}
 	return err
@@ -87,14 +73,8 @@ func (a *admission) write() {
 
 // note writes down first uses, and says to each whether it was the first.
 func (a *admission) note(uses []*firstUse) {
-	if a.share != nil {
-		a.share.use(uses)
-	}
 	err := a.changeTokens(func(f *tokenFile) error {
 		for _, u := range uses {
-			if u.err != nil {
-				continue
-			}
 			var k *known
 			if k, u.err = f.check(u.host, u.machine, u.secret); u.err == nil && k.Machine == "" {
 				k.use(u.machine, u.from)

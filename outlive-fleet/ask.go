@@ -10,7 +10,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
-	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
 const (
@@ -64,11 +63,11 @@ func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleet
 	_ = each(fleetsocket.Frame{Ended: ending}) // who has asked may be gone
 }
 
-// reconnects is how long a machine may be away that goes to another hub, when its own was lost.
+// reconnects is how long a machine may be away that goes to another server of a cluster, when its own was lost.
 const reconnects = 3 * time.Second
 
 // request sends an order until it is answered: all may be sent again. A machine that is not there at the first word is not waited for, unless
-// it, or this one, may be on its way to another hub.
+// it, or this one, may be on its way to another server.
 func (m *member) request(ctx context.Context, host string, o order, first bool) (part, *fleetsocket.Ending) {
 	began := time.Now()
 	for {
@@ -124,29 +123,4 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 		d.At = d.At.Add(-m.view.clockOf(host))
 	}
 	return fleetsocket.SilentFor(host, d.At, how)
-}
-
-// hubsAway implements judge.Options.HubsAway.
-func (m *member) hubsAway(ctx context.Context) (away map[string]time.Duration, known bool) {
-	away = map[string]time.Duration{}
-	list := m.hubs(ctx)
-	for _, h := range list {
-		if !h.Connected {
-			away[h.Name] = time.Since(h.Since)
-		}
-	}
-	return away, len(list) > 0
-}
-
-// hubs asks for the hubs of a fleet that has several.
-func (m *member) hubs(ctx context.Context) (list []fleetsocket.Hub) {
-	answer, err := m.engine.Request(ctx, natsengine.PeersAddress, nil)
-	if err != nil {
-		return nil
-	}
-	peers, _ := natsengine.PeersOf(answer, time.Now()) // a hub of another version may say it otherwise
-	for _, p := range peers {
-		list = append(list, fleetsocket.Hub{Name: p.Name, Connected: p.Connected, Since: p.Since, Leader: p.Leader, Tables: p.Tables})
-	}
-	return list
 }

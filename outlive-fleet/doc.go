@@ -1,8 +1,7 @@
 // Command outlive-fleet connects the outlives of several machines. "outlive fleet" starts it, see docs/FLEET.md; it is a program of its
 // own, and a module of its own, so that nobody else pays for NATS.
 //
-// A hub embeds NATS (package natsengine) and knows the machines by their tokens. Three hubs are one cluster of NATS; each has the tokens in
-// its file, and a table that machines cannot read brings them to the others (share). A member is what runs on each machine: it has
+// A hub embeds NATS (package natsengine) and knows the machines by their tokens. A member is what runs on each machine: it has
 // "outlive watch --json --state" tell what happens there, and writes it to the hub: every 5 s a digest, at each change and once a minute
 // the whole state, and the last events as they happen. What others ask of the machine it has outlive do, as it would be done over ssh;
 // only what stands in a list is done. For those who look from here it listens on a Unix socket (package fleetsocket), and reads what

@@ -3,14 +3,14 @@ package main
 import (
 	"testing"
 
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
 	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
 // What a gateway asks of the registry is done, and what comes of it has its word.
 func TestEntries(t *testing.T) {
-	r := mem.New()
+	r := enginemem.New()
 	for _, step := range []struct {
 		ask     fleetsocket.Entry
 		refused string

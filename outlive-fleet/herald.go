@@ -32,7 +32,7 @@ const (
 )
 
 // How the keys of incidents begin, by kind.
-var prefixes = map[judge.Kind]string{judge.Silent: "machine:", judge.Machines: "machines:", judge.Shared: "shared:", judge.Hub: "hub:"}
+var prefixes = map[judge.Kind]string{judge.Silent: "machine:", judge.Machines: "machines:", judge.Shared: "shared:"}
 
 // herald has this machine's monitor tell people what the judge has found. It implements judge.Teller.
 type herald struct {
@@ -165,9 +165,6 @@ func caseOf(c judge.Case) fleetcases.Case {
 	case judge.Shared:
 		one.Class, one.Name, one.Members = "shared_cause", causeName(c.Subject), c.Agents
 		return one
-	case judge.Hub:
-		one.Class, one.Name = "hub_away", "The hub "+c.Subject
-		return one
 	case judge.Machines:
 		one.Name = fmt.Sprintf("A group of %d machines", len(c.Agents)) + some(c.Agents)
 	default:
@@ -197,11 +194,8 @@ func some(names []string) string {
 
 // details say more of a case. agents are those that share a cause, or several machines.
 func details(kind judge.Kind, s judge.Standing, agents []string) string {
-	switch kind {
-	case judge.Shared:
+	if kind == judge.Shared {
 		return sharedBy(agents)
-	case judge.Hub:
-		return "the other hubs do not reach it; the fleet goes on, and would end without a word if another hub was lost"
 	}
 	text := "nobody answers; how the connection has ended is not known"
 	switch s {
@@ -354,8 +348,6 @@ func (h *herald) ending(ctx context.Context, t told) (fleetcases.Case, bool) {
 		return fleetcases.Case{Over: "no agent has this trouble any more", Recovered: true}, true
 	case judge.Machines:
 		return fleetcases.Case{Over: "all of them are heard again", Recovered: true}, true
-	case judge.Hub:
-		return fleetcases.Case{Over: "the other hubs reach it again", Recovered: true}, true
 	}
 	switch _, err := h.m.engine.Get(ctx, engine.Key(digestTable, t.subject)); {
 	case errors.Is(err, engine.ErrNotFound):

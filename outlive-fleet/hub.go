@@ -12,13 +12,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,17 +32,8 @@ const defaultPort = "4242"
 // certificateYears is how long a hub's certificate is good: it is known by its tokens, which name it, and not by who has signed it.
 const certificateYears = 20
 
-// defaultHubsPort is where the hubs of a fleet reach each other.
-const defaultHubsPort = "4243"
-
-// hubFlags are those of the verb.
-type hubFlags struct {
-	listen, self string
-	cluster      []string
-}
-
 func newHub(s *settings) *cobra.Command {
-	var f hubFlags
+	var listen string
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the hub of a fleet; until interrupted",
@@ -55,25 +43,21 @@ when they connect; only the certificate and the tokens cannot be made again.
 
 To have this machine in the fleet as well, let it join its own hub.
 
-Three hubs on three machines are one with --cluster, which names all of them as HOST or HOST:PORT, the same on each, and --self, which of
-them this one is. While two of them reach each other the fleet goes on, and the third one gets what it has missed when it is back. They know
-each other by their certificate: copy hub.json of the first one (outlive fleet token make makes it) to the others before they are started.
-A token that is made or revoked on one is so on all. OUTLIVE_HUB_IDENTITY is the path of hub.json if it is elsewhere, such as in a secret
-of a platform.
+OUTLIVE_HUB_IDENTITY is the path of hub.json if it is elsewhere, such as in a secret of a platform.
+
+A fleet that is to survive the loss of the hub's machine joins a cluster of NATS servers instead: outlive fleet join --nats.
 
 EXIT STATUS
   0  interrupted
-  1  it cannot listen there, another one runs, or hub.json is missing
+  1  it cannot listen there, or another one runs
   2  a mistake in the command line`,
-		Example: "  outlive fleet hub\n  outlive fleet hub --listen 10.0.0.1:4242\n  outlive fleet hub --cluster hub1.example,hub2.example,hub3.example --self hub1.example",
+		Example: "  outlive fleet hub\n  outlive fleet hub --listen 10.0.0.1:4242",
 		Args:    cobra.NoArgs,
-		RunE:    does(func(cmd *cobra.Command, _ []string) error { return s.runHub(cmd.Context(), f) }),
+		RunE:    does(func(cmd *cobra.Command, _ []string) error { return s.runHub(cmd.Context(), listen) }),
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
-	fl.StringVar(&f.listen, "listen", "0.0.0.0:"+defaultPort, "address of this machine, and port; port 0: any that is free")
-	fl.StringSliceVar(&f.cluster, "cluster", nil, "the three hubs of the fleet, this one among them: `HOST,HOST,HOST`, each with :PORT where the hubs reach it; default: "+defaultHubsPort)
-	fl.StringVar(&f.self, "self", "", "with --cluster: which `HOST` of it this one is")
+	fl.StringVar(&listen, "listen", "0.0.0.0:"+defaultPort, "address of this machine, and port; port 0: any that is free")
 	return cmd
 }
 
@@ -147,21 +131,13 @@ func newIdentity() (identity, error) {
 	}, nil
 }
 
-func (s *settings) runHub(ctx context.Context, f hubFlags) error {
+func (s *settings) runHub(ctx context.Context, listen string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	cluster, err := f.hubs(log)
-	if err != nil {
-		return err
-	}
 	release, err := hold(filepath.Join(s.hubDir(), "hub.lock"), "a hub")
 	if err != nil {
 		return err
 	}
 	defer release()
-	dir, err := s.storeDir(cluster != nil)
-	if err != nil {
-		return err
-	}
 	_, pair, err := s.identity()
 	if err != nil {
 		return err
@@ -169,7 +145,7 @@ func (s *settings) runHub(ctx context.Context, f hubFlags) error {
 	a := &admission{settings: s}
 	started := make(chan struct{}) // nobody is let in before
 	hub, e, err := natsengine.StartHub(natsengine.HubOptions{
-		Dir: dir, Listen: f.listen, Certificate: pair, Cluster: cluster,
+		Dir: s.hubDir(), Listen: listen, Certificate: pair,
 		Admit: func(host, machine, password, from string) error {
 			<-started
 			err := a.admit(host, machine, password, from)
@@ -185,10 +161,6 @@ func (s *settings) runHub(ctx context.Context, f hubFlags) error {
 	defer hub.Close()
 	defer e.Close()
 	h := &hubRun{settings: s, hub: hub, engine: e, log: log, forgets: make(chan struct{}, 1)}
-	if cluster != nil {
-		h.share = newShare(s, e, cluster.Hubs, cluster.Self, hub.Serves, log)
-		a.share = h.share
-	}
 	return h.run(ctx, e, started)
 }
 
@@ -200,18 +172,8 @@ func (h *hubRun) run(ctx context.Context, e *natsengine.Engine, started chan<- s
 	defer cancel()
 	open := sync.OnceFunc(func() { close(started) })
 	defer open()
-	if h.share == nil {
-		if err := e.MakeTables(ctx); err != nil {
-			return err
-		}
-	} else {
-		stop, err := h.share.serve()
-		if err != nil {
-			return err
-		}
-		defer stop()
-		parts.Go(func() { makeTables(ctx, e) })
-		parts.Go(func() { h.share.run(ctx) })
+	if err := e.MakeTables(ctx); err != nil {
+		return err
 	}
 	open()
 	asked, err := h.hub.Serve(e)
@@ -223,104 +185,11 @@ func (h *hubRun) run(ctx context.Context, e *natsengine.Engine, started chan<- s
 	return h.followTokens(ctx)
 }
 
-// storeDir is where a hub keeps what machines have said: one of several not where one alone does, since NATS deletes what the other has kept.
-// It has to be told which of the two it is: a hub of three that is started alone is a fleet of its own.
-func (s *settings) storeDir(several bool) (string, error) {
-	dir := filepath.Join(s.hubDir(), "cluster")
-	if several {
-		if _, err := os.Stat(s.identityPath()); errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("%s is missing: copy that of another hub of this fleet; on the first one, outlive fleet token make NAME makes it", s.identityPath())
-		}
-		return dir, nil
-	}
-	if _, err := os.Stat(dir); err == nil {
-		return "", fmt.Errorf("this hub is one of several: start it with --cluster and --self, or, for it to be the only one, stop the others and delete %s", dir)
-	}
-	return s.hubDir(), nil
-}
-
-// hubs are those of --cluster; nil: there is one.
-func (f hubFlags) hubs(log *slog.Logger) (*natsengine.Cluster, error) {
-	if len(f.cluster) == 0 {
-		if f.self != "" {
-			return nil, wrong("--self goes with --cluster")
-		}
-		return nil, nil
-	}
-	if len(f.cluster) != hubsOfCluster {
-		return nil, wrong("--cluster: want three hubs, HOST,HOST,HOST: of fewer no majority is left when one is lost")
-	}
-	c := &natsengine.Cluster{Self: -1}
-	for _, text := range f.cluster {
-		address, err := hostPort(text, defaultHubsPort)
-		if err != nil {
-			return nil, wrong("--cluster: %q: want HOST or HOST:PORT of a hub", text)
-		}
-		if slices.Contains(c.Hubs, address) {
-			return nil, wrong("--cluster: %s is there twice", address)
-		}
-		c.Hubs = append(c.Hubs, address)
-	}
-	if f.self == "" {
-		return nil, wrong("--self is missing: which of %s is this hub?", strings.Join(f.cluster, ", "))
-	}
-	self, err := hostPort(f.self, defaultHubsPort)
-	if c.Self = slices.Index(c.Hubs, self); err != nil || c.Self < 0 {
-		return nil, wrong("--self %s: it is none of --cluster", f.self)
-	}
-	var mu sync.Mutex
-	told := time.Time{}
-	c.Stranger = func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if time.Since(told) >= time.Minute {
-			told = time.Now()
-			log.Warn("another hub is not one of this fleet", "why", err)
-		}
-	}
-	c.Changed = func(p natsengine.Peer) {
-		if p.Connected {
-			log.Info("another hub is there", "hub", p.Name)
-			return
-		}
-		log.Warn("another hub is away", "hub", p.Name)
-	}
-	c.Serves = func(serves bool, beyond string) {
-		if serves {
-			log.Info("this hub reaches another one: they decide together")
-			return
-		}
-		if beyond != "" {
-			log.Warn("this hub does not reach one that others reach; machines are sent to those until it does", "hub", beyond)
-			return
-		}
-		log.Warn("this hub reaches no other one; machines are sent away until it does")
-	}
-	return c, nil
-}
-
-const hubsOfCluster = 3
-
 // forgetLimit is how long it may take to delete what machines without a token have said.
 const forgetLimit = 20 * time.Second
 
-// forgetAgain is when that is done once more: what a machine has sent just before it was cut off, by another hub that did not know better
-// yet, may be written later.
+// forgetAgain is when that is done once more: what a machine has sent just before it was cut off may be written later.
 const forgetAgain = 5 * time.Second
-
-// makeTables tries until the hubs have a majority that makes them.
-func makeTables(ctx context.Context, e *natsengine.Engine) {
-	for {
-		if e.MakeTables(ctx, natsengine.TokenTable) == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(tryAgain):
-		}
-	}
-}
 
 // hubRun is a running hub.
 type hubRun struct {
@@ -328,7 +197,6 @@ type hubRun struct {
 	hub     *natsengine.Hub
 	engine  writtenTables
 	log     *slog.Logger
-	share   *share            // nil: there is no other hub
 	hashes  map[string]string // of the tokens that are good, by host; nil: they were not read yet
 	forgets chan struct{}     // what machines without a token have said is to be deleted
 }
@@ -402,9 +270,6 @@ func (h *hubRun) tokensChanged() error {
 		}
 	}
 	h.hashes = now
-	if h.share != nil {
-		h.share.kick()
-	}
 	return nil
 }
 
@@ -426,12 +291,12 @@ func (h *hubRun) forgetting(ctx context.Context) {
 			if err == nil {
 				break
 			}
-			if try == 2 { // hubs that were started a moment ago have no majority at the first one
+			if try == 1 {
 				h.log.Warn("what machines without a token have said is not deleted yet; it is tried again", "why", err)
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(shareAgain):
+			case <-time.After(tryAgain):
 			}
 		}
 	}
@@ -463,11 +328,6 @@ func (h *hubRun) said(ctx context.Context) (map[string][]engine.Entry, error) {
 
 // forgetOf deletes what, of all that was said, is of machines that have no token now. What has been said since stays.
 func (h *hubRun) forgetOf(ctx context.Context, said map[string][]engine.Entry) error {
-	if h.share != nil {
-		if err := h.share.catchUp(ctx); err != nil {
-			return err // the tokens of another hub may be missing here
-		}
-	}
 	f, err := h.tokens()
 	if err != nil {
 		return err

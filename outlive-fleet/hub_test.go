@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
@@ -85,17 +85,17 @@ func TestForgetting(t *testing.T) {
 
 // inTables is what the hub reads and deletes, in memory.
 type inTables struct {
-	*mem.Engine
+	*enginemem.Engine
 	fails int // so often
 }
 
-var errNoMajority = errors.New("the hubs have no majority")
+var errAway = errors.New("the tables do not answer")
 
 // Written implements writtenTables.
 func (e *inTables) Written(ctx context.Context, table string) (list []engine.Entry, err error) {
 	if e.fails > 0 {
 		e.fails--
-		return nil, errNoMajority
+		return nil, errAway
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,7 +128,7 @@ func (e *inTables) DeleteAt(ctx context.Context, key string, revision engine.Rev
 func TestForgettingOnceMore(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		e := &inTables{Engine: mem.New(), fails: 3}
+		e := &inTables{Engine: enginemem.New(), fails: 3}
 		l := lettingIn{&hubRun{settings: &settings{state: dir}, engine: e, log: slog.New(slog.DiscardHandler), forgets: make(chan struct{}, 1)}, t, e}
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
@@ -146,10 +146,10 @@ func TestForgettingOnceMore(t *testing.T) {
 		is("before it is due", "stays", "revoked")
 		l.forgets <- struct{}{}
 		is("while it fails", "stays", "revoked")
-		time.Sleep(3 * shareAgain)
+		time.Sleep(3 * tryAgain)
 		is("when it does not fail any more", "stays")
 		l.write("revoked")
-		time.Sleep(forgetAgain - 3*shareAgain - time.Second) // it counts from when it is due
+		time.Sleep(forgetAgain - 3*tryAgain - time.Second) // it counts from when it is due
 		is("what came late, before the second time", "stays", "revoked")
 		time.Sleep(time.Second)
 		is("what came late", "stays")

@@ -265,15 +265,16 @@ var errNoVerb = errors.New("want a verb")
 
 // verbs are what is done for other machines, each with its flags; true: the flag takes a value.
 var verbs = map[string]map[string]bool{
-	"status":     {"--json": false},
-	"agent list": {"--json": false, "--home": true},
-	"restart":    {"--json": false, "--reason": true, "--timeout": true, "--all": false, "--failed": false},
-	"logs":       {"--follow": false},
-	"ack":        {"--json": false, "--by": true, "--snooze": false, "--home": true},
-	"press":      {"--home": true},
+	"status":        {"--json": false},
+	"agent list":    {"--json": false, "--home": true},
+	"agent restart": {"--home": true},
+	"restart":       {"--json": false, "--reason": true, "--timeout": true, "--all": false, "--failed": false},
+	"logs":          {"--follow": false},
+	"ack":           {"--json": false, "--by": true, "--snooze": false, "--home": true},
+	"press":         {"--home": true},
 }
 
-// allowed refuses what is not done for other machines: what would start a program, or look at further machines from here.
+// allowed refuses what is not done for other machines: what would start a program of the sender's choice, or look at further machines from here.
 func allowed(args []string) error {
 	if len(args) == 0 {
 		return errNoVerb
@@ -284,7 +285,7 @@ func allowed(args []string) error {
 	}
 	flags, ok := verbs[verb]
 	if !ok {
-		return fmt.Errorf("outlive %s is not done for other machines: want status, agent list, restart, logs or ack", verb)
+		return fmt.Errorf("outlive %s is not done for other machines: want status, agent list, agent restart, restart, logs or ack", verb)
 	}
 	for len(rest) > 0 {
 		word := rest[0]

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 )
 
 // running puts a command among a member's that has no process, and is ended by what its context says.
@@ -26,7 +26,7 @@ func running(m *member, id string) (one *job, ended context.Context) {
 func sweeping(t *testing.T, test func(t *testing.T, m *member)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := memberIn(mem.New(), "a", "")
+		m, _ := memberIn(enginemem.New(), "a", "")
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); m.jobs.sweep(ctx) }()
@@ -87,7 +87,7 @@ func TestJobIsAbandoned(t *testing.T) {
 // The end of the member ends all commands, and so does who has asked for one.
 func TestJobsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := memberIn(mem.New(), "a", "")
+		m, _ := memberIn(enginemem.New(), "a", "")
 		_, dropped := running(m, "dropped")
 		_, other := running(m, "other")
 		m.jobs.do(t.Context(), order{Op: "end", ID: "dropped"})

@@ -37,7 +37,7 @@ func (m membership) where() string {
 	if m.NATS != "" {
 		return m.NATS
 	}
-	return strings.ReplaceAll(m.Address, ",", ", ")
+	return m.Address
 }
 
 func (m membership) options() (natsengine.Options, error) {
@@ -50,7 +50,7 @@ func (m membership) options() (natsengine.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.URL, o.Password, o.Pin = natsengine.URLs(m.Address), t.Secret, t.Pin
+	o.URL, o.Password, o.Pin = "nats://"+m.Address, t.Secret, t.Pin
 	return o, nil
 }
 
@@ -62,28 +62,29 @@ func newJoin(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join [ADDRESS --token TOKEN]",
 		Short: "Join this machine to a fleet, and stay as long as this runs",
-		Long: `Join this machine to a fleet, and stay as long as this runs. ADDRESS is HOST or HOST:PORT of the hub, or of all hubs of a fleet
-that has three, with commas: it goes to another one when one is lost. TOKEN was made there, for this machine, with "outlive fleet token make NAME", and "-" reads it from stdin, where no other user sees it. Both are kept: from then on
-"outlive fleet join" alone goes on. Only connections outwards are made. While the hub cannot be reached, everything here goes on, and
+		Long: `Join this machine to a fleet, and stay as long as this runs. ADDRESS is HOST or HOST:PORT of the hub.
+TOKEN was made there, for this machine, with "outlive fleet token make NAME", and "-" reads it from stdin, where no other user sees it.
+Both are kept: from then on "outlive fleet join" alone goes on. Only connections outwards are made. While the hub cannot be reached, everything here goes on, and
 the hub is told afterwards.
 
-Others of the fleet see servers, agents and incidents of this machine, and may restart servers, read their logs, and acknowledge and
-answer incidents here. They can have nothing else done.
+Others of the fleet see servers, agents and incidents of this machine, and may restart servers and agents, read servers' logs, and
+acknowledge and answer incidents here. They can have nothing else done.
 
-In place of a hub --nats is a NATS server of your own, with JetStream, and --creds the file with credentials for it.
+In place of a hub --nats is a NATS server of your own, with JetStream, or several of a cluster, with commas; --creds is the file with
+credentials for it. A fleet on a cluster of three survives the loss of one of them.
 
 EXIT STATUS
   0  interrupted, or the machine has left the fleet
-  1  the hub cannot be reached at the first time (of several none, for 30 s), or refuses the token
+  1  the hub cannot be reached at the first time, or refuses the token
   2  a mistake in the command line`,
-		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join hub1.example,hub2.example,hub3.example --token outlive1.…\n  outlive fleet join",
+		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join --nats tls://nats1.example,tls://nats2.example,tls://nats3.example --creds fleet.creds\n  outlive fleet join",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    does(func(cmd *cobra.Command, args []string) error { return s.join(cmd.Context(), f, strings.Join(args, "")) }),
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVar(&f.token, "token", "", "the token of this machine; -: from stdin")
-	fl.StringVar(&f.nats, "nats", "", "a NATS server of your own in place of a hub: `URL`")
+	fl.StringVar(&f.nats, "nats", "", "a NATS server of your own in place of a hub: `URL`, or several with commas")
 	fl.StringVar(&f.creds, "creds", "", "with --nats: `FILE` with credentials")
 	fl.StringVar(&f.name, "name", "", "with --nats: what this machine is called; default: its host name")
 	return cmd
@@ -114,8 +115,8 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 	if f.creds != "" || f.name != "" {
 		return m, false, wrong("--creds and --name go with --nats: the token says what this machine is called")
 	}
-	if next.Address, err = hubAddresses(address); err != nil {
-		return m, false, err
+	if next.Address, err = hostPort(address, defaultPort); err != nil {
+		return m, false, wrong("%q: want HOST or HOST:PORT of the hub", address)
 	}
 	text := f.token
 	switch {
@@ -163,18 +164,6 @@ func (f joining) ownServer(m *membership, address string) (err error) {
 		return wrong("--name: %v", err)
 	}
 	return nil
-}
-
-// hubAddresses are those of one or several hubs, with commas.
-func hubAddresses(text string) (string, error) {
-	list := strings.Split(text, ",")
-	for n, one := range list {
-		var err error
-		if list[n], err = hostPort(one, defaultPort); err != nil {
-			return "", wrong("%q: want HOST or HOST:PORT of the hub, or of several with commas", text)
-		}
-	}
-	return strings.Join(list, ","), nil
 }
 
 var errAddress = errors.New("want HOST or HOST:PORT")
@@ -244,7 +233,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		}
 		end(fmt.Errorf("%s: %w: it was revoked, or another machine uses it; on the hub, outlive fleet token make makes a new one", m.where(), err))
 	}
-	e, err := one.connect(ctx, o, fresh)
+	e, err := natsengine.Connect(o, !fresh)
 	if err != nil {
 		if errors.Is(err, natsengine.ErrRefused) && m.NATS == "" {
 			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it; on the hub, outlive fleet token make makes a new one", err)
@@ -255,7 +244,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 	one.engine = e
 	if fresh && m.NATS != "" {
 		if err := e.MakeTables(ctx); err != nil {
-			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials that may make key-value buckets", m.NATS, err, natsengine.RoomMB())
+			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials of a user for %s (outlive fleet nats-user), or one that may make key-value buckets", m.NATS, err, natsengine.RoomMB(), m.Host)
 		}
 	}
 	if fresh {
@@ -264,31 +253,6 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		}
 	}
 	return one.run(ctx)
-}
-
-// hubsFindEachOther is how long a machine waits at the first time for hubs that were started a moment ago: they let nobody in before two of
-// three have found each other, which takes 2 to 4 s on a busy machine, and up to 12 s if nobody has a majority at the first election.
-const hubsFindEachOther = 30 * time.Second
-
-// connect connects to the hub. At the first time a mistake in the address is found at once, or soon if there are several hubs; later they may be
-// away for any time.
-func (m *member) connect(ctx context.Context, o natsengine.Options, fresh bool) (*natsengine.Engine, error) {
-	begun, told := time.Now(), false
-	for {
-		e, err := natsengine.Connect(o, !fresh)
-		if err == nil || !fresh || !errors.Is(err, natsengine.ErrNoMajority) || time.Since(begun) > hubsFindEachOther {
-			return e, err
-		}
-		if !told {
-			told = true
-			m.log.Warn("not let in yet; it is tried again", "for", hubsFindEachOther, "why", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(tryAgain):
-		}
-	}
 }
 
 func (m *member) run(ctx context.Context) error {

@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/fleet/gate"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
@@ -33,11 +29,7 @@ type judging struct {
 
 // begin starts it.
 func (j *judging) begin(ctx context.Context) (err error) {
-	g, err := gate.Open(filepath.Join(j.m.state, "gate.json"), noAgents{})
-	if err != nil {
-		return err
-	}
-	if j.stop, err = g.Serve(j.m.engine, j.m.Host); err != nil {
+	if j.stop, err = judge.AnswerPings(j.m.engine, j.m.Host); err != nil {
 		return err
 	}
 	if err := j.herald.load(); err != nil {
@@ -45,7 +37,7 @@ func (j *judging) begin(ctx context.Context) (err error) {
 		return err
 	}
 	ctx, j.cancel = context.WithCancel(ctx)
-	o := judge.Options{Beat: beatEvery, Reach: j.herald.reach, Ended: j.ended, HubsAway: j.m.hubsAway, Logger: j.m.log}
+	o := judge.Options{Beat: beatEvery, Reach: j.herald.reach, Ended: j.ended, Logger: j.m.log}
 	j.member = judge.NewMember(j.m.engine, j.m.Host, o)
 	j.parts.Go(func() { _ = j.member.Run(ctx, j.troubles) })                     // it ends with ctx
 	j.parts.Go(func() { _ = judge.Run(ctx, j.m.engine, j.m.Host, j.herald, o) }) // likewise
@@ -110,13 +102,3 @@ func (j *judging) ended(ctx context.Context, host string) judge.Standing {
 	}
 	return judge.Lost
 }
-
-// noAgents refuses all commands but the one that asks whether this machine lives: others come as what outlive is to do ([jobs]).
-type noAgents struct{}
-
-// Carry implements gate.Agents.
-func (noAgents) Carry(_ context.Context, c gate.Command) (string, error) {
-	return "", fmt.Errorf("%w: %s", gate.ErrRefused, errNoCommands)
-}
-
-var errNoCommands = errors.New("this machine takes no commands to its agents")

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/fleetcases"
-	"github.com/outlive-mcp/outlive/internal/fleet/gate"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
@@ -21,7 +20,7 @@ import (
 
 // fleetInMemory are members with their monitors, and a hub that says how connections have ended.
 type fleetInMemory struct {
-	*mem.Engine
+	*enginemem.Engine
 	t     *testing.T
 	dir   string
 	how   natsengine.HowEnded
@@ -42,7 +41,7 @@ func together(t *testing.T, names []string, test func(t *testing.T, f *fleetInMe
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fleetInMemory{Engine: mem.New(), t: t, dir: dir, how: natsengine.Closed, all: map[string]*judgingMember{}}
+		f := &fleetInMemory{Engine: enginemem.New(), t: t, dir: dir, how: natsengine.Closed, all: map[string]*judgingMember{}}
 		stop, err := f.Serve(natsengine.EndedAddress, func(context.Context, []byte) []byte { return []byte(f.how) })
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +192,7 @@ func TestStoppedMachineIsCutOff(t *testing.T) {
 	together(t, []string{"a", "b"}, func(t *testing.T, f *fleetInMemory) {
 		f.how = natsengine.Lives
 		f.all["b"].die()
-		stop, err := f.Serve(gate.Address("b"), func(ctx context.Context, _ []byte) []byte { <-ctx.Done(); return nil })
+		stop, err := f.Serve(judge.PingAddress("b"), func(ctx context.Context, _ []byte) []byte { <-ctx.Done(); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +266,7 @@ func TestSharedCauseIsOneCase(t *testing.T) {
 // What a monitor has said holds for a while after its end, and no longer.
 func TestSharesOfAnEndedMonitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := memberIn(mem.New(), "a", "")
+		m, _ := memberIn(enginemem.New(), "a", "")
 		m.judging.shares, m.judging.told = nil, time.Now()
 		m.judging.shares = append(m.judging.shares, judge.Trouble{Cause: "account:claude:credit", Agent: "shop"})
 		time.Sleep(sharesKept)

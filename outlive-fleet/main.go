@@ -79,7 +79,7 @@ func command() *cobra.Command {
 	for _, name := range []string{"state", "socket", "program", "release"} {
 		_ = fl.MarkHidden(name) // it is there
 	}
-	root.AddCommand(newHub(&s), newToken(&s), newJoin(&s), newStatus(&s), newLeave(&s))
+	root.AddCommand(newHub(&s), newToken(&s), newJoin(&s), newStatus(&s), newLeave(&s), newNATSUser(&s))
 	return root
 }
 

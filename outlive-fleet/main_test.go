@@ -14,11 +14,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// What the views ask for is done for other machines; nothing that starts a program, or looks further from here.
+// What the views ask for is done for other machines; nothing that starts a program of the sender's choice, or looks further from here.
 func TestAllowed(t *testing.T) {
 	for _, line := range []string{
 		"status --json", "agent list --json --home /x", "restart --json --reason why --timeout 3m0s one", "restart --all", "logs one --follow",
-		"ack 01AB --by somebody@there --snooze", "press 01AB ack agent", "restart one --reason --hosts",
+		"ack 01AB --by somebody@there --snooze", "press 01AB ack agent", "agent restart shop --home /x", "restart one --reason --hosts",
 	} {
 		if err := allowed(strings.Fields(line)); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -26,7 +26,7 @@ func TestAllowed(t *testing.T) {
 	}
 	for _, line := range []string{
 		"", "run -- sh", "agent start x", "agent", "status --hosts other", "status --hosts=other", "status --fleet", "logs one -- --hosts", "restart one -- x",
-		"monitor", "upgrade", "hooks install", "status --json=true", "agent list --exec x",
+		"monitor", "upgrade", "hooks install", "status --json=true", "agent list --exec x", "agent restart shop --by me",
 	} {
 		if err := allowed(strings.Fields(line)); err == nil {
 			t.Errorf("%s is allowed", line)

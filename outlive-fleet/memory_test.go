@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 )
 
 // inMemory is a machine's connection to a fleet in memory, which can be lost, and notes when what was written.
 type inMemory struct {
-	*mem.Engine
+	*enginemem.Engine
 
 	mu      sync.Mutex
 	away    bool     // there is no connection
@@ -86,7 +86,7 @@ func (e *inMemory) tried(table string, since time.Time) (at []time.Duration) {
 }
 
 // memberIn is a machine of a fleet in memory. Nothing of it runs.
-func memberIn(fleet *mem.Engine, name, dir string) (*member, *inMemory) {
+func memberIn(fleet *enginemem.Engine, name, dir string) (*member, *inMemory) {
 	e := &inMemory{Engine: fleet}
 	m := &member{settings: &settings{state: dir}, membership: membership{Host: name}, engine: e, log: slog.New(slog.DiscardHandler)}
 	m.link.connected, m.link.at = true, time.Now()

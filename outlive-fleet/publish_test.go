@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -19,7 +19,7 @@ import (
 func publishing(t *testing.T, test func(t *testing.T, m *member, e *inMemory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m, e := memberIn(mem.New(), "a", "")
+		m, e := memberIn(enginemem.New(), "a", "")
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); m.publisher.run(ctx) }()

@@ -142,7 +142,7 @@ func newStatus(s *settings) *cobra.Command {
 		Long: `Show the machines of the fleet that this one has joined, and when each was heard last, by its own clock.
 
 EXIT STATUS
-  0  shown, also when machines are silent or a hub is away: --json says which
+  0  shown, also when machines are silent: --json says which
   1  this machine is in no fleet, its member does not run, or it has no connection to the hub`,
 		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) }),
 	}
@@ -183,7 +183,6 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	showHubs(out, st.Hubs)
 	for _, text := range clocks {
 		fmt.Fprintln(out, text)
 	}
@@ -217,31 +216,6 @@ func showHosts(out io.Writer, list []fleetsocket.Host) (clocks []string, err err
 	return clocks, t.Flush()
 }
 
-// showHubs shows the hubs of a fleet that has several.
-func showHubs(out io.Writer, hubs []fleetsocket.Hub) {
-	if len(hubs) == 0 {
-		return
-	}
-	fmt.Fprintln(out)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "HUB\tSTATE\tSINCE\tLEADS")
-	led := false
-	for _, h := range hubs {
-		state, leads := "connected", slices.Clone(h.Tables)
-		if !h.Connected {
-			state = "away"
-		}
-		if h.Leader {
-			led, leads = true, append([]string{"the hubs"}, leads...)
-		}
-		fmt.Fprintln(t, strings.Join([]string{h.Name, state, h.Since.Local().Format(time.DateTime), strings.Join(leads, ", ")}, "\t"))
-	}
-	_ = t.Flush() // whoever reads it may be gone
-	if !led {
-		fmt.Fprintln(out, "No hub leads just now: they elect one. Until then what is shown may be old; commands are carried out.")
-	}
-}
-
 // caseLine is a case for people. heard says that its machine is there again.
 func caseLine(c fleetsocket.Case, heard bool) string {
 	text := "\nThe machine " + c.Subject + " is " + cmp.Or(c.How, fleetsocket.Silent)
@@ -250,8 +224,6 @@ func caseLine(c fleetsocket.Case, heard bool) string {
 		if heard {
 			text = "\nThe machine " + c.Subject + " is heard again, which closes this when it has been for a minute. It was " + cmp.Or(c.How, fleetsocket.Silent)
 		}
-	case judge.Hub:
-		text = "\nThe hub " + c.Subject + " is away"
 	case judge.Machines:
 		text = "\nThe machines " + strings.Join(c.Agents, ", ") + " are " + cmp.Or(c.How, fleetsocket.Silent)
 	case judge.Shared:

@@ -81,13 +81,7 @@ type known struct {
 	Machine string    `json:"machine,omitempty"` // that has used it first; no other one may
 	Used    time.Time `json:"used,omitzero"`     // for the first time
 	From    string    `json:"from,omitempty"`    // address of that
-	// Revoked is when it was revoked; then only that is kept of it, so that no other hub takes it for one that is good.
-	Revoked time.Time `json:"revoked,omitzero"`
-	// Serial rises with every change. Of what two hubs know of a host, the higher one is true.
-	Serial int `json:"serial,omitempty"`
 }
-
-func (k known) good() bool { return k.Revoked.IsZero() }
 
 // tokenFile is all that the hub knows of the machines.
 type tokenFile struct {
@@ -95,18 +89,16 @@ type tokenFile struct {
 	Tokens  []known `json:"tokens"`
 }
 
-// good are the hashes of the tokens that are good, by host.
+// good are the hashes of the tokens, by host.
 func (f *tokenFile) good() map[string]string {
 	all := map[string]string{}
 	for _, k := range f.Tokens {
-		if k.good() {
-			all[k.Host] = k.Hash
-		}
+		all[k.Host] = k.Hash
 	}
 	return all
 }
 
-// find is where a host's record is, also of a token that was revoked; -1: there is none.
+// find is where a host's token is; -1: there is none.
 func (f *tokenFile) find(host string) int {
 	return slices.IndexFunc(f.Tokens, func(k known) bool { return k.Host == host })
 }
@@ -170,26 +162,21 @@ var (
 
 // make adds a token for a host, which has none that is good.
 func (f *tokenFile) make(host, secret string) error {
-	made := known{Host: host, Hash: hashOf(secret), Made: time.Now().UTC(), Serial: 1}
-	switch at := f.find(host); {
-	case at < 0:
-		f.Tokens = append(f.Tokens, made)
-	case f.Tokens[at].good():
+	made := known{Host: host, Hash: hashOf(secret), Made: time.Now().UTC()}
+	if f.find(host) >= 0 {
 		return fmt.Errorf("%s has a token already: revoke it first (outlive fleet token revoke %s), or take another name", host, host)
-	default:
-		made.Serial += f.Tokens[at].Serial
-		f.Tokens[at] = made
 	}
+	f.Tokens = append(f.Tokens, made)
 	return nil
 }
 
-// revoke leaves of a host's token only that it was revoked.
+// revoke takes a host's token away.
 func (f *tokenFile) revoke(host string) error {
 	at := f.find(host)
-	if at < 0 || !f.Tokens[at].good() {
+	if at < 0 {
 		return fmt.Errorf("no machine %q has a token here; outlive fleet token list shows those that have", host)
 	}
-	f.Tokens[at] = known{Host: host, Serial: f.Tokens[at].Serial + 1, Revoked: time.Now().UTC()}
+	f.Tokens = slices.Delete(f.Tokens, at, at+1)
 	return nil
 }
 
@@ -203,7 +190,7 @@ func (f *tokenFile) check(host, machine, secret string) (*known, error) {
 }
 
 func (k *known) check(machine, secret string) error {
-	if !k.good() || subtle.ConstantTimeCompare([]byte(k.Hash), []byte(hashOf(secret))) != 1 {
+	if subtle.ConstantTimeCompare([]byte(k.Hash), []byte(hashOf(secret))) != 1 {
 		return errNoToken
 	}
 	if k.Machine != "" && k.Machine != machine {
@@ -215,7 +202,6 @@ func (k *known) check(machine, secret string) error {
 // use notes which machine has used a token first.
 func (k *known) use(machine, from string) {
 	k.Machine, k.Used, k.From = machine, time.Now().UTC(), from
-	k.Serial++
 }
 
 func hashOf(secret string) string {
@@ -318,9 +304,6 @@ func (s *settings) listTokens(asJSON bool) error {
 	}
 	records := []tokenRecord{}
 	for _, k := range f.Tokens {
-		if !k.good() {
-			continue
-		}
 		records = append(records, tokenRecord{k.Host, k.Made, k.Used, k.From})
 	}
 	if asJSON {

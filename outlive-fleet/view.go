@@ -272,7 +272,7 @@ func (v *view) look(ctx context.Context) {
 }
 
 // notice notices who has fallen silent; connected and since say how the connection stands. Before a machine counts as silent we write a beat
-// and read it: where that takes long the registry was silent, as while hubs elect a leader, and not the machine. The lock is held.
+// and read it: where that takes long the registry was silent, as while servers elect a leader, and not the machine. The lock is held.
 func (v *view) notice(connected bool, since, now time.Time) {
 	if v.heard.After(since) {
 		since = v.heard
@@ -508,9 +508,6 @@ func (v *view) status(ctx context.Context) fleetsocket.Status {
 	v.await(ctx)
 	s := fleetsocket.Status{Version: v.m.release, Host: v.m.Host, Hub: v.m.where(), Hosts: []fleetsocket.Host{}, Cases: v.openCases()}
 	s.Connected, s.Since, s.Why = v.m.linkNow()
-	if s.Connected && v.m.NATS == "" {
-		s.Hubs = v.m.hubs(ctx)
-	}
 	names, ready, _ := v.names()
 	s.Partial = s.Connected && !ready
 	for _, name := range names {

@@ -98,7 +98,7 @@ func (d *dist) papers() error {
 		}
 	}
 	for to, from := range map[string]string{ // folders of files that are as they are in the clone
-		"container": "packaging/container/Containerfile", "metrics": "packaging/metrics/*", "fleet": "packaging/fleet/*.yaml", "kubernetes": "packaging/fleet/kubernetes/*.yaml",
+		"container": "packaging/container/Containerfile", "metrics": "packaging/metrics/*", "fleet": "packaging/fleet/*.*", "kubernetes": "packaging/fleet/kubernetes/*.yaml",
 	} {
 		names, err := filepath.Glob(filepath.Join(d.root, filepath.FromSlash(from)))
 		if err != nil || len(names) == 0 {

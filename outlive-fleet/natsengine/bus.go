@@ -39,15 +39,10 @@ const stopLimit = 2 * time.Second
 
 // Serve implements [engine.Bus].
 func (e *Engine) Serve(address string, h engine.Handler) (stop func(), err error) {
-	return e.serve(address, "", h)
-}
-
-// serve is Serve. Of those of a group that serve an address one gets each request.
-func (e *Engine) serve(address, group string, h engine.Handler) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var answering sync.WaitGroup
 	closed := make(chan struct{})
-	sub, err := e.call.QueueSubscribe(address, group, func(m *nats.Msg) {
+	sub, err := e.call.Subscribe(address, func(m *nats.Msg) {
 		answering.Go(func() {
 			answer := &nats.Msg{Data: h(ctx, m.Data)}
 			if len(answer.Data) > engine.MaxMessage {

@@ -5,9 +5,8 @@
 // share one stream. Nothing expires in it: a key-value store's clock is no measure of who is alive. The bus is requests of core NATS,
 // which need no leader. A read may be old, so nothing is decided by one; writes with a revision are exact.
 //
-// Three hubs ([Cluster]) keep each table three times; each table has its own leader among them, without which it can be read and not be
-// written until another one is elected. A hub that reaches no other one sends its machines away. When a hub comes or goes the others say
-// so, and everything that is watched is watched anew: it may have been watched at the one that is lost.
+// Servers of a cluster, which are somebody's own, keep each table three times; each table has its own leader among them, without which it
+// can be read and not be written until another one is elected.
 //
 // An Engine has two connections, so that a large answer does not hold the registry up. They connect again for ever, after 250 ms to
 // 5 s, and notice a silent one after 3 s. What could not be sent while they are away is not kept: it is an error at once, or when the

@@ -1,6 +1,7 @@
 package natsengine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -47,9 +49,6 @@ func (noCredentials) Is(target error) bool { return target == ErrRefused }
 // ErrStranger says that who answers at the address is not the hub of the token.
 var ErrStranger = errors.New("its certificate is not the one that the token names: another machine answers there, the hub was set up anew, or the token was made where no hub runs")
 
-// ErrNoMajority says that none of several hubs lets anybody in.
-var ErrNoMajority = errors.New("none of them answers, or those that do reach no other hub")
-
 // Options say how a hub is reached.
 type Options struct {
 	// URL is the address: nats://HOST:PORT, tls://HOST:PORT, or several with commas.
@@ -61,14 +60,13 @@ type Options struct {
 	Password string // with Host as the user; "": none
 	// Pin is the SHA-256 of the hub's certificate; nil: TLS as the URL asks for, checked by the system's certificates.
 	Pin   []byte
-	Creds string // a file with credentials of NATS; "": none
+	Creds string // a file with credentials of NATS, or with the seed of an nkey; "": none
 	// Changed is called when the connection is lost, with why, and when it is there again, with HOST:PORT of the hub and nil. It may be nil.
 	Changed func(hub string, why error)
 	// Refused is called once if the hub does not let us in any more; nothing is tried after that. It may be nil.
 	Refused func(error)
 
 	inProcess *server.Server
-	replicas  int // of the buckets that are made; 0: 1
 }
 
 // Engine implements [engine.Engine].
@@ -77,7 +75,6 @@ type Engine struct {
 	js            jetstream.JetStream
 	host          string
 	creates       bool // may make buckets
-	replicas      int  // of them
 
 	mu      sync.Mutex
 	buckets map[string]jetstream.KeyValue
@@ -87,14 +84,16 @@ type Engine struct {
 // Connect returns an engine as soon as the hub has answered, or an error that says why it did not: one that wraps [ErrRefused] or
 // [ErrStranger], or another one if nobody could be reached. With patient it does not wait, and goes on trying.
 func Connect(o Options, patient bool) (*Engine, error) {
-	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, again: map[chan struct{}]bool{}, creates: o.inProcess != nil || o.Password == "", replicas: max(1, o.replicas)}
+	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, again: map[chan struct{}]bool{}, creates: o.inProcess != nil || o.Password == ""}
 	refused := sync.OnceFunc(func() {
 		if o.Refused != nil {
 			o.Refused(o.refusal())
 		}
 	})
-	options := o.nats(patient, refused)
-	var err error
+	options, err := o.nats(patient, refused)
+	if err != nil {
+		return nil, err
+	}
 	if e.control, err = nats.Connect(o.URL, append(options, o.telling(e)...)...); err != nil {
 		return nil, o.failure(err)
 	}
@@ -102,10 +101,7 @@ func Connect(o Options, patient bool) (*Engine, error) {
 		e.control.Close()
 		return nil, o.failure(err)
 	}
-	if e.js, err = jetstream.New(e.control); err == nil && (o.Pin != nil || o.inProcess != nil) {
-		_, err = e.control.Subscribe(changedAddress, func(*nats.Msg) { e.connected() })
-	}
-	if err != nil {
+	if e.js, err = jetstream.New(e.control); err != nil {
 		if refusal := e.control.LastError(); e.control.IsClosed() && refusal != nil {
 			err = refusal // it was let in for no longer than this took
 		}
@@ -147,7 +143,7 @@ func connectedTo(c *nats.Conn) string {
 
 var errLost = errors.New("the connection was lost")
 
-func (o Options) nats(patient bool, refused func()) []nats.Option {
+func (o Options) nats(patient bool, refused func()) ([]nats.Option, error) {
 	all := []nats.Option{
 		nats.Name(o.Machine), nats.Timeout(dialLimit), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(patient), nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsMissed), nats.CustomInboxPrefix(inboxOf(o.Host)),
@@ -166,12 +162,28 @@ func (o Options) nats(patient bool, refused func()) []nats.Option {
 		all = append(all, nats.UserInfo(o.Host, o.Password))
 	}
 	if o.Creds != "" {
-		all = append(all, nats.UserCredentials(o.Creds))
+		credentials, err := credentialsOf(o.Creds)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Creds, err)
+		}
+		all = append(all, credentials)
 	}
 	if o.Pin != nil {
 		all = append(all, nats.Secure(pinned(o.Pin)), nats.TLSHandshakeFirst())
 	}
-	return all
+	return all, nil
+}
+
+// credentialsOf reads a file with a user's JWT and seed, or with the seed alone.
+func credentialsOf(path string) (nats.Option, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(text, []byte("NATS USER JWT")) {
+		return nats.UserCredentials(path), nil
+	}
+	return nats.NkeyOptionFromSeed(path)
 }
 
 func reconnectAfter(attempts int) time.Duration {
@@ -203,12 +215,12 @@ func (o Options) refusal() error {
 	return ErrRefused
 }
 
-// where is the hub, or the hubs, as people give them.
+// where is the hub, or the servers, as people give them.
 func (o Options) where() string {
 	if o.Pin == nil {
 		return o.URL
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(o.URL, "nats://", ""), ",", ", ")
+	return strings.TrimPrefix(o.URL, "nats://")
 }
 
 func (o Options) failure(err error) error {
@@ -219,8 +231,6 @@ func (o Options) failure(err error) error {
 		return fmt.Errorf("%s: %w", o.where(), ErrStranger)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return fmt.Errorf("%s: %w", o.where(), o.refusal())
-	case strings.Contains(o.URL, ","):
-		return fmt.Errorf("%s: %w: %w", o.where(), ErrNoMajority, err)
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("%s: nobody answers there, or not with the TLS of a hub", o.where())
 	case errors.Is(err, nats.ErrStaleConnection):

@@ -121,7 +121,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("a writes %s: %v", key, err)
 		}
 	}
-	for _, address := range []string{"run.b", "cmd.b", EndedAddress} {
+	for _, address := range []string{"run.b", "ping.b", EndedAddress} {
 		if _, err := a.Serve(address, func(context.Context, []byte) []byte { return nil }); err == nil {
 			if _, err := own.Request(allowed(), address, nil); !errors.Is(err, engine.ErrNoOwner) {
 				t.Errorf("a is asked as %s: %v", address, err)
@@ -275,7 +275,7 @@ func TestHowEnded(t *testing.T) {
 	defer own.Close()
 	is := func(want HowEnded) {
 		t.Helper()
-		await.Value(t, fmt.Sprintf("its end is %q", want), func() (HowEnded, bool) { how := h.ended("a").How; return how, how == want })
+		await.Value(t, fmt.Sprintf("its end is %q", want), func() (HowEnded, bool) { how := h.howEnded("a"); return how, how == want })
 	}
 	is(NotKnown)
 	a, err := Connect(options(h, pair, "a", "secret"), false)

@@ -24,7 +24,7 @@ const (
 	writeDeadline = 2 * time.Second
 	startLimit    = 10 * time.Second
 	ownUser       = "" // no machine is called so
-	// authLimit is how long letting a machine in may take: first uses of tokens are written down, here and by the other hubs.
+	// authLimit is how long letting a machine in may take: first uses of tokens are written down.
 	authLimit = 2 * dialLimit
 )
 
@@ -39,8 +39,6 @@ type HubOptions struct {
 	// Admit reports whether a machine that calls itself host may come in with that password, and why not. It is called with every
 	// connection, from any goroutine. An error that wraps [ErrLater] sends the machine away, and does not refuse its token.
 	Admit func(host, machine, password, from string) error
-	// Cluster has several hubs be one; nil: it is the only one.
-	Cluster *Cluster
 }
 
 // ErrLater says that it is not known yet whether a machine may come in.
@@ -53,8 +51,6 @@ type Hub struct {
 	own    [sha256.Size]byte // of our own password
 
 	ownPassword string
-	began       time.Time
-	peers       *peers // nil: it is the only one
 
 	mu    sync.Mutex
 	conns map[string]map[uint64]string // by host, and of each the SHA-256 of its password as hex
@@ -62,7 +58,7 @@ type Hub struct {
 
 // StartHub starts a hub, and returns when it can be reached.
 func StartHub(o HubOptions) (*Hub, *Engine, error) {
-	h := &Hub{opts: o, conns: map[string]map[uint64]string{}, began: time.Now()}
+	h := &Hub{opts: o, conns: map[string]map[uint64]string{}}
 	password := randomText()
 	h.own, h.ownPassword = sha256.Sum256([]byte(password)), password
 	so := &server.Options{
@@ -80,13 +76,6 @@ func StartHub(o HubOptions) (*Hub, *Engine, error) {
 		so.TLSConfig = &tls.Config{Certificates: []tls.Certificate{o.Certificate}, MinVersion: tls.VersionTLS13}
 		so.TLS, so.TLSHandshakeFirst, so.TLSTimeout = true, true, dialLimit.Seconds()
 	}
-	replicas := 1
-	if o.Cluster != nil {
-		if err := o.Cluster.set(so, o.Certificate); err != nil {
-			return nil, nil, err
-		}
-		replicas, h.peers = len(o.Cluster.Hubs), newPeers(o.Cluster)
-	}
 	s, err := server.NewServer(so)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the hub: %w", err)
@@ -99,13 +88,10 @@ func StartHub(o HubOptions) (*Hub, *Engine, error) {
 		s.Shutdown()
 		return nil, nil, fmt.Errorf("start the hub: %w", problems.error())
 	}
-	e, err := Connect(Options{Host: ownUser, Password: password, Machine: "hub", inProcess: s, replicas: replicas}, false)
+	e, err := Connect(Options{Host: ownUser, Password: password, Machine: "hub", inProcess: s}, false)
 	if err != nil {
 		s.Shutdown()
 		return nil, nil, err
-	}
-	if h.peers != nil {
-		go h.attend(e)
 	}
 	return h, e, nil
 }
@@ -137,9 +123,6 @@ func (h *Hub) Address() string {
 
 // Close ends the hub; everything is on disk then.
 func (h *Hub) Close() {
-	if h.peers != nil {
-		close(h.peers.stopped)
-	}
 	h.server.Shutdown()
 	h.server.WaitForShutdown()
 }
@@ -160,19 +143,22 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		return true
 	case c.Kind() != server.CLIENT || h.opts.Admit == nil:
 		return false
-	case !h.Serves():
-		err = ErrLater
 	default:
 		h.note(o.Username, c.GetID(), hex.EncodeToString(sum[:])) // before it is looked whether the token is good: it may be revoked meanwhile
 		err = h.opts.Admit(o.Username, o.Name, o.Password, from)
 	}
 	if errors.Is(err, ErrLater) {
-		_ = h.server.DisconnectClientByID(c.GetID()) // it tries another hub; whoever is refused never comes again
+		_ = h.server.DisconnectClientByID(c.GetID()) // it comes again; whoever is refused never does
 	}
 	if err != nil {
 		return false
 	}
-	c.RegisterUser(&server.User{Username: o.Username, Permissions: rights(o.Username)})
+	publish, subscribe := Rights(o.Username)
+	c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: subscribe},
+		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
+	}})
 	return true
 }
 
@@ -209,36 +195,18 @@ func (h *Hub) Drop(stays func(host, hash string) bool) (dropped []string) {
 	return dropped
 }
 
-// HowEnded says what a hub knows of a machine without a connection.
-type HowEnded string
-
-// The ends of connections.
-const (
-	NotKnown HowEnded = ""        // it has had none since the hub was started, or the hub has ended it
-	Lives    HowEnded = "lives"   // it has one
-	Closed   HowEnded = "closed"  // its system has closed it: the program there has ended
-	FellMute HowEnded = "silence" // nothing came any more
-)
-
-// endedThere are the ends of connections that the machine's own system has told of: it closes those of a program that ends,
-// and resets them where that has left bytes unread. Silence is noticed by other means, long before its own error.
-var endedThere = []string{server.ClientClosed.String(), server.ReadError.String(), server.WriteError.String()}
-
 // Tables that a machine of the fleet writes its own key of.
 var ownTables = []string{"digest", "state", "news", "beat"}
 
 // Tables are all that a hub makes at its start; machines may make none.
 func Tables() []string { return append([]string{"lease", "esc", sessions.Table}, ownTables...) }
 
-// TokenTable is for hubs that are several; machines can neither read nor write it.
-const TokenTable = "token"
-
-// rights are what a machine may do: write what it says of itself, read everything, ask everybody, be asked as itself, be the judge,
+// Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody, be asked as itself, be the judge,
 // and have the sessions of a gateway.
-func rights(host string) *server.Permissions {
+func Rights(host string) (publish, subscribe []string) {
 	self := token(host)
-	publish := []string{
-		"run.*", "cmd.*", EndedAddress, PeersAddress, "$JS.API.INFO", "$JS.FC.>",
+	publish = []string{
+		"run.*", "ping.*", EndedAddress, "$JS.API.INFO", "$JS.FC.>",
 		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
 		"$KV." + bucketPrefix + "lease." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
@@ -251,11 +219,7 @@ func rights(host string) *server.Permissions {
 	for _, table := range ownTables {
 		publish = append(publish, "$KV."+bucketPrefix+table+"."+table+"."+self)
 	}
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: publish},
-		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(host) + ".>", "run." + self, "cmd." + self, changedAddress}},
-		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
-	}
+	return publish, []string{inboxOf(host) + ".>", "run." + self, "ping." + self}
 }
 
 // problems keeps what the server says before it ends by itself.

@@ -26,7 +26,7 @@ const (
 	bucketBytes  = 16 << 20
 	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
 	answerLimit = 5 * time.Second
-	// tableLimit is how long one attempt to find or make a table may take: hubs that have no leader yet do not answer at all.
+	// tableLimit is how long one attempt to find or make a table may take: servers of a cluster without a leader do not answer at all.
 	tableLimit = 2 * time.Second
 	// rewatchPause is how long a watch that could not begin waits before it tries again.
 	rewatchPause = 500 * time.Millisecond
@@ -90,8 +90,19 @@ func (e *Engine) bucket(ctx context.Context, table string) (kv jetstream.KeyValu
 	return kv, nil
 }
 
+// copies is how many servers of a cluster have each table: one of them can be lost.
+const copies = 3
+
+// replicas is how many servers are to have each table.
+func (e *Engine) replicas() int {
+	if e.control.ConnectedClusterName() != "" {
+		return copies
+	}
+	return 1
+}
+
 func (e *Engine) configOf(table string) jetstream.KeyValueConfig {
-	config := jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas, MaxBytes: roomOf(table)}
+	config := jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas(), MaxBytes: roomOf(table)}
 	if table == sessions.Table {
 		config.TTL = sessions.Kept
 	}
@@ -296,7 +307,7 @@ func end(source jetstream.KeyWatcher) {
 }
 
 // read hands on what a watcher says until there is a new connection, or until it has said nothing for answerLimit although not all was told:
-// hubs that elect a leader may lose what it waits for.
+// servers that elect a leader may lose what it waits for.
 func (w *watch) read(ctx context.Context, source jetstream.KeyWatcher) {
 	seen := map[string]bool{} // until all was told
 	stuck := time.NewTimer(answerLimit)
@@ -365,11 +376,11 @@ func (w *watch) tell(ctx context.Context, c engine.Change) bool {
 	}
 }
 
-// MakeTables makes what machines may not make by themselves, and more tables that are for hubs.
-func (e *Engine) MakeTables(ctx context.Context, more ...string) error {
+// MakeTables makes what machines may not make by themselves.
+func (e *Engine) MakeTables(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for _, table := range append(Tables(), more...) {
+	for _, table := range Tables() {
 		if _, err := e.bucket(ctx, table); err != nil {
 			return fmt.Errorf("make the table %s: %w", table, err)
 		}

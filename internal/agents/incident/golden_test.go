@@ -128,10 +128,6 @@ func TestEveryMessage(t *testing.T) {
 		fmt.Fprintf(&b, "=== %s\n", s.class)
 		night(&b, Key{Agent: "server:till:shop", Class: s.class}, f, Recovered{"it is ready"})
 	}
-	seen["hub_away"] = true
-	fmt.Fprintf(&b, "=== hub_away\n")
-	night(&b, Key{Agent: "hub:hub2:4243", Class: "hub_away"}, Facts{Name: "The hub hub2:4243", Stall: "hub_away", Severity: SeverityOf("hub_away"), Since: t0.Add(-time.Minute),
-		Details: "the other hubs do not reach it; the fleet goes on, and would end without a word if another hub was lost"}, Recovered{"the other hubs reach it again"})
 	for _, s := range []struct{ class, details string }{
 		{"machine_gone", "its connection was closed without a word: its outlive fleet join was killed, or the machine went down"},
 		{"machine_cut_off", "its connection fell silent: the machine is off, asleep or cut off; which of these cannot be known from here"},

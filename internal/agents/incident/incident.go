@@ -38,7 +38,7 @@ func SeverityOf(class string) Severity {
 	switch class {
 	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
 		"rate_limited", "api_backoff", "api_failed", "context_exhausted", "orphaned",
-		"waiting_server", "server_paused", "server_failed", "server_login", "hub_away":
+		"waiting_server", "server_paused", "server_failed", "server_login":
 		return Warning
 	}
 	return Critical

@@ -28,7 +28,6 @@ var todoWords = map[string]string{
 	"machine_gone":         "look on that machine whether outlive fleet join runs, and start it again; what runs there goes on without it",
 	"machine_cut_off":      "see whether that machine is on and reaches the hub; what runs there goes on, and joins again by itself",
 	"machine_silent":       "see whether that machine is on, reaches the hub, and runs outlive fleet join",
-	"hub_away":             "start outlive fleet hub there again, or see whether it reaches the other hubs; the loss of another one ends the fleet",
 	"shared_cause":         "see whether the service is up, and whether the account has a limit or no credit left; the agents go on by themselves, or say what they lack",
 	"background_task_dead": "ask it in its session to go on without the task, or start the agent again",
 	"loop":                 "look at its session, and tell it another way",

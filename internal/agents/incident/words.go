@@ -14,7 +14,6 @@ var classWords = map[string]string{
 	"server_hung": "waits for an MCP server that hangs", "waiting_server": "waits for an MCP server that you must mend",
 	"server_paused": "is paused after too many crashes", "server_failed": "cannot be started", "server_login": "wants a login",
 	"machine_gone": "is gone from the fleet", "machine_cut_off": "is cut off from the fleet, or off", "machine_silent": "is silent in the fleet",
-	"hub_away":             "is away",
 	"shared_cause":         "stops agents of the fleet",
 	"background_task_dead": "waits for a background task that is dead",
 	"no_progress":          "makes no progress", "heartbeat_lost": "shows no sign of life", "rate_limited": "is rate limited",

@@ -106,17 +106,11 @@ func (r *round) grantOne(ctx context.Context, w userRequest) (answer string, err
 			return r.requestAction(ctx, a, w)
 		}
 	}
-	if w.Incarnation != "" {
-		return changed, nil
-	}
 	return "no such agent", nil
 }
 
 // requestAction performs a requested action at once: budgets and recovery steps are for automatic actions.
 func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (string, error) {
-	if w.Incarnation != "" && w.Incarnation != r.incarnation(r.lookAt(a)) {
-		return changed, nil
-	}
 	if a.Declared == nil {
 		a.Entry.Status = piv.Running // whatever the registry calls it: what there is of it has to be found
 	}

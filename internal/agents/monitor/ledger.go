@@ -137,9 +137,6 @@ type userRequest struct {
 	For    string `json:"for,omitempty"`    // how long, as a duration
 	// Channel is where what became of it is told; "": where the incident was, or nowhere.
 	Channel string `json:"channel,omitempty"`
-	// Command is the request's id where it was asked from, Incarnation the agent's on which it was decided.
-	Command     string `json:"command,omitempty"`
-	Incarnation string `json:"incarnation,omitempty"`
 }
 
 // addRequest writes down what a person wants, for the monitor that runs now or later.

@@ -38,7 +38,6 @@ type Finding struct {
 	Acts            []recovery.Act      // that were done, the oldest first
 	Incidents       []incident.Incident // that are not over
 	Stopped         bool                // by a person
-	Incarnation     string              // changes with its process, and with everything that is done about it
 }
 
 // String is one line for people.
@@ -134,7 +133,6 @@ func (r *round) finding(c *examined) Finding {
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
 		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
 		Process: c.subject.process, Session: c.subject.session, Joinable: c.subject.joinable, Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
-		Incarnation: r.incarnation(c),
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	if p, ok := r.panes.of(c); ok {

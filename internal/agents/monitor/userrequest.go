@@ -20,11 +20,6 @@ type UserRequest struct {
 	Request  string
 	Text     string
 	By       string // who
-	// Command is the request's own id: asked again with it, it is the same request, not another. "": each is another.
-	Command string
-	// Incarnation is that of the agent ([Finding.Incarnation]) when start, restart, resume, stop or say was decided: if it is another one by
-	// now, nothing is done. "": whatever it is.
-	Incarnation string
 }
 
 // answerEvery is the polling interval for the answer.
@@ -34,7 +29,7 @@ const answerEvery = 100 * time.Millisecond
 var ErrNobody = errors.New("no monitor is running here: it is done once one does")
 
 // Ask sends a request to the monitor of a home and waits for the answer until ctx ends. The request is stored either
-// way. The error is [ErrNobody] when no monitor runs, and [ErrChanged] when the agent has another incarnation.
+// way. The error is [ErrNobody] when no monitor runs.
 func Ask(ctx context.Context, opts Options, w UserRequest) (answer string, err error) {
 	opts = opts.withDefaults()
 	if err := os.MkdirAll(opts.Home, 0o700); err != nil {
@@ -45,11 +40,11 @@ func Ask(ctx context.Context, opts Options, w UserRequest) (answer string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	kept := userRequest{Agent: w.Agent, Verb: w.Verb, By: w.By, Target: w.Incident, Text: w.Text, Command: w.Command, Incarnation: w.Incarnation}
+	kept := userRequest{Agent: w.Agent, Verb: w.Verb, By: w.By, Target: w.Incident, Text: w.Text}
 	if w.Request != "" {
 		kept.Target = w.Request
 	}
-	id, err := s.addOnce(ctx, kept, time.Now())
+	id, err := s.addRequest(ctx, kept, time.Now())
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +54,6 @@ func Ask(ctx context.Context, opts Options, w UserRequest) (answer string, err e
 	for {
 		answer, done, err := s.answered(ctx, id)
 		switch {
-		case err == nil && done && answer == changed:
-			return "", ErrChanged
 		case err != nil || done:
 			return answer, err
 		case holder(opts.PIDFile) == 0:

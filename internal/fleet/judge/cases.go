@@ -14,7 +14,6 @@ const (
 	Silent   Kind = "silent"   // a machine
 	Machines Kind = "machines" // several that fell silent at the same time: most likely for one cause
 	Shared   Kind = "shared"   // a cause that machines share
-	Hub      Kind = "hub"      // one of several hubs that is away
 )
 
 // groupFrom is how many machines that fall silent at the same time are one case.
@@ -35,10 +34,10 @@ const (
 // Case is something that people are told of, once.
 type Case struct {
 	Kind    Kind
-	Subject string // the machine, the first of several, the cause, or the hub
+	Subject string // the machine, the first of several, or the cause
 	// Standing is that of silent machines: Gone, CutOff or Lost.
 	Standing Standing
-	// For is how long a machine was silent, or a hub away, when this was found.
+	// For is how long a machine was silent when this was found.
 	For time.Duration
 	// Agents are those that share a cause, as "host/agent", or the machines of several, in order.
 	Agents []string
@@ -93,22 +92,6 @@ func (v view) cases(silence, beat time.Duration, open []Note, now time.Time) []C
 	slices.SortFunc(list, func(a, b Case) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
 	})
-	return list
-}
-
-// hubCases are the hubs that have been away for long. Where that is not known now, those that are known already stay.
-func hubCases(away map[string]time.Duration, known bool, long time.Duration, open []Note) (list []Case) {
-	for name, d := range away {
-		if d >= long {
-			list = append(list, Case{Kind: Hub, Subject: name, For: d})
-		}
-	}
-	for _, n := range open {
-		if n.Kind == Hub && !known {
-			list = append(list, Case{Kind: Hub, Subject: n.Subject})
-		}
-	}
-	slices.SortFunc(list, func(a, b Case) int { return cmp.Compare(a.Subject, b.Subject) })
 	return list
 }
 

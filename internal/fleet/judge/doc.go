@@ -9,8 +9,8 @@
 // two owners is what a fleet has to prevent in the first place. So there is no sharding of agents either. The guarantees hold
 // because they are the machine's:
 //
-//   - one recovery for one cause: nobody recovers an agent but its own monitor. People command from anywhere, through package
-//     gate, which the agent's incarnation guards; so does a program that commands by itself, which also needs a term.
+//   - one recovery for one cause: nobody recovers an agent but its own monitor. What people want of it from elsewhere is a command of
+//     outlive that runs on the agent's machine.
 //   - nothing is forgotten: a monitor that is killed goes on from its database, and one whose machine is gone is noticed here.
 //   - one message: a monitor tells of its own agents alone. What several machines could tell of is told here, once.
 //
@@ -24,7 +24,6 @@
 //   - machines: three or more that fell silent within a beat of each other are one case, which names them.
 //   - shared: a trouble with a cause beyond one machine, such as an account's limit. Its machines leave it to the judge while they
 //     reach the fleet ([Member.Leaves]); one that is cut off tells by itself, and says so in its next digest.
-//   - hub: one of several hubs is away ([Options.HubsAway]); the loss of another one would end the fleet, and nobody could tell of it.
 //
 // Each case is a record in "esc.<kind>.<subject>", which only CAS changes:
 //

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/fleet/gate"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
 )
 
@@ -30,12 +29,9 @@ type Options struct {
 	// Reach says whom this machine can tell now. nil: [People].
 	Reach func() Reach
 	// Ended says what is known of a machine that nobody answers for, from how its connection has ended. nil: [Gone].
-	Ended func(ctx context.Context, host string) Standing
-	// HubsAway says which of several hubs are away, and for how long; known is false where that cannot be asked now. People are told of one that
-	// is for twice Silence: one that is started anew is not worth a message. nil: there is one hub.
-	HubsAway func(ctx context.Context) (away map[string]time.Duration, known bool)
-	Lease    lease.Options
-	Logger   *slog.Logger // nil: none
+	Ended  func(ctx context.Context, host string) Standing
+	Lease  lease.Options
+	Logger *slog.Logger // nil: none
 }
 
 // Reach is whom a machine can tell of a case.
@@ -62,9 +58,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Reach == nil {
 		o.Reach = func() Reach { return People }
-	}
-	if o.HubsAway == nil {
-		o.HubsAway = func(context.Context) (map[string]time.Duration, bool) { return nil, true }
 	}
 	if o.Ended == nil {
 		o.Ended = func(context.Context, string) Standing { return Gone }
@@ -257,9 +250,6 @@ func (j *judge) record(c engine.Change) {
 // registry does not take is tried again.
 func (j *judge) look(ctx context.Context) error {
 	j.ask(ctx)
-	asking, cancel := context.WithTimeout(ctx, j.opts.Ask)
-	away, asked := j.opts.HubsAway(asking)
-	cancel()
 	now := time.Now()
 	seen := map[string]bool{}
 	var known []Note
@@ -268,7 +258,7 @@ func (j *judge) look(ctx context.Context) error {
 			known = append(known, n)
 		}
 	}
-	for _, c := range append(j.view.cases(j.opts.Silence, j.opts.Beat, known, now), hubCases(away, asked, 2*j.opts.Silence, known)...) {
+	for _, c := range j.view.cases(j.opts.Silence, j.opts.Beat, known, now) {
 		key := escKey(c)
 		seen[key] = true
 		delete(j.gone, key)
@@ -334,7 +324,7 @@ func (j *judge) ask(ctx context.Context) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, j.opts.Ask)
 			defer cancel()
-			_, err := j.fleet.Request(ctx, gate.Address(name), jsonOf(gate.Command{ID: gate.NewID(), Verb: gate.Ping}))
+			_, err := j.fleet.Request(ctx, PingAddress(name), nil)
 			switch {
 			case err == nil:
 				h.asked = Works

@@ -67,30 +67,6 @@ func TestPartition(t *testing.T) {
 	})
 }
 
-// A hub that is away for more than a minute is told of once, and so is its return; one that was started anew, or that nobody can be asked of, is not.
-func TestHubAway(t *testing.T) {
-	in(t, func(t *testing.T, w *world) {
-		w.hub("two:4243", true, true)
-		time.Sleep(50 * time.Second)
-		w.hub("two:4243", false, true)
-		time.Sleep(5 * time.Minute)
-		w.wants(t, "one was started anew")
-		w.hub("two:4243", true, true)
-		time.Sleep(2 * time.Minute)
-		told := "hub two:4243"
-		w.wants(t, "one is away", told)
-		w.hub("two:4243", true, false)
-		time.Sleep(10 * time.Minute)
-		w.wants(t, "the others cannot be asked", told)
-		w.machines[0].die()
-		time.Sleep(10 * time.Minute)
-		w.wants(t, "another machine judges", told, "silent m0 gone")
-		w.hub("two:4243", false, true)
-		time.Sleep(3 * time.Minute)
-		w.wants(t, "it is there again", told, "silent m0 gone", "over: hub two:4243")
-	})
-}
-
 // A machine that leaves is not missed, and the lease goes on at once.
 func TestLeaves(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {

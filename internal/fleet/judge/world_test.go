@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/fleet/gate"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
 )
 
@@ -67,7 +65,7 @@ func (c channel) Over(_ context.Context, kind Kind, subject, _ string) {
 	c.say(fmt.Sprint("over: ", kind, " ", subject))
 }
 
-// machine is one of a fleet: its judge, its member, its gate.
+// machine is one of a fleet: its judge, its member, and who answers for it.
 type machine struct {
 	name    string
 	network *enginetest.Faults
@@ -78,7 +76,7 @@ type machine struct {
 	troubles []Trouble
 
 	cancel context.CancelFunc
-	stop   func() // of its gate
+	stop   func() // answering for it
 	all    sync.WaitGroup
 }
 
@@ -105,44 +103,12 @@ func (m *machine) die() {
 
 type world struct {
 	*people
-	registry *mem.Engine
+	registry *enginemem.Engine
 	machines []*machine
-
-	hubs struct {
-		sync.Mutex
-		away  map[string]time.Time // since when
-		asked bool                 // they can be asked
-	}
-}
-
-// hubsAway implements Options.HubsAway.
-func (w *world) hubsAway(context.Context) (map[string]time.Duration, bool) {
-	w.hubs.Lock()
-	defer w.hubs.Unlock()
-	away := map[string]time.Duration{}
-	for name, since := range w.hubs.away {
-		away[name] = time.Since(since)
-	}
-	if !w.hubs.asked {
-		return nil, false
-	}
-	return away, true
-}
-
-// hub has a hub be away from now on, or be there, and says whether hubs can be asked.
-func (w *world) hub(name string, away, asked bool) {
-	w.hubs.Lock()
-	defer w.hubs.Unlock()
-	w.hubs.asked = asked
-	delete(w.hubs.away, name)
-	if away {
-		w.hubs.away[name] = time.Now()
-	}
 }
 
 func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
-	w := &world{people: &people{broken: map[string]bool{}, slow: map[string]time.Duration{}}, registry: mem.New()}
-	w.hubs.away, w.hubs.asked = map[string]time.Time{}, true
+	w := &world{people: &people{broken: map[string]bool{}, slow: map[string]time.Duration{}}, registry: enginemem.New()}
 	for i := range machines {
 		m := &machine{name: fmt.Sprint("m", i), network: enginetest.NewFaults(w.registry, seed*100+uint64(i), rate)}
 		m.reach.Store(int32(People))
@@ -157,14 +123,11 @@ func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
 func (w *world) begin(t *testing.T, m *machine) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
-	g, err := gate.Open(filepath.Join(t.TempDir(), "gate.json"), nil)
-	if err == nil {
-		m.stop, err = g.Serve(m.network, m.name)
-	}
-	if err != nil {
+	var err error
+	if m.stop, err = AnswerPings(m.network, m.name); err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }, HubsAway: w.hubsAway}
+	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }}
 	m.member = NewMember(m.network, m.name, opts)
 	m.all.Go(func() { _ = Run(ctx, m.network, m.name, channel{w.people, m.name}, opts) })
 	m.all.Go(func() {

@@ -12,10 +12,10 @@
 // # What a lease is worth
 //
 // It saves work; it does not make anything safe. A holder whose process is stopped, or whose machine sleeps, may go on for a
-// moment after somebody else has taken the lease. So everything that a holder asks of a machine carries its [Term], and that
-// machine refuses what is older than the newest term that it has obeyed (package gate). The epoch never falls, neither when a
-// lease is released nor when it is taken over. Only a registry that has lost its content begins at 1 again; then the machines
-// refuse, name the epoch that they have obeyed, and the holder raises its own above it ([Held.Raise]).
+// moment after somebody else has taken the lease. So every record that a holder writes carries its epoch ([Held.Term]), and nobody
+// replaces a record of a later epoch. The epoch never falls, neither when a lease is released nor when it is taken over. Only a
+// registry that has lost its content begins at 1 again; a holder that then finds a record of a later epoch raises its own above
+// it ([Held.Raise]).
 //
 // # Goroutines
 //

@@ -83,7 +83,7 @@ func (h *Held) Context() context.Context { return h.ctx }
 
 func (h *Held) why() error { return fmt.Errorf("lease %s: %w", h.name, context.Cause(h.ctx)) }
 
-// Raise makes the epoch higher than floor, which a machine has named that refused the present one. The lease stays ours. The error
+// Raise makes the epoch higher than floor, that of a record which is later than the present one. The lease stays ours. The error
 // is ErrLost, or ctx's.
 func (h *Held) Raise(ctx context.Context, floor uint64) error {
 	done := make(chan error, 1)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
 )
 
@@ -45,7 +45,7 @@ func epoch(t *testing.T, h *Held) uint64 {
 // A lease is held for as long as its holder renews it, whoever waits, and goes to another when it is released.
 func TestHeldAndReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		first := acquire(t, e, "one", time.Second)
 		if n := epoch(t, first); n != 1 {
 			t.Errorf("the first epoch is %d", n)
@@ -76,7 +76,7 @@ func TestHeldAndReleased(t *testing.T) {
 // The next holder comes only after the last one has given up by itself.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		network := enginetest.NewFaults(e, 1, 0)
 		defer network.Close()
 		first := acquire(t, network, "one", time.Second)
@@ -111,7 +111,7 @@ func TestCutOff(t *testing.T) {
 // A registry that does not answer for a while (a new leader is elected) costs no lease.
 func TestShortCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := enginetest.NewFaults(mem.New(), 1, 0)
+		network := enginetest.NewFaults(enginemem.New(), 1, 0)
 		defer network.Close()
 		h := acquire(t, network, "one", time.Second)
 		for range 10 {
@@ -130,7 +130,7 @@ func TestShortCut(t *testing.T) {
 // 1, and it can be raised.
 func TestLostContent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		first := acquire(t, e, "one", time.Second)
 		if err := first.Raise(t.Context(), 41); err != nil || epoch(t, first) != 42 {
 			t.Fatalf("raised: %v", err)
@@ -166,7 +166,7 @@ func TestLostContent(t *testing.T) {
 // A value that is no lease is replaced when nobody has changed it for a while.
 func TestUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		if _, err := e.Put(t.Context(), Key("judge"), []byte("{")); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestUnreadable(t *testing.T) {
 // Who goes on with the time of a holder that has not ended after all, such as a copy of a virtual machine does, takes the lease from it.
 func TestHolderThatHasNotEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, opts := mem.New(), Options{}
+		e, opts := enginemem.New(), Options{}
 		first, err := Acquire(t.Context(), e, "x", "a", opts)
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func TestOneHolder(t *testing.T) {
 
 // oneHolder returns how many holders there were.
 func oneHolder(t *testing.T, seed uint64) (had int) {
-	e := mem.New()
+	e := enginemem.New()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -313,7 +313,7 @@ func (l *lateAnswers) CAS(ctx context.Context, key string, value []byte, before 
 // The holder's time begins when a renewal was sent: others may have seen it from then on.
 func TestLateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := acquire(t, &lateAnswers{mem.New(), time.Now().Add(5 * time.Second), 15 * time.Second}, "one", time.Second)
+		h := acquire(t, &lateAnswers{enginemem.New(), time.Now().Add(5 * time.Second), 15 * time.Second}, "one", time.Second)
 		time.Sleep(36 * time.Second)
 		if _, err := h.Term(); err != nil {
 			t.Errorf("after 36 s, with an answer after 25 s to what was sent after 10 s: %v", err)

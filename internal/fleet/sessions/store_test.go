@@ -16,7 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
-	"github.com/outlive-mcp/outlive/internal/fleet/mem"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,7 +85,7 @@ func (f *full) CAS(ctx context.Context, key string, value []byte, before engine.
 // A registry that has no room does not hold up a core for ever, and one session's record no other's for long.
 func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &full{Registry: mem.New()}
+		e := &full{Registry: enginemem.New()}
 		c := begin(t, e, "a")
 		c.save(t, "one", `1`)
 		e.is.Store(true)
@@ -110,7 +110,7 @@ func TestNoRoom(t *testing.T) {
 // A session that was ended while the registry did not answer stays ended.
 func TestDropIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, mem.New(), "a")
+		c := begin(t, enginemem.New(), "a")
 		c.save(t, "one", `1`)
 		c.line.set(engine.ErrUnknown, 0)
 		time.AfterFunc(9*time.Second, func() { c.line.set(nil, 0) })
@@ -164,7 +164,7 @@ func (c *core) wants(t *testing.T, key, text string) {
 // What one core has saved the next one has, however the first has ended; what was dropped or is over, nobody has.
 func TestNextCoreHasTheSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		first := begin(t, e, "a")
 		first.save(t, "one", `1`)
 		first.save(t, "one", `11`)
@@ -201,7 +201,7 @@ func TestNextCoreHasTheSessions(t *testing.T) {
 // What a core has sent that was cut off arrives when another one has the sessions: it changes nothing, and the first has given up before.
 func TestLateWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		first := begin(t, e, "a")
 		first.save(t, "one", `1`)
 		first.line.set(nil, time.Hour)
@@ -232,7 +232,7 @@ func TestLateWrite(t *testing.T) {
 // An engine that does not answer for less than a lease lasts costs time, and nothing else.
 func TestEngineThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, mem.New(), "a")
+		c := begin(t, enginemem.New(), "a")
 		c.save(t, "one", `1`)
 		c.line.set(engine.ErrUnknown, 0)
 		if _, err := c.Load("one"); err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +251,7 @@ func TestEngineThatIsAway(t *testing.T) {
 // A write that was carried out, and whose answer was lost, is written again.
 func TestLostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, mem.New(), "a")
+		c := begin(t, enginemem.New(), "a")
 		c.line.set(nil, time.Nanosecond) // it arrives all the same
 		time.AfterFunc(time.Second, func() { c.line.set(nil, 0) })
 		c.save(t, "one", `1`)
@@ -263,7 +263,7 @@ func TestLostAnswer(t *testing.T) {
 // A registry that has lost the lease and not the records: its holder's epoch rises above theirs.
 func TestLeaseThatWasForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		for range 3 {
 			c := begin(t, e, "a")
 			c.save(t, "one", `1`)
@@ -286,7 +286,7 @@ func TestLeaseThatWasForgotten(t *testing.T) {
 // Nobody without the key reads a record, makes one, or puts one in another's place.
 func TestSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := mem.New()
+		e := enginemem.New()
 		c := begin(t, e, "a")
 		c.save(t, "one", `"secret"`)
 		got, err := e.Get(t.Context(), c.key("one"))

@@ -14,27 +14,16 @@ type Status struct {
 	Since     time.Time `json:"since"`         // of the connection, or of its loss
 	Why       string    `json:"why,omitempty"` // it is not connected
 	// Partial says that the hub has not told everything in time: machines and cases may be missing.
-	Partial bool `json:"partial,omitempty"`
-	// Hubs are those of a fleet that has several, as the one sees them that was asked; none: there is one, or none could be asked.
-	Hubs  []Hub  `json:"hubs,omitempty"`
-	Hosts []Host `json:"hosts"`
+	Partial bool   `json:"partial,omitempty"`
+	Hosts   []Host `json:"hosts"`
 	// Cases are what the fleet has found that concerns more than one machine, and is not over.
 	Cases []Case `json:"cases"`
 }
 
-// Hub is one of several.
-type Hub struct {
-	Name      string    `json:"name"` // HOST:PORT, where the others reach it
-	Connected bool      `json:"connected"`
-	Since     time.Time `json:"since"`            // of that, by our clock; by the hub's if it does not say how long ago that was
-	Leader    bool      `json:"leader,omitempty"` // it decides where tables are
-	Tables    []string  `json:"tables,omitempty"` // for which it decides what is written
-}
-
 // Case is something that concerns more than one machine.
 type Case struct {
-	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble; hub: one of several hubs is away
-	Subject string    `json:"subject"` // the machine, the first of several, the cause, or the hub
+	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble
+	Subject string    `json:"subject"` // the machine, the first of several, or the cause
 	How     string    `json:"how,omitempty"`
 	Since   time.Time `json:"since,omitzero"`   // by our clock, where that of By is known
 	Agents  []string  `json:"agents,omitempty"` // that share a cause, or the machines of several
