@@ -57,7 +57,7 @@ func (r *round) equip(c *examined, rec *attempt) {
 		rec.Target = c.subject.target
 		rec.Command, rec.Environ = c.command(rec, o)
 	case rung == recovery.Nudge:
-		rec.Command, rec.Environ = fill(r.panes.nudge(c), c.values(rec)), c.environ()
+		rec.Command, rec.Environ = fill(c.Declared.Start.Nudge, c.values(rec)), c.environ()
 	case rung == recovery.Interrupt:
 		rec.Target.Leaders = []process.Identity{c.subject.process}
 	case rung == recovery.RestartServer:

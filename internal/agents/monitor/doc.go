@@ -20,8 +20,7 @@
 //
 // Each part of a round owns its results: stateCache what was seen of each agent (agentstate.go), ledger what was done and what
 // all agents share (ledger.go), executor the steps of running recoveries (executor.go, nonrestart.go), incidents the
-// notifications of humans (incidents.go; the database steps: incident.go), panes what herdr shows (herdr.go). They live
-// for one look. The database and the Monitor keep what must last.
+// notifications of humans (incidents.go; the database steps: incident.go). They live for one look. The database and the Monitor keep what must last.
 //
 // How each agent stands is kept for a week, and when there was a look (verdicts.go); the dashboard shows an agent's night from it.
 //

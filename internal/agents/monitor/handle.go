@@ -125,7 +125,7 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 	dead := c.evidence.Process.Life == diagnose.Dead
 	known := c.subject.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return recovery.Capabilities{
-		Nudge: !dead && len(r.panes.nudge(c)) > 0, Ask: r.canAsk(c), Reached: len(r.incidents.policyOf(c.agent).Tiers) > 0, Ended: dead,
+		Nudge: !dead && len(s.Nudge) > 0, Ask: r.canAsk(c), Reached: len(r.incidents.policyOf(c.agent).Tiers) > 0, Ended: dead,
 		RestartServer: known && r.mayRestartServer(c), KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
 		Resume:  len(s.Resume) > 0 && (c.subject.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),

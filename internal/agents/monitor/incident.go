@@ -86,7 +86,7 @@ func (r *round) taken(c *examined, d recovery.Decision) string {
 		return "none: a human is needed"
 	}
 	if d.Rung == recovery.AskPhone {
-		if c.diagnosis.Class == diagnose.WaitingQuestion && len(r.panes.nudge(c)) == 0 {
+		if c.diagnosis.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) == 0 {
 			return fmt.Sprintf("it waits %d minutes for an answer at its own terminal", d.VerifyWithin/time.Minute)
 		}
 		return "" // its title says what it waits for

@@ -31,7 +31,6 @@ type round struct {
 	agentStates stateCache
 	ledger      ledger
 	incidents   incidents
-	panes       panes
 	executor    executor
 }
 
@@ -120,7 +119,6 @@ func (r *round) join() {
 	r.agentStates.store = m.store
 	r.ledger = ledger{store: m.store, opts: &m.opts, now: now}
 	r.incidents = incidents{m: m, snapshot: &r.snapshot, now: now}
-	r.panes = panes{m: m, snapshot: &r.snapshot}
 	r.executor = executor{m: m, snapshot: &r.snapshot, now: now, ledger: &r.ledger, incidents: &r.incidents, looker: r}
 }
 

@@ -82,8 +82,6 @@ type Options struct {
 
 	// Places are the directories of the CLIs' own files. A CLI without one is not inspected.
 	Places agentcli.Places
-	// Herdr is the herdr program, in whose panes agents may run. "": not used.
-	Herdr string
 	// Servers are the MCP servers that outlive keeps alive on this machine. nil: they are not looked at.
 	Servers Servers
 	// FleetCases is the file of what the fleet has this machine tell people of, see package fleetcases. "": it is not looked at.

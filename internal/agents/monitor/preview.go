@@ -34,7 +34,6 @@ type Finding struct {
 	Session         string
 	Joinable        bool                // people can join its terminal (outlive agent attach)
 	Joined          []agentrun.Joined   // who has
-	Pane            *HerdrPane          // that it runs in; nil: none is known
 	Acts            []recovery.Act      // that were done, the oldest first
 	Incidents       []incident.Incident // that are not over
 	Stopped         bool                // by a person
@@ -135,9 +134,6 @@ func (r *round) finding(c *examined) Finding {
 		Process: c.subject.process, Session: c.subject.session, Joinable: c.subject.joinable, Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
-	if p, ok := r.panes.of(c); ok {
-		f.Pane = &p
-	}
 	for _, o := range d.LeftOut {
 		f.LeftOut = append(f.LeftOut, o.Why)
 	}

@@ -47,7 +47,7 @@ func lookOptions(given string) (monitor.Options, error) {
 		return monitor.Options{}, &exitError{exitUsage, err}
 	}
 	o := agentsOptions(home)
-	o.Environ, o.Secrets = agentEnviron(os.Environ()), monitorSecrets // for herdr
+	o.Environ, o.Secrets = agentEnviron(os.Environ()), monitorSecrets
 	var stale int
 	err = errors.Join(positive("PIV_HEARTBEAT_STALE_MS", &stale), positive("PIV_MAX_RESTART_ATTEMPTS", &o.Restarts))
 	if err != nil {

@@ -40,7 +40,6 @@ type agentRecord struct {
 	Session    string           `json:"session,omitempty"`
 	Terminal   bool             `json:"terminal,omitempty"` // outlive agent attach can join it
 	Joined     []joinedRecord   `json:"attached,omitempty"` // who has
-	Herdr      *paneRecord      `json:"herdr,omitempty"`    // where it runs
 	LastSign   *signRecord      `json:"last_sign,omitempty"`
 	Waits      []string         `json:"waits_for,omitempty"` // tool calls of MCP servers that outlive keeps alive
 	Incidents  []incidentRecord `json:"incidents"`
@@ -55,20 +54,6 @@ type agentShown struct {
 	LastSign string            `json:"last_sign"`
 	Incident string            `json:"incident"`
 	Trouble  []overview.Aspect `json:"trouble,omitempty"`
-}
-
-// paneRecord is a pane of herdr's.
-type paneRecord struct {
-	Pane      string `json:"pane"`
-	Workspace string `json:"workspace,omitempty"`
-	Status    string `json:"status"` // in herdr's words
-}
-
-func paneRecordOf(p *monitor.HerdrPane) *paneRecord {
-	if p == nil {
-		return nil
-	}
-	return &paneRecord{Pane: p.ID, Workspace: p.Workspace, Status: p.Status}
 }
 
 // joinedRecord is a person at an agent's terminal.
@@ -176,7 +161,7 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	r := agentRecord{
 		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
 		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
-		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Herdr: paneRecordOf(f.Pane), Waits: f.Evidence.Waits(), Incidents: []incidentRecord{},
+		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Waits: f.Evidence.Waits(), Incidents: []incidentRecord{},
 	}
 	for _, j := range f.Joined {
 		r.Joined = append(r.Joined, joinedRecord(j))
@@ -302,9 +287,6 @@ func printTroubles(w io.Writer, h homeRecord, prefix string) error {
 func notesOf(o monitor.Options, view monitor.View) (list []string) {
 	add := func(format string, args ...any) { list = append(list, logline.Printable(fmt.Sprintf(format, args...))) }
 	for _, f := range view.Findings {
-		if f.Pane != nil && f.Diagnosis.Well() { // else it stands with the trouble
-			add("%s: in %s", f.Key, f.Pane)
-		}
 		if waits := f.Evidence.Waits(); len(waits) > 0 && f.Diagnosis.Well() { // else it stands with the trouble
 			add("%s: waits for %s", f.Key, strings.Join(waits, "; "))
 		}

@@ -93,7 +93,7 @@ func night() (monitor.Options, monitor.View) {
 		Exit:    diagnose.Exit{Known: true, Code: 1},
 	}, registry.Start{Cmd: []string{"./cart"}})
 
-	add(monitor.Finding{Key: "blog", Kind: agentcli.Claude, Process: process.Identity{PID: 4715}, Pane: &monitor.HerdrPane{ID: "w1:p2", Workspace: "blog", Status: "working"}}, diagnose.Evidence{
+	add(monitor.Finding{Key: "blog", Kind: agentcli.Claude, Process: process.Identity{PID: 4715}}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4715 is alive", Age: span(5 * hour)},
 		Sessions: []diagnose.Session{{Kind: "claude", ID: "b106", Status: diagnose.BusyStatus, Open: diagnose.OpenModel, OpenAge: span(5 * time.Second), LastAge: span(5 * time.Second), CostUSD: 1.5}},
 	}, both)

@@ -26,8 +26,7 @@ import (
 
 func agentScanLong() string {
 	return `Find the sessions of ` + knownCLIs() + ` that run on this machine for this user,
-by their processes and their own files. Nothing has to be declared or configured, and nothing is changed. Where the program herdr is in the PATH, those that
-run in a pane of it are shown with that.
+by their processes and their own files. Nothing has to be declared or configured, and nothing is changed.
 
 With --add, those that are not declared yet are: one agent for each directory and kind, named after the directory. How
 it is started or gone on with is not known then: only a human is told of its stalls until its entry in registry.yaml says.
@@ -52,7 +51,6 @@ type scanned struct {
 	Began    time.Time  `json:"began"`
 	Declared string     `json:"declared,omitempty"` // the name of the agent that it is declared as
 
-	Herdr *paneRecord `json:"herdr,omitempty"` // where it runs
 }
 
 func newAgentScan(io streams) *cobra.Command {
@@ -69,7 +67,6 @@ func newAgentScan(io streams) *cobra.Command {
 				return err
 			}
 			list := scan(o, r)
-			placeInPanes(list, herdrPanes(cmd.Context(), io, o))
 			if add {
 				if err := addScanned(io, home, list); err != nil {
 					return err
@@ -267,45 +264,13 @@ func addUnique(d *registry.Document, s *scanned) (string, error) {
 	return "", err
 }
 
-// herdrPanes are the panes of herdr's, where there is one.
-func herdrPanes(ctx context.Context, io streams, o monitor.Options) []monitor.HerdrPane {
-	if o.Herdr == "" {
-		return nil
-	}
-	panes, err := monitor.HerdrPanes(ctx, o.Herdr, agentEnviron(withoutVars(os.Environ(), monitorSecrets)))
-	if err != nil {
-		fmt.Fprintln(io.err, "outlive: its panes are not shown:", err)
-	}
-	return panes
-}
-
-// placeInPanes records which agents run in herdr's panes, unless several of one kind share a directory.
-func placeInPanes(list []scanned, panes []monitor.HerdrPane) {
-	for i := range list {
-		s := &list[i]
-		alike := 0
-		for _, other := range list {
-			if other.Kind == s.Kind && other.Dir == s.Dir {
-				alike++
-			}
-		}
-		mine := slices.DeleteFunc(slices.Clone(panes), func(p monitor.HerdrPane) bool {
-			return p.ID == "" || p.Dir == "" || p.Kind != s.Kind || filepath.Clean(p.Dir) != s.Dir
-		})
-		if alike == 1 && len(mine) == 1 {
-			s.Herdr = paneRecordOf(&mine[0])
-		}
-	}
-}
-
 func printScanned(w io.Writer, o monitor.Options, list []scanned, now time.Time) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "No session of "+knownCLIs()+" runs here.")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	panes := slices.ContainsFunc(list, func(s scanned) bool { return s.Herdr != nil })
-	fmt.Fprintln(t, "PID\tKIND\tSTATUS\tSINCE\tUP\tDECLARED\t"+onlyIf(panes, "HERDR\t")+"SESSION\tDIRECTORY")
+	fmt.Fprintln(t, "PID\tKIND\tSTATUS\tSINCE\tUP\tDECLARED\tSESSION\tDIRECTORY")
 	for _, s := range list {
 		status, since := s.Status, "-"
 		if s.Waiting != "" {
@@ -314,12 +279,8 @@ func printScanned(w io.Writer, o monitor.Options, list []scanned, now time.Time)
 		if s.Since != nil {
 			since = briefly(now.Sub(*s.Since))
 		}
-		pane := "-"
-		if s.Herdr != nil {
-			pane = logline.Printable(strings.TrimSpace(s.Herdr.Pane + " " + s.Herdr.Workspace))
-		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\n", s.PID, s.Kind, logline.Printable(status), since, briefly(now.Sub(s.Began)),
-			cmp.Or(s.Declared, "-"), onlyIf(panes, pane+"\t"), cmp.Or(logline.Printable(s.Session), "-"), cmp.Or(logline.Printable(s.Dir), "-"))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.PID, s.Kind, logline.Printable(status), since, briefly(now.Sub(s.Began)),
+			cmp.Or(s.Declared, "-"), cmp.Or(logline.Printable(s.Session), "-"), cmp.Or(logline.Printable(s.Dir), "-"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -328,11 +289,4 @@ func printScanned(w io.Writer, o monitor.Options, list []scanned, now time.Time)
 		fmt.Fprintln(w, "\nThose without a name under DECLARED are not watched. Declare them: outlive agent scan --add"+homeFlag(o.Home))
 	}
 	return nil
-}
-
-func onlyIf(there bool, text string) string {
-	if there {
-		return text
-	}
-	return ""
 }

@@ -180,9 +180,6 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	case f.Joinable:
 		row("terminal", "nobody is at it; join it: outlive agent attach %s", f.Key)
 	}
-	if f.Pane != nil {
-		row("herdr", "%s, which herdr calls %s", f.Pane, cmp.Or(f.Pane.Status, "unknown"))
-	}
 	row("last sign", "%s", signText(f.Evidence))
 	if f.Phase != "" {
 		row("phase", "%s", f.Phase)

@@ -74,9 +74,6 @@ func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class stri
 	if todo != "" {
 		list = append(list, aspect{"to do", todo})
 	}
-	if f.Pane != nil {
-		list = append(list, aspect{"where", f.Pane.String()})
-	}
 	for i, command := range nextCommands(o, view, f, strings.Contains(todo, "start it again")) {
 		list = append(list, aspect{onFirst(i, "next"), command})
 	}

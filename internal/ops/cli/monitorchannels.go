@@ -27,7 +27,6 @@ func agentsOptions(home string) monitor.Options {
 		Home: home, Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
-	o.Herdr, _ = exec.LookPath("herdr") // it need not be there
 	o.Servers = &keptServers{}
 	o.Places = agentcli.DefaultPlaces(user, os.Getenv)
 	if program, err := os.Executable(); err == nil {

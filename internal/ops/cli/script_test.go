@@ -55,11 +55,6 @@ func TestScript(t *testing.T) {
 			for name, dir := range map[string]string{"HOME": "home", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, dir))
 			}
-			snapshot, err := filepath.Abs(filepath.Join("..", "..", "agents", "monitor", "testdata", "herdr-snapshot.json"))
-			if err != nil {
-				return err
-			}
-			env.Setenv("HERDR_SNAPSHOT", snapshot)
 			env.Setenv("AT_ONCE", fmt.Sprint(tier.Limit(time.Second).Seconds())) // for timeout(1), of what must not be waited for
 			env.Setenv("GORACE", "atexit_sleep_ms=0")                            // a second at each exit otherwise, when this binary has the detector
 			// The path of a Unix socket is short.
