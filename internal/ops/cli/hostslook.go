@@ -14,78 +14,33 @@ import (
 
 // status is outlive status on other machines.
 func (f *hostFlags) status(ctx context.Context, io streams, asJSON bool) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	set, err := f.set()
-	if err != nil {
-		return err
-	}
-	args := []string{"status", "--json"}
-	if asJSON {
-		return askJSON(ctx, io.out, set, args)
-	}
-	t := newHostTable(io.out, set, statusHeading)
-	bad := inBatches(ctx, set, args, func(batch []told[[]control.Status]) {
-		var rows [][]string
-		for _, a := range batch {
-			if a.Err != nil {
-				rows = append(rows, t.silent(a.Answer))
-				continue
-			}
-			t.tellVersion(a.Answer)
-			for _, s := range a.value {
-				s.Name = a.Host.Name + "/" + s.Name
-				rows = append(rows, statusRows(s)...)
-				printNotes(&t.notes, s, time.Now())
-			}
-			if len(a.value) == 0 {
-				rows = append(rows, []string{logline.Printable(a.Host.Name), "nothing runs"})
-			}
+	return lookAtHosts(ctx, f, io.out, []string{"status", "--json"}, asJSON, statusHeading, "nothing runs", func(t *hostTable, a told[[]control.Status]) (rows [][]string) {
+		for _, s := range a.value {
+			s.Name = a.Host.Name + "/" + s.Name
+			rows = append(rows, statusRows(s)...)
+			printNotes(&t.notes, s, time.Now())
 		}
-		t.add(rows)
+		return rows
 	})
-	return cmp.Or(t.end(), missed(bad))
 }
 
 // agents is outlive agent list on other machines.
 func (f *hostFlags) agents(ctx context.Context, out io.Writer, home string, asJSON bool) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	set, err := f.set()
-	if err != nil {
-		return err
-	}
 	args := homeArgs([]string{"agent", "list", "--json"}, home)
-	if asJSON {
-		return askJSON(ctx, out, set, args)
-	}
-	t := newHostTable(out, set, agentHeading)
-	bad := inBatches(ctx, set, args, func(batch []told[homeRecord]) {
-		var rows [][]string
-		for _, a := range batch {
-			if a.Err != nil {
-				rows = append(rows, t.silent(a.Answer))
-				continue
-			}
-			t.tellVersion(a.Answer)
-			prefix := a.Host.Name + "/"
-			for _, r := range a.value.Agents {
-				rows = append(rows, agentRow(r, prefix))
-			}
-			if len(a.value.Agents) == 0 {
-				rows = append(rows, []string{logline.Printable(a.Host.Name), "no agent is declared"})
-			}
-			if a.value.Trouble != "" {
-				t.note(prefix + lostRegistry(a.value))
-			}
-			_ = printTroubles(&t.notes, a.value, prefix) // a buffer takes everything
-			for _, note := range a.value.Notes {
-				t.note(prefix + note)
-			}
+	return lookAtHosts(ctx, f, out, args, asJSON, agentHeading, "no agent is declared", func(t *hostTable, a told[homeRecord]) (rows [][]string) {
+		prefix := a.Host.Name + "/"
+		for _, r := range a.value.Agents {
+			rows = append(rows, agentRow(r, prefix))
 		}
-		t.add(rows)
+		if a.value.Trouble != "" {
+			t.note(prefix + lostRegistry(a.value))
+		}
+		_ = printTroubles(&t.notes, a.value, prefix) // a buffer takes everything
+		for _, note := range a.value.Notes {
+			t.note(prefix + note)
+		}
+		return rows
 	})
-	return cmp.Or(t.end(), missed(bad))
 }
 
 // homeArgs are a command's words with --home, where it is given.
@@ -98,18 +53,29 @@ func homeArgs(args []string, home string) []string {
 
 // incidents is outlive ack without an argument on other machines.
 func (f *hostFlags) incidents(ctx context.Context, out io.Writer, home string, asJSON bool) error {
+	args := homeArgs([]string{"ack", "--json"}, home)
+	return lookAtHosts(ctx, f, out, args, asJSON, incidentHeading, "no incident is open", func(_ *hostTable, a told[[]incidentRecord]) (rows [][]string) {
+		for _, r := range a.value {
+			rows = append(rows, incidentRow(r, a.Host.Name+"/", time.Now()))
+		}
+		return rows
+	})
+}
+
+// lookAtHosts has outlive on all hosts show something as JSON, and prints it as such, or as one table in which a host that has nothing
+// of it has a row that says none, and one that does not answer a row that says why.
+func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args []string, asJSON bool, heading []string, none string, rowsOf func(*hostTable, told[T]) [][]string) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	set, err := f.set()
 	if err != nil {
 		return err
 	}
-	args := homeArgs([]string{"ack", "--json"}, home)
 	if asJSON {
 		return askJSON(ctx, out, set, args)
 	}
-	t := newHostTable(out, set, incidentHeading)
-	bad := inBatches(ctx, set, args, func(batch []told[[]incidentRecord]) {
+	t := newHostTable(out, set, heading)
+	bad := inBatches(ctx, set, args, func(batch []told[T]) {
 		var rows [][]string
 		for _, a := range batch {
 			if a.Err != nil {
@@ -117,12 +83,11 @@ func (f *hostFlags) incidents(ctx context.Context, out io.Writer, home string, a
 				continue
 			}
 			t.tellVersion(a.Answer)
-			for _, r := range a.value {
-				rows = append(rows, incidentRow(r, a.Host.Name+"/", time.Now()))
+			of := rowsOf(t, a)
+			if len(of) == 0 {
+				of = [][]string{{logline.Printable(a.Host.Name), none}}
 			}
-			if len(a.value) == 0 {
-				rows = append(rows, []string{logline.Printable(a.Host.Name), "no incident is open"})
-			}
+			rows = append(rows, of...)
 		}
 		t.add(rows)
 	})
