@@ -3,6 +3,8 @@ package watch
 import (
 	"bytes"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Limits for reading an ignore file.
@@ -88,8 +90,12 @@ func (l *ignoreLine) match(rel string, isDir bool) bool {
 		}
 		glob, rel = glob[n:], rel[n:]
 	}
-	return wildmatch(glob, rel)
+	ok, err := doublestar.Match(braces.Replace(glob), rel)
+	return ok && err == nil // as for git, what is no pattern matches nothing
 }
+
+// braces are plain text in an ignore file.
+var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
 
 // ignoreState is the result of a list of lines for a path.
 type ignoreState uint8
