@@ -2,10 +2,11 @@ package watch
 
 import (
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // project makes 10,000 source files of 4 KiB in 500 directories, and half as many that are ignored.
@@ -23,16 +24,9 @@ func project(b *testing.B) string {
 }
 
 func benchSurvey(b *testing.B, root string) *survey {
-	sel, err := newSelection(filepath.ToSlash(root), []string{"**/*.py"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := newSurvey(sel, slog.New(slog.DiscardHandler))
-	if err := s.begin(); err != nil {
-		b.Fatal(err)
-	}
-	if s.files != 10_000 {
-		b.Fatalf("%d files", s.files)
+	s := begin(b, root, "**/*.py")
+	if s.told.files != 10_000 {
+		b.Fatalf("%d files", s.told.files)
 	}
 	return s
 }
@@ -49,31 +43,32 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// Reading the content of all files, which is done after New in the background.
+// The first scan, and reading the content of all files, which is done after New in the background.
 func BenchmarkContent(b *testing.B) {
 	root := project(b)
 	for b.Loop() {
-		s := benchSurvey(b, root)
-		for s.spare() {
-		}
+		benchSurvey(b, root)
 	}
 }
 
-// One round of polling in which nothing changed. With events, idle costs nothing: nothing wakes the goroutine.
-func BenchmarkPoll(b *testing.B) {
-	s := benchSurvey(b, project(b))
+// What a save costs. With events, idle costs nothing: nothing wakes the goroutine.
+func BenchmarkSave(b *testing.B) {
+	root := project(b)
+	s := benchSurvey(b, root)
+	name := filepath.Join(root, "d1", "e1", "f1.py")
 	for b.Loop() {
-		if s.poll() {
-			b.Fatal("something changed")
+		s.note(fsnotify.Event{Name: name, Op: fsnotify.Write})
+		if n := len(s.settle()); n != 0 {
+			b.Fatalf("%d changes", n)
 		}
 	}
 }
 
-// Looking at everything, as after lost events.
+// Looking at everything, as after lost events and in each round of polling.
 func BenchmarkLookAtEverything(b *testing.B) {
 	s := benchSurvey(b, project(b))
 	for b.Loop() {
-		s.everything = true
+		s.lost()
 		if n := len(s.settle()); n != 0 {
 			b.Fatalf("%d changes", n)
 		}

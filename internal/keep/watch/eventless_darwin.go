@@ -6,18 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchBudget is how many files and directories may be watched by events: kqueue needs an open descriptor for each.
-const watchBudget = 4096
+// mostEntries is how many files and directories are watched by events; more are polled: kqueue needs an open descriptor for
+// each.
+const mostEntries = 4096
 
-// eventless returns the name of dir's file system if it does not report all changes, otherwise "".
-func eventless(dir string) string {
+// eventless reports whether dir's file system does not report all changes.
+func eventless(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return ""
+		return false
 	}
 	name := unix.ByteSliceToString(st.Fstypename[:])
-	if st.Flags&unix.MNT_LOCAL == 0 || strings.Contains(name, "fuse") || strings.Contains(name, "virtiofs") {
-		return name
-	}
-	return ""
+	return st.Flags&unix.MNT_LOCAL == 0 || strings.Contains(name, "fuse") || strings.Contains(name, "virtiofs")
 }

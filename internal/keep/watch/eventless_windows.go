@@ -2,22 +2,19 @@ package watch
 
 import "golang.org/x/sys/windows"
 
-// watchBudget is how many files and directories may be watched by events; 0: no limit of our own.
-const watchBudget = 0
+// mostEntries is how many files and directories are watched by events; 0: as many as the kernel lets us.
+const mostEntries = 0
 
-// eventless returns a name for dir's file system if it does not report all changes, otherwise "". Servers may forget to
-// report, and some (WSL's among them) never do.
-func eventless(dir string) string {
+// eventless reports whether dir's file system does not report all changes: servers may forget to, and some (WSL's among
+// them) never do.
+func eventless(dir string) bool {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
-		return ""
+		return false
 	}
 	var volume [windows.MAX_PATH + 1]uint16
 	if err := windows.GetVolumePathName(name, &volume[0], uint32(len(volume))); err != nil {
-		return ""
+		return false
 	}
-	if windows.GetDriveType(&volume[0]) == windows.DRIVE_REMOTE {
-		return "network drive"
-	}
-	return ""
+	return windows.GetDriveType(&volume[0]) == windows.DRIVE_REMOTE
 }

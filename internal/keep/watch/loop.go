@@ -19,57 +19,46 @@ type loop struct {
 // callbacks are the loop's actions. All run on its goroutine.
 type callbacks struct {
 	note   func(fsnotify.Event) bool // reports whether the event can matter
-	failed func(error) bool          // the same for an error of the source of events
+	lost   func()                    // some events did not come
 	poll   func() bool               // looks where no events come; reports whether something is to be compared
 	polled func() bool               // reports whether there is anything to poll
 	held   func(now time.Time) bool  // reports whether comparing has to wait
 	settle func()                    // compares, and reports
-	spare  func() bool               // work for idle times, a little of it; reports whether there is more
 }
 
 // run ends when stop is closed.
 func (l *loop) run() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	<-timer.C
-	nextPoll := time.Now().Add(l.interval)
-	more := true
-	idle := make(chan struct{})
-	close(idle)
+	quiet := time.NewTimer(time.Hour)
+	defer quiet.Stop()
+	var poll <-chan time.Time
+	rest := l.interval
 	for {
-		wake, wanted := l.debounce.due()
-		if l.do.polled() && (!wanted || nextPoll.Before(wake)) {
-			wake, wanted = nextPoll, true
+		if !l.do.polled() {
+			poll = nil
+		} else if poll == nil {
+			poll = time.After(rest)
 		}
-		if wanted {
-			timer.Reset(time.Until(wake))
+		if at, ok := l.debounce.due(); ok {
+			quiet.Reset(time.Until(at))
 		} else {
-			timer.Stop()
-		}
-		var spare <-chan struct{}
-		if more && !l.debounce.active {
-			spare = idle
+			quiet.Stop()
 		}
 		select {
 		case <-l.stop:
 			return
 		case e := <-l.events:
 			l.touchIf(l.do.note(e))
-		case err := <-l.errors:
-			l.touchIf(l.do.failed(err))
-		case <-timer.C:
-		case <-spare:
-			more = l.do.spare()
-		}
-		now := time.Now()
-		if l.do.polled() && !now.Before(nextPoll) {
+		case <-l.errors:
+			l.do.lost()
+			l.touchIf(true)
+		case <-poll:
+			begin := time.Now()
 			l.touchIf(l.do.poll())
-			end := time.Now()
-			nextPoll = end.Add(restAfter(l.interval, end.Sub(now)))
-		}
-		if at, ok := l.debounce.due(); ok && !now.Before(at) && l.debounce.over(now, l.do.held(now)) {
-			l.do.settle()
-			more = true
+			poll, rest = nil, max(l.interval, 19*time.Since(begin)) // polling takes at most a twentieth of the time
+		case <-quiet.C:
+			if now := time.Now(); l.debounce.over(now, l.do.held(now)) {
+				l.do.settle()
+			}
 		}
 	}
 }
@@ -78,4 +67,51 @@ func (l *loop) touchIf(matters bool) {
 	if matters {
 		l.debounce.touch(time.Now())
 	}
+}
+
+// debounce decides when a series of events is over. It has no clock: the times come as arguments.
+type debounce struct {
+	quiet time.Duration // how long nothing must happen
+	limit time.Duration // longest time from the first event
+	hold  time.Duration // the same while the series is held up
+
+	active bool
+	last   time.Time // of the latest event
+	until  time.Time // when limit is over
+	never  time.Time // when hold is over
+}
+
+// touch notes an event.
+func (d *debounce) touch(now time.Time) {
+	if !d.active {
+		d.active, d.until, d.never = true, now.Add(d.limit), now.Add(d.hold)
+	}
+	d.last = now
+}
+
+// due returns when the series ends if nothing more happens; ok is false if there is none.
+func (d *debounce) due() (at time.Time, ok bool) {
+	at = d.last.Add(d.quiet)
+	if d.until.Before(at) {
+		at = d.until
+	}
+	return at, d.active
+}
+
+// over reports whether the series has ended, and forgets it then. While held it has not, until hold has passed; after a
+// hold a quiet time begins again, because events of that time may still be coming.
+func (d *debounce) over(now time.Time, held bool) bool {
+	at, ok := d.due()
+	if !ok || now.Before(at) {
+		return false
+	}
+	if held && now.Before(d.never) {
+		d.last, d.until = now, now.Add(d.limit)
+		if d.never.Before(d.until) {
+			d.until = d.never
+		}
+		return false
+	}
+	d.active = false
+	return true
 }

@@ -22,6 +22,16 @@ const (
 // seed makes sums of this process comparable with each other.
 var seed = maphash.MakeSeed()
 
+// stamp distinguishes states of a file without reading it.
+type stamp struct {
+	size int64
+	time int64
+}
+
+func stampOf(st fs.FileInfo) stamp {
+	return stamp{st.Size(), st.ModTime().UnixNano()}
+}
+
 // fingerprint is the known state of a file.
 type fingerprint struct {
 	stamp

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,13 +11,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// rules are the ignore files of all directories asked about so far, read when first needed. They are discarded and read
-// again when one of the files changes.
+// rules are the ignore files of all directories asked about so far, read when first needed. When one of the files
+// changes, all are read again.
 type rules struct {
-	starts []string            // where the watching begins, slash paths
-	dirs   map[string]*ruleDir // by slash path
-	stamps map[string]stamp    // ignore files that were read
-	gits   map[string]bool     // git directories: where an index.lock can be
+	starts   []string            // where the watching begins, slash paths
+	dirs     map[string]*ruleDir // by slash path
+	stamps   map[string]stamp    // ignore files that were read
+	gits     map[string]bool     // git directories: where an index.lock can be
+	despite  map[*pattern]bool   // globs for which they do not count, because they would leave nothing
+	replaced bool                // an ignore file may be new
 }
 
 // ruleDir is the content of one directory's ignore files.
@@ -31,14 +32,8 @@ type ruleDir struct {
 	ignored bool // the directory itself is
 }
 
-// stamp distinguishes states of a file without reading it.
-type stamp struct {
-	size int64
-	time int64
-}
-
 func newRules(starts []string) *rules {
-	return &rules{starts: starts, dirs: map[string]*ruleDir{}, stamps: map[string]stamp{}, gits: map[string]bool{}}
+	return &rules{starts: starts, dirs: map[string]*ruleDir{}, stamps: map[string]stamp{}, gits: map[string]bool{}, despite: map[*pattern]bool{}}
 }
 
 // ignores reports whether git would ignore the file or directory at the absolute slash path p. As in git, nothing below
@@ -118,11 +113,7 @@ func (r *rules) read(name string) []ignoreLine {
 	return parseIgnore(text)
 }
 
-func stampOf(st fs.FileInfo) stamp {
-	return stamp{st.Size(), st.ModTime().UnixNano()}
-}
-
-// stale reports whether an ignore file that was read is another one now, or gone.
+// stale reports whether an ignore file is another one now, or gone.
 func (r *rules) stale() bool {
 	for name, known := range r.stamps {
 		st, err := os.Stat(filepath.FromSlash(name))
@@ -130,7 +121,7 @@ func (r *rules) stale() bool {
 			return true
 		}
 	}
-	return false
+	return r.replaced
 }
 
 // lockPatience is the age at which an index.lock counts as left behind by a git that died.

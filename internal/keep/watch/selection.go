@@ -24,10 +24,9 @@ type selection struct {
 
 // pattern is one glob.
 type pattern struct {
-	base    string   // its literal part, an absolute clean slash path
-	glob    string   // the rest, relative to base; "" if it names one file
-	levels  []string // glob's elements; nil: any depth
-	despite bool     // .gitignore does not count, because it would leave nothing
+	base   string   // its literal part, an absolute clean slash path
+	glob   string   // the rest, relative to base; "" if it names one file
+	levels []string // glob's elements; nil: any depth
 }
 
 // newSelection reads globs relative to root. A "!" makes an exclusion, anywhere in the list. A glob that is a directory
@@ -190,7 +189,7 @@ func (s *selection) hasFile(r *rules, file string) bool {
 			continue
 		}
 		rel, _ := below(p.base, file)
-		if p.glob == "" || !noisy(rel, false) && (p.despite || !r.ignores(file, false)) {
+		if p.glob == "" || !noisy(rel, false) && (r.despite[p] || !r.ignores(file, false)) {
 			return true
 		}
 	}
@@ -211,7 +210,7 @@ func (s *selection) hasDir(r *rules, dir string) bool {
 			continue
 		}
 		rel, _ := below(p.base, dir)
-		if !noisy(rel, true) && (p.despite || !r.ignores(dir, true)) {
+		if !noisy(rel, true) && (r.despite[p] || !r.ignores(dir, true)) {
 			return true
 		}
 	}
@@ -236,7 +235,7 @@ func (s *selection) apply(r *rules) {
 	for _, p := range s.include {
 		last := path.Base(p.glob)
 		suffix := last[strings.LastIndexAny(last, `*?]}`)+1:]
-		p.despite = p.glob != "" && (r.of(p.base).ignored || r.ignores(path.Join(p.base, "any-name"+suffix), false))
+		r.despite[p] = p.glob != "" && (r.of(p.base).ignored || r.ignores(path.Join(p.base, "any-name"+suffix), false))
 	}
 }
 

@@ -1,175 +1,134 @@
 package watch
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// survey is the known state of the watched directories. [New] fills it; then the watcher's goroutine owns it. All its
-// paths are absolute slash paths.
+// survey compares what is there with what was. [New] makes its first scan; then the watcher's goroutine owns it. All
+// its paths are absolute slash paths.
 type survey struct {
-	sel    *selection
-	rules  *rules
-	log    *slog.Logger
-	notify *fsnotify.Watcher // nil: there are no events
-	add    func(dir string) error
-
-	folders    map[string]*folder
-	files      int
-	polledDirs int      // folders that are polled
-	unread     []string // files whose content was not read yet
-	spent      int      // of watchBudget
-
-	dirty       map[string]mark  // where something may have changed
-	peeked      map[string]stamp // dirty paths as polling last saw them
-	everything  bool             // it may be anywhere: events were lost
-	newRules    bool             // an ignore file was written
-	saidPolling bool
-	saidTooMuch bool
+	sel       *selection
+	notify    *fsnotify.Watcher // nil: there are no events
+	add       func(dir string) error
+	mostFiles int
+	seen      *state // by the last scan
+	told      *state // what the changes reported so far lead to
 }
 
-// folder is one watched directory.
+// state is the result of a scan.
+type state struct {
+	rules   *rules
+	dirs    map[string]*folder
+	files   int
+	entries int      // of all dirs
+	silent  bool     // changes in one of dirs are not reported
+	missing []string // starts that are not there; parents are not watched
+	tooMuch bool     // the scan ended early
+}
+
+// folder is a watched directory. Those that did not change have the same one in the next state.
 type folder struct {
-	files       map[string]fingerprint // by name
-	subs        map[string]bool        // names of the watched directories in it
-	eventSource eventSource
-	cost        int // of watchBudget
+	files   map[string]fingerprint // by name
+	subs    []string               // paths of the watched directories in it
+	entries int                    // also those that are not watched
+	heard   bool                   // the kernel reports changes in it
+	stale   bool                   // and has reported one
 }
 
-// eventSource is how changes in a folder are noticed.
-type eventSource uint8
-
-const (
-	unwatched eventSource = iota // not at all: it has only just been found, or is gone
-	watched                      // the kernel reports them
-	polled                       // by looking every so often
-)
-
-// mark says how a dirty path is examined.
-type mark uint8
-
-const (
-	suspect  mark = iota // size and time decide if the content has to be read
-	reported             // an event named it: its content is read
-	replaced             // a directory that may be another one now: everything in it is looked at
-)
-
-func newSurvey(sel *selection, log *slog.Logger) *survey {
-	s := &survey{sel: sel, log: log, folders: map[string]*folder{}, dirty: map[string]mark{}, peeked: map[string]stamp{}}
-	s.freshRules()
-	return s
-}
-
-func (s *survey) freshRules() {
-	s.rules = newRules(s.sel.starts)
-	s.sel.apply(s.rules)
-	s.newRules = false
-}
-
-func checkRoot(root string) error {
-	st, err := os.Stat(root)
-	if err != nil {
-		return err
+// blank is the state before a scan. Ignore rules that cannot have changed are kept.
+func (s *survey) blank() *state {
+	r := s.seen.rules
+	if r == nil || s.seen.silent || r.stale() {
+		r = newRules(s.sel.starts)
+		s.sel.apply(r)
 	}
-	if !st.IsDir() {
-		return fmt.Errorf("%s is not a directory", root)
-	}
-	return nil
+	return &state{rules: r, dirs: map[string]*folder{}}
 }
 
-// begin records everything without reporting. A start that does not exist yet is polled for.
-func (s *survey) begin() error {
+// scan looks at every directory that may have changed, and at the content of new and changed files in it if read is set.
+// It watches the directories it finds, and no others.
+func (s *survey) scan(read bool) *state {
+	now := s.blank()
 	for _, start := range s.sel.starts {
-		if err := s.cover(start, true); err != nil {
-			return err
+		s.walk(now, start, read)
+		if now.dirs[start] == nil {
+			now.missing = append(now.missing, start)
 		}
 	}
-	return nil
+	s.unhear(func(dir string) bool { return now.dirs[dir] == nil })
+	return now
 }
 
-// cover watches dir and everything below it. With record, existing files count as known; otherwise they are new, and
-// found by the next look.
-func (s *survey) cover(dir string, record bool) error {
-	if len(s.folders) >= maxDirs {
-		return fmt.Errorf("%s: more than %d directories: %w", dir, maxDirs, ErrTooMuch)
+func (s *survey) walk(now *state, dir string, read bool) {
+	if now.dirs[dir] != nil || now.tooMuch {
+		return
 	}
-	f := s.folder(dir)
+	f := s.seen.dirs[dir]
+	if f == nil || !f.heard || f.stale || now.rules != s.seen.rules {
+		if f = s.examine(now, dir, f, read); f == nil {
+			return
+		}
+	}
+	now.dirs[dir] = f
+	now.files += len(f.files)
+	now.entries += f.entries
+	now.silent = now.silent || !f.heard
+	now.tooMuch = now.files > s.mostFiles || len(now.dirs) > maxDirs
+	for _, sub := range f.subs {
+		s.walk(now, sub, read)
+	}
+}
+
+// examine reads a directory, known from the last scan or nil, and returns nil if that fails.
+func (s *survey) examine(now *state, dir string, known *folder, read bool) *folder {
+	if known == nil {
+		known = &folder{}
+	}
 	// The watch comes first, so that nothing happens unseen between the two.
-	s.listen(dir, f)
+	f := &folder{files: map[string]fingerprint{}, heard: known.heard || s.listen(dir, now.entries)}
 	entries, err := s.list(dir)
 	if err != nil {
-		s.forget(dir)
 		return nil
 	}
-	s.spend(dir, f, len(entries))
+	f.entries = len(entries) + 1
 	for _, e := range entries {
 		p := path.Join(dir, e.Name())
 		if s.isDir(p, e) {
-			if s.folders[p] == nil && s.sel.hasDir(s.rules, p) {
-				if err := s.cover(p, record); err != nil {
-					return err
-				}
+			if s.sel.hasDir(now.rules, p) {
+				f.subs = append(f.subs, p)
 			}
 			continue
 		}
-		if record && s.sel.hasFile(s.rules, p) {
-			if err := s.record(f, p); err != nil {
-				return err
-			}
+		if !s.sel.hasFile(now.rules, p) {
+			continue
 		}
-	}
-	return nil
-}
-
-// folder is the state of dir, created if needed.
-func (s *survey) folder(dir string) *folder {
-	f := s.folders[dir]
-	if f == nil {
-		f = &folder{files: map[string]fingerprint{}, subs: map[string]bool{}}
-		s.folders[dir] = f
-		if parent := s.folders[path.Dir(dir)]; parent != nil && parent != f {
-			parent.subs[path.Base(dir)] = true
+		print, there := glance(filepath.FromSlash(p))
+		if before, was := known.files[e.Name()]; was && before.stamp == print.stamp && !before.fresh {
+			print = before
+		} else if there && read {
+			print, there = look(filepath.FromSlash(p), time.Now())
+		}
+		if there {
+			f.files[e.Name()] = print
 		}
 	}
 	return f
 }
 
-// record takes a file in f for known as it is. Its content is read when there is time.
-func (s *survey) record(f *folder, p string) error {
-	print, ok := glance(filepath.FromSlash(p))
-	if !ok {
-		return nil
-	}
-	if s.files >= maxFiles {
-		return fmt.Errorf("%s: more than %d files: %w", path.Dir(p), maxFiles, ErrTooMuch)
-	}
-	s.know(f, path.Base(p), print)
-	if print.size <= hashLimit {
-		s.unread = append(s.unread, p)
-	}
-	return nil
-}
-
 // list reads a directory. A Python virtual environment counts as empty, whatever its name, unless a glob names it.
 func (s *survey) list(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(filepath.FromSlash(dir))
-	if err != nil {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "pyvenv.cfg" }) && !s.sel.spelledOut(dir) {
 		return nil, err
 	}
-	for _, e := range entries {
-		if e.Name() == "pyvenv.cfg" && !s.sel.spelledOut(dir) {
-			return nil, nil
-		}
-	}
-	return entries, nil
+	return entries, err
 }
 
 // isDir follows a link only where a glob spells the link's name out: elsewhere links could lead in circles.
@@ -177,152 +136,174 @@ func (s *survey) isDir(p string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 || !s.sel.spelledOut(p) {
 		return e.IsDir()
 	}
-	st, err := os.Stat(filepath.FromSlash(p))
-	return err == nil && st.IsDir()
+	return isDirectory(filepath.FromSlash(p))
 }
 
-// listen asks for the events of a directory, or finds that it has to be polled.
-func (s *survey) listen(dir string, f *folder) {
-	if f.eventSource != unwatched {
-		return
-	}
-	name := filepath.FromSlash(dir)
-	if s.notify == nil {
-		s.hear(f, polled)
-		return
-	}
-	if system := eventless(name); system != "" {
-		s.hear(f, polled)
-		s.sayPolling(name, "file system "+system+" does not report changes made elsewhere")
-		return
-	}
-	err := s.add(name)
-	switch {
-	case err == nil:
-		s.hear(f, watched)
-	case errors.Is(err, fs.ErrNotExist):
-	default:
-		s.hear(f, polled)
-		s.sayPolling(name, err.Error())
-	}
+// listen asks for the events of a directory, and reports whether all of them will come.
+func (s *survey) listen(dir string, entries int) bool {
+	return s.notify != nil && (mostEntries == 0 || entries < mostEntries) && !eventless(filepath.FromSlash(dir)) && s.add(filepath.FromSlash(dir)) == nil
 }
 
-// unlisten ends what listen began.
-func (s *survey) unlisten(dir string, f *folder) {
-	if f.eventSource == watched {
-		// An error means that the watch went with the directory.
-		_ = s.notify.Remove(filepath.FromSlash(dir))
-	}
-	s.hear(f, unwatched)
-	s.spent -= f.cost
-	f.cost = 0
-}
-
-func (s *survey) hear(f *folder, h eventSource) {
-	if f.eventSource == polled {
-		s.polledDirs--
-	}
-	if h == polled {
-		s.polledDirs++
-	}
-	f.eventSource = h
-}
-
-// spend keeps to the budget of systems where each file in a watched directory costs a descriptor.
-func (s *survey) spend(dir string, f *folder, entries int) {
-	if watchBudget == 0 || f.eventSource != watched {
-		return
-	}
-	s.spent += entries + 1 - f.cost
-	f.cost = entries + 1
-	if s.spent > watchBudget {
-		s.unlisten(dir, f)
-		s.hear(f, polled)
-		s.sayPolling(filepath.FromSlash(dir), fmt.Sprintf("more than %d files and directories, each of which costs a descriptor", watchBudget))
-	}
-}
-
-// sayPolling logs once that, and for the first directory why, there are no events.
-func (s *survey) sayPolling(dir, why string) {
-	if !s.saidPolling {
-		s.saidPolling = true
-		s.log.Warn("no file events: polling instead, which notices changes later", "directory", dir, "why", why)
-	}
-}
-
-func (s *survey) know(f *folder, name string, print fingerprint) {
-	if _, known := f.files[name]; !known {
-		s.files++
-	}
-	f.files[name] = print
-}
-
-func (s *survey) unknow(f *folder, name string) {
-	if _, known := f.files[name]; known {
-		s.files--
-		delete(f.files, name)
-	}
-}
-
-// forget drops a directory and all below it, and returns the files that were known there.
-func (s *survey) forget(dir string) []string {
-	var files []string
-	s.walk(dir, func(at string, f *folder) {
-		for name := range f.files {
-			files = append(files, path.Join(at, name))
+// unhear ends watches.
+func (s *survey) unhear(which func(dir string) bool) {
+	for dir, f := range s.seen.dirs {
+		if f.heard && which(dir) {
+			_ = s.notify.Remove(filepath.FromSlash(dir)) // an error means that the watch went with the directory
+			f.heard = false
 		}
-		s.files -= len(f.files)
-		s.unlisten(at, f)
-		delete(s.folders, at)
-	})
-	if parent := s.folders[path.Dir(dir)]; parent != nil {
-		delete(parent.subs, path.Base(dir))
 	}
-	return files
 }
 
-// walk visits the known folders from dir downwards, each after those in it.
-func (s *survey) walk(dir string, visit func(string, *folder)) {
-	f := s.folders[dir]
-	if f == nil {
-		return
-	}
-	for sub := range f.subs {
-		s.walk(path.Join(dir, sub), visit)
-	}
-	visit(dir, f)
-}
-
-// spare reads one file whose content is not known yet. If it has changed since it was first seen, its print is kept, so
-// that the change is found.
-func (s *survey) spare() bool {
-	if len(s.unread) == 0 {
-		if s.unread != nil {
-			s.log.Debug("content of watched files is known")
-		}
-		s.unread = nil
+// note takes in an event, and reports whether a scan may find a change. New directories are watched at once.
+func (s *survey) note(e fsnotify.Event) bool {
+	p := filepath.ToSlash(filepath.Clean(e.Name))
+	parent := s.seen.dirs[path.Dir(p)]
+	if e.Op == fsnotify.Chmod {
 		return false
 	}
-	last := len(s.unread) - 1
-	p := s.unread[last]
-	s.unread = s.unread[:last]
-	f := s.folders[path.Dir(p)]
-	if f == nil {
+	if f := s.seen.dirs[p]; f != nil {
+		f.stale = true // some systems report new entries as a Write
+		if e.Has(fsnotify.Create | fsnotify.Rename | fsnotify.Remove) {
+			s.seen.rules.replaced = true
+			s.rewatch(p)
+		}
 		return true
 	}
-	known, ok := f.files[path.Base(p)]
-	if !ok || known.hashed {
+	if parent == nil {
+		return false
+	}
+	if path.Base(p) == ".gitignore" {
+		s.seen.rules.replaced = true
 		return true
 	}
-	if now, ok := look(filepath.FromSlash(p), time.Now()); ok && now.stamp == known.stamp {
-		f.files[path.Base(p)] = now
+	matters := s.sel.hasFile(s.seen.rules, p)
+	if e.Has(fsnotify.Create) {
+		if st, err := os.Lstat(filepath.FromSlash(p)); err == nil && s.isDir(p, fs.FileInfoToDirEntry(st)) {
+			if matters = s.sel.hasDir(s.seen.rules, p); matters {
+				s.rewatch(p)
+			}
+		}
 	}
-	return true
+	parent.stale = parent.stale || matters
+	if print, is := parent.files[path.Base(p)]; is { // its size and time may be the old ones nevertheless
+		print.fresh = true
+		parent.files[path.Base(p)] = print
+	}
+	return matters
+}
+
+// rewatch renews the watches of a directory and of all below it: the kernel's belong to the directories that had the names.
+func (s *survey) rewatch(dir string) {
+	s.unhear(func(d string) bool { _, is := below(dir, d); return is || d == dir })
+	found := s.blank()
+	found.entries = s.seen.entries
+	s.walk(found, dir, false)
+	for d, f := range found.dirs {
+		if s.seen.dirs[d] == nil {
+			s.seen.dirs[d] = &folder{}
+		}
+		s.seen.dirs[d].heard, s.seen.dirs[d].stale = f.heard, true
+	}
+}
+
+// lost is for events that did not come: any directory may be another one by now.
+func (s *survey) lost() {
+	s.seen.rules.replaced = true
+	s.unhear(func(string) bool { return true })
+}
+
+// polled reports whether there is anything without events: directories, and starts that are not there.
+func (s *survey) polled() bool {
+	return s.seen.silent || len(s.seen.missing) > 0
+}
+
+// poll scans, and reports whether there is a change that the last scan had not found: an unchanged state must not
+// prolong the quiet time.
+func (s *survey) poll() bool {
+	if !s.seen.silent && !slices.ContainsFunc(s.seen.missing, isDirectory) {
+		return false
+	}
+	before := s.seen
+	s.seen = s.scan(true)
+	if len(s.changes(s.told, s.seen)) == 0 {
+		s.told = s.seen
+		return false
+	}
+	return len(s.changes(before, s.seen)) > 0
+}
+
+// settle scans and returns the files that changed, in the user's form, sorted.
+func (s *survey) settle() []string {
+	before := s.told
+	s.seen = s.scan(true)
+	s.told = s.seen
+	return s.changes(before, s.seen)
+}
+
+// changes compares two states. What only other ignore rules show or hide did not change.
+func (s *survey) changes(before, now *state) []string {
+	var changed []string
+	for dir, f := range now.dirs {
+		old := before.dirs[dir]
+		if old == nil {
+			old = &folder{}
+		}
+		if old == f {
+			continue
+		}
+		for name, print := range f.files {
+			known, was := old.files[name]
+			if was && known.differs(print) || !was && s.sel.hasFile(before.rules, path.Join(dir, name)) {
+				changed = append(changed, s.name(path.Join(dir, name)))
+			}
+		}
+	}
+	for dir, old := range before.dirs {
+		f := now.dirs[dir]
+		for name := range old.files {
+			if f == old {
+				break
+			}
+			if f != nil {
+				if _, is := f.files[name]; is {
+					continue
+				}
+			}
+			p := path.Join(dir, name)
+			if _, is := glance(filepath.FromSlash(p)); !is {
+				changed = append(changed, s.name(p))
+			}
+		}
+	}
+	slices.Sort(changed)
+	return changed
+}
+
+// name is a path in the user's form.
+func (s *survey) name(p string) string {
+	if rel, ok := below(s.sel.root, p); ok {
+		p = rel
+	}
+	return filepath.FromSlash(p)
+}
+
+// readContents completes the first scan, which [New] keeps its caller waiting for. A file that has changed since keeps
+// its print, so that the change is found.
+func (s *survey) readContents(stopped func() bool) {
+	for dir, f := range s.told.dirs {
+		for name, known := range f.files {
+			if stopped() {
+				return
+			}
+			if now, ok := look(filepath.Join(filepath.FromSlash(dir), name), time.Now()); ok && now.stamp == known.stamp {
+				f.files[name] = now
+			}
+		}
+	}
 }
 
 func (s *survey) close() {
 	if s.notify != nil {
-		// The descriptor is gone either way.
-		_ = s.notify.Close()
+		_ = s.notify.Close() // the descriptor is gone either way
 	}
 }

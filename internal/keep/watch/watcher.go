@@ -3,7 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Options say what is watched and how. They need at least one including glob, or Auto.
+// Options say what is watched. They need at least one including glob, or Auto.
 type Options struct {
 	// Root is the directory that globs are relative to. "": the working directory.
 	Root string
@@ -20,23 +20,9 @@ type Options struct {
 	Globs []string
 	// Auto is a command line whose script's code, see [Auto], is watched besides Globs. nil: none.
 	Auto []string
-	// Debounce is the quiet time before a change is reported. 0: 200 ms. After the first event it is reported within 2 s
-	// (or Debounce, if longer), within 10 s while git holds its index.lock.
-	Debounce time.Duration
-	// Poll is how often directories are looked at that give no events, less often where looking takes long. 0: 2 s.
-	Poll time.Duration
-	// AlwaysPoll does without events. For file systems that lose them and are not known to.
-	AlwaysPoll bool
-	// Log gets what is watched and why something is polled. nil: nothing is logged.
-	Log *slog.Logger
 }
 
 const (
-	defaultDebounce = 200 * time.Millisecond
-	defaultPoll     = 2 * time.Second
-	tellWithin      = 2 * time.Second
-	holdAtMost      = 10 * time.Second
-
 	maxFiles = 100_000 // watched files; more is a glob that was not meant so
 	maxDirs  = 50_000
 )
@@ -51,93 +37,96 @@ type Watcher struct {
 	done     chan struct{}
 }
 
+// setup is how a watcher works. Tests have their own.
+type setup struct {
+	quiet     time.Duration // before a change is reported, at most 2 s in all, or 10 s while git holds its index.lock
+	interval  time.Duration // between scans where there are no events, longer if a scan takes long
+	mostFiles int
+	add       func(*fsnotify.Watcher, string) error // nil: there are no events
+	held      func() bool                           // reports whether reports have to wait
+	ready     func()                                // called when the files' content is known
+}
+
+func usual() setup {
+	return setup{
+		quiet: 200 * time.Millisecond, interval: 2 * time.Second, mostFiles: maxFiles, add: (*fsnotify.Watcher).Add,
+		held: func() bool { return false }, ready: func() {},
+	}
+}
+
 // New begins to watch and calls onChange, on a goroutine of its own and never concurrently, with what changed: paths
 // relative to Root where they are below it, otherwise absolute, sorted, each once. Changes after New has returned are
 // noticed. Files that appear or disappear count as changed; directories as such do not.
 //
 // Errors: invalid globs, a Root that is not a directory, [ErrTooMuch], and those of [Auto].
 func New(opts Options, onChange func(paths []string)) (*Watcher, error) {
-	return newWatcher(opts, onChange, (*fsnotify.Watcher).Add, func() bool { return false })
+	return newWatcher(opts, usual(), onChange)
 }
 
-// newWatcher lets a test refuse watches, and delay reports while it writes.
-func newWatcher(opts Options, onChange func([]string), add func(*fsnotify.Watcher, string) error, held func() bool) (*Watcher, error) {
-	opts, err := withDefaults(opts)
+func newWatcher(opts Options, how setup, onChange func([]string)) (*Watcher, error) {
+	sel, err := opts.selection()
 	if err != nil {
 		return nil, err
 	}
-	sel, err := newSelection(filepath.ToSlash(opts.Root), opts.Globs)
-	if err != nil {
-		return nil, fmt.Errorf("watch: %w", err)
+	s := &survey{sel: sel, seen: &state{}, mostFiles: how.mostFiles}
+	if how.add != nil {
+		s.notify, _ = fsnotify.NewWatcher() // an error means that everything is polled
 	}
-	s := newSurvey(sel, opts.Log)
-	if opts.AlwaysPoll {
-		s.saidPolling = true
-	} else if s.notify, err = fsnotify.NewWatcher(); err != nil {
-		s.sayPolling(opts.Root, err.Error())
-	}
-	s.add = func(dir string) error { return add(s.notify, dir) }
-	if err := s.begin(); err != nil {
+	s.add = func(dir string) error { return how.add(s.notify, dir) }
+	s.told = s.scan(false)
+	s.seen = s.told
+	if s.told.tooMuch {
 		s.close()
-		return nil, fmt.Errorf("watch %s: %w", opts.Root, err)
-	}
-	opts.Log.Info("watching files", "files", s.files, "directories", len(s.folders), "globs", opts.Globs)
-	if s.files == 0 {
-		opts.Log.Warn("no file to watch yet: does the glob say what was meant?", "root", opts.Root, "globs", opts.Globs)
+		return nil, fmt.Errorf("watch %s: more than %d files or %d directories: %w", sel.root, maxFiles, maxDirs, ErrTooMuch)
 	}
 	w := &Watcher{stop: make(chan struct{}), done: make(chan struct{})}
-	go w.run(opts, s, onChange, held)
+	go w.run(s, how, onChange)
 	return w, nil
 }
 
-func withDefaults(opts Options) (Options, error) {
-	root, err := filepath.Abs(opts.Root)
+func (o Options) selection() (*selection, error) {
+	root, err := filepath.Abs(o.Root)
 	if err != nil {
-		return opts, fmt.Errorf("watch %s: %w", opts.Root, err)
+		return nil, fmt.Errorf("watch %s: %w", o.Root, err)
 	}
-	opts.Root = root
-	if err := checkRoot(root); err != nil {
-		return opts, fmt.Errorf("watch: %w", err)
+	switch st, err := os.Stat(root); {
+	case err != nil:
+		return nil, fmt.Errorf("watch: %w", err)
+	case !st.IsDir():
+		return nil, fmt.Errorf("watch: %s is not a directory", root)
 	}
-	if opts.Debounce < 0 || opts.Poll < 0 {
-		return opts, errors.New("watch: times must not be negative")
-	}
-	if opts.Debounce == 0 {
-		opts.Debounce = defaultDebounce
-	}
-	if opts.Poll == 0 {
-		opts.Poll = defaultPoll
-	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
-	if len(opts.Auto) > 0 {
-		found, err := Auto(root, opts.Auto)
+	globs := o.Globs
+	if len(o.Auto) > 0 {
+		found, err := Auto(root, o.Auto)
 		if err != nil {
-			return opts, err
+			return nil, err
 		}
-		opts.Globs = append(found, opts.Globs...)
+		globs = append(found, globs...)
 	}
-	return opts, nil
+	sel, err := newSelection(filepath.ToSlash(root), globs)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	return sel, nil
 }
 
 // run is the watcher's goroutine.
-func (w *Watcher) run(opts Options, s *survey, onChange func([]string), held func() bool) {
+func (w *Watcher) run(s *survey, how setup, onChange func([]string)) {
 	defer close(w.done)
 	defer s.close()
+	s.readContents(w.stopped)
+	how.ready()
 	l := loop{
-		debounce: debounce{quiet: opts.Debounce, limit: max(tellWithin, opts.Debounce), hold: max(holdAtMost, opts.Debounce)},
-		interval: opts.Poll,
+		debounce: debounce{quiet: how.quiet, limit: max(2*time.Second, how.quiet), hold: max(10*time.Second, how.quiet)},
+		interval: how.interval,
 		stop:     w.stop,
 		do: callbacks{
-			note: s.note, failed: s.failed, poll: s.poll, polled: s.polled, spare: s.spare,
-			held: func(now time.Time) bool { return held() || s.rules.locked(now) },
+			note: s.note, lost: s.lost, poll: s.poll, polled: s.polled,
+			held: func(now time.Time) bool { return how.held() || s.told.rules.locked(now) },
 			settle: func() {
-				changed := s.settle()
-				if len(changed) == 0 || w.stopped() {
-					return
+				if changed := s.settle(); len(changed) > 0 && !w.stopped() {
+					onChange(changed)
 				}
-				onChange(s.told(changed))
 			},
 		},
 	}

@@ -1,11 +1,9 @@
 package watch
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +35,6 @@ type watching struct {
 	root string
 	*Watcher
 	told      chan []string
-	log       *lines
 	writes    atomic.Int32 // one of the following
 	sentinels int          // how often the sentinel was written anew
 }
@@ -55,48 +52,24 @@ func (w *watching) held() bool {
 	return w.writes.CompareAndSwap(wrote, waits) || w.writes.Load() == writing
 }
 
-// lines keeps log messages.
-type lines struct {
-	slog.Handler
-	warned atomic.Int32
-	known  chan struct{}
-}
-
-func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l *lines) Handle(_ context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "no file events") {
-		l.warned.Add(1)
-	}
-	if strings.HasPrefix(r.Message, "content of") {
-		l.known <- struct{}{}
-	}
-	return nil
-}
+type addFunc = func(*fsnotify.Watcher, string) error
 
 // watch starts a watcher and waits until it knows the files' content. The file "sentinel" is always watched.
-func watch(t *testing.T, root string, opts Options, add func(*fsnotify.Watcher, string) error) *watching {
+func watch(t *testing.T, root string, opts Options, quiet time.Duration, add addFunc) *watching {
 	t.Helper()
 	write(t, root, "sentinel", "0")
-	w := &watching{t: t, root: root, told: make(chan []string, 100), log: &lines{known: make(chan struct{}, 100)}}
-	opts.Root, opts.Log = root, slog.New(w.log)
+	w := &watching{t: t, root: root, told: make(chan []string, 100)}
+	opts.Root = root
 	opts.Globs = append(opts.Globs, "sentinel")
-	if opts.Debounce == 0 {
-		opts.Debounce = quietTime
-	}
-	if opts.Poll == 0 {
-		opts.Poll = 20 * time.Millisecond
-	}
-	if add == nil {
-		add = (*fsnotify.Watcher).Add
-	}
+	known := make(chan struct{})
+	how := setup{quiet: quiet, interval: 20 * time.Millisecond, mostFiles: 1000, add: add, held: w.held, ready: func() { close(known) }}
 	var err error
-	if w.Watcher, err = newWatcher(opts, func(paths []string) { w.told <- paths }, add, w.held); err != nil {
+	if w.Watcher, err = newWatcher(opts, how, func(paths []string) { w.told <- paths }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
 	select {
-	case <-w.log.known:
+	case <-known:
 	case <-time.After(patience):
 		t.Fatal("the files were not read")
 	}
@@ -152,11 +125,10 @@ const quietTime = 300 * time.Millisecond
 // modes are the ways in which changes come to be known. What is told is the same.
 var modes = []struct {
 	name string
-	opts Options
-	add  func(*fsnotify.Watcher, string) error
+	add  addFunc
 }{
-	{name: "events"},
-	{name: "polling", opts: Options{AlwaysPoll: true}},
+	{name: "events", add: (*fsnotify.Watcher).Add},
+	{name: "polling"},
 	{name: "no watches left", add: func(*fsnotify.Watcher, string) error { return syscall.ENOSPC }},
 }
 
@@ -173,9 +145,7 @@ func inModesAfter(t *testing.T, quiet time.Duration, globs []string, test func(w
 			t.Parallel()
 			root := t.TempDir()
 			write(t, root, "a.py", "a", "b.py", "b", "src/c.py", "c", "src/deep/d.py", "d", "note.txt", "n", "node_modules/x/e.py", "e")
-			opts := mode.opts
-			opts.Globs, opts.Debounce = globs, quiet
-			test(watch(t, root, opts, mode.add))
+			test(watch(t, root, Options{Globs: globs}, quiet, mode.add))
 		})
 	}
 }
@@ -300,9 +270,7 @@ func TestBinary(t *testing.T) {
 			top := t.TempDir()
 			write(t, top, "root/x", "")
 			bin := filepath.Join(top, "out", "bin", "server")
-			opts := mode.opts
-			opts.Globs = []string{filepath.ToSlash(bin)}
-			w := watch(t, filepath.Join(top, "root"), opts, mode.add)
+			w := watch(t, filepath.Join(top, "root"), Options{Globs: []string{filepath.ToSlash(bin)}}, quietTime, mode.add)
 			write(t, top, "out/bin/server", strings.Repeat("1", 2<<20), "out/bin/other", "")
 			w.want(filepath.ToSlash(bin))
 			write(t, top, "out/bin/server.new", strings.Repeat("2", 2<<20))
@@ -370,7 +338,7 @@ func TestIndexLock(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	write(t, root, ".git/HEAD", "", "a.py", "a", "b.py", "b")
-	w := watch(t, root, Options{Globs: []string{"*.py"}}, nil)
+	w := watch(t, root, Options{Globs: []string{"*.py"}}, quietTime, (*fsnotify.Watcher).Add)
 	write(w.t, w.root, ".git/index.lock", "", "a.py", "2")
 	w.writes.Store(waits)
 	timer := time.NewTimer(5 * quietTime)
@@ -397,27 +365,38 @@ func TestStaleIndexLock(t *testing.T) {
 	}
 }
 
+// begin is the survey of a directory whose events do not come.
+func begin(t testing.TB, root string, globs ...string) *survey {
+	t.Helper()
+	sel, err := Options{Root: root, Globs: globs}.selection()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &survey{sel: sel, seen: &state{}, mostFiles: maxFiles, add: func(string) error { return nil }}
+	if s.notify, err = fsnotify.NewWatcher(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	s.told = s.scan(false)
+	s.seen = s.told
+	s.readContents(func() bool { return false })
+	return s
+}
+
 // Lost events: everything is looked at.
 func TestOverflow(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "src/a.py", "a", "gone/b.py", "b")
-	sel, err := newSelection(filepath.ToSlash(root), []string{"**/*.py"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newSurvey(sel, slog.New(slog.DiscardHandler))
-	s.add = func(string) error { return nil }
-	if err := s.begin(); err != nil {
-		t.Fatal(err)
-	}
-	for s.spare() {
-	}
+	s := begin(t, root, "**/*.py")
 	write(t, root, "src/a.py", "2", "src/new/c.py", "c")
 	if err := os.RemoveAll(filepath.Join(root, "gone")); err != nil {
 		t.Fatal(err)
 	}
-	s.failed(fsnotify.ErrEventOverflow)
-	told := s.told(s.settle())
+	if quiet := s.settle(); len(quiet) != 0 {
+		t.Errorf("told %q without an event", quiet)
+	}
+	s.lost()
+	told := s.settle()
 	for i := range told {
 		told[i] = filepath.ToSlash(told[i])
 	}
@@ -429,7 +408,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// With few watches left some directories are polled. It is said once.
+// With few watches left some directories are polled.
 func TestFewWatches(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -437,7 +416,7 @@ func TestFewWatches(t *testing.T) {
 		write(t, root, fmt.Sprintf("d%d/a.py", i), "a")
 	}
 	left := 5
-	w := watch(t, root, Options{Globs: []string{"**/*.py"}}, func(n *fsnotify.Watcher, dir string) error {
+	w := watch(t, root, Options{Globs: []string{"**/*.py"}}, quietTime, func(n *fsnotify.Watcher, dir string) error {
 		if left--; left < 0 {
 			return syscall.ENOSPC
 		}
@@ -446,9 +425,6 @@ func TestFewWatches(t *testing.T) {
 	for i := range 10 {
 		write(t, root, fmt.Sprintf("d%d/a.py", i), "changed")
 		w.want(fmt.Sprintf("d%d/a.py", i))
-	}
-	if n := w.log.warned.Load(); n != 1 {
-		t.Errorf("said %d times that it polls", n)
 	}
 }
 
@@ -460,7 +436,9 @@ func TestCallsDoNotOverlap(t *testing.T) {
 	var inside, closed atomic.Bool
 	entered := make(chan struct{}, 100)
 	release := make(chan struct{})
-	w, err := New(Options{Root: root, Globs: []string{"*.py"}, Debounce: time.Millisecond}, func([]string) {
+	how := usual()
+	how.quiet = time.Millisecond
+	w, err := newWatcher(Options{Root: root, Globs: []string{"*.py"}}, how, func([]string) {
 		if closed.Load() || !inside.CompareAndSwap(false, true) {
 			t.Error("called after Close, or twice at once")
 		}
@@ -503,7 +481,6 @@ func TestNewRefuses(t *testing.T) {
 		{"no globs", Options{Root: root}, "says what to watch"},
 		{"no root", Options{Root: filepath.Join(root, "gone"), Globs: []string{"*"}}, "gone"},
 		{"root is a file", Options{Root: filepath.Join(root, "file"), Globs: []string{"*"}}, "not a directory"},
-		{"negative", Options{Root: root, Globs: []string{"*"}, Poll: -1}, "negative"},
 		{"auto finds nothing", Options{Root: root, Auto: []string{"npx", "x"}}, "name the files instead"},
 	} {
 		if _, err := New(tc.opts, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -515,13 +492,9 @@ func TestNewRefuses(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a", "")
-	sel, err := newSelection(filepath.ToSlash(root), []string{"**"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newSurvey(sel, slog.New(slog.DiscardHandler))
-	s.files = maxFiles
-	if err := s.begin(); !errors.Is(err, ErrTooMuch) {
+	how := usual()
+	how.mostFiles = 0
+	if _, err := newWatcher(Options{Root: root, Globs: []string{"**"}}, how, nil); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -539,7 +512,7 @@ func TestAutoIsWatched(t *testing.T) {
 			t.Parallel()
 			root := filepath.Join(t.TempDir(), "project")
 			write(t, root, ".gitignore", "build/\n", tc.script, "1", tc.project, "1")
-			w := watch(t, root, Options{Auto: strings.Fields(tc.argv)}, nil)
+			w := watch(t, root, Options{Auto: strings.Fields(tc.argv)}, quietTime, (*fsnotify.Watcher).Add)
 			for name := range strings.FieldsSeq(tc.not) {
 				write(t, root, name, "2")
 			}

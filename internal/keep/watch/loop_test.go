@@ -70,8 +70,8 @@ func (s *script) run(t *testing.T, eventsAt []int, until int) {
 		l := loop{
 			debounce: debounce{quiet: ms(200), limit: ms(2000), hold: ms(10000)}, interval: ms(2000), events: events, stop: stop,
 			do: callbacks{
-				note:   func(e fsnotify.Event) bool { return e.Name != "noise" },
-				failed: func(error) bool { return true },
+				note: func(e fsnotify.Event) bool { return e.Name != "noise" },
+				lost: func() {},
 				poll: func() bool {
 					s.polledAt = append(s.polledAt, at())
 					time.Sleep(s.pollTakes)
@@ -80,7 +80,6 @@ func (s *script) run(t *testing.T, eventsAt []int, until int) {
 				polled: func() bool { return s.polledDirs },
 				held:   func(time.Time) bool { return s.held != nil && s.held(at()) },
 				settle: func() { s.settled = append(s.settled, at()) },
-				spare:  func() bool { return false },
 			},
 		}
 		go func() { defer close(done); l.run() }()
