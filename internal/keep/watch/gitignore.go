@@ -5,21 +5,17 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-)
 
-// Limits for reading an ignore file.
-const (
-	ignoreFileLimit = 1 << 20 // bytes
-	ignoreLineLimit = 1 << 10 // bytes; paths are shorter
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // ignoreLine is one pattern of a .gitignore file.
 type ignoreLine struct {
-	glob     string
-	negated  bool // "!": matching files are watched nevertheless
-	dirOnly  bool // "name/"
-	baseName bool // no slash: matches the last element at any depth
-	literal  bool // no wildcard
+	glob     string // for doublestar
+	negated  bool   // "!": matching files are watched nevertheless
+	dirOnly  bool   // "name/"
+	baseName bool   // no slash: matches the last element at any depth
+	literal  bool   // no wildcard
 }
 
 // parseIgnore reads the lines of a .gitignore or exclude file (gitignore(5)).
@@ -27,9 +23,6 @@ func parseIgnore(text []byte) []ignoreLine {
 	var lines []ignoreLine
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
-		if len(line) > ignoreLineLimit {
-			continue
-		}
 		if one, ok := parseIgnoreLine(strings.TrimSuffix(string(line), "\r")); ok {
 			lines = append(lines, one)
 		}
@@ -47,9 +40,36 @@ func parseIgnoreLine(s string) (ignoreLine, bool) {
 	s, l.dirOnly = strings.CutSuffix(s, "/")
 	l.baseName = !strings.Contains(s, "/")
 	s = strings.TrimPrefix(s, "/")
-	l.glob = s
-	l.literal = !strings.ContainsAny(s, `*?[\`)
+	if l.literal = !strings.ContainsAny(s, `*?[\`); l.literal {
+		l.glob = s
+		return l, s != ""
+	}
+	l.glob = odd.ReplaceAllStringFunc(s, translate)
+	if strings.HasSuffix(l.glob, "/**") {
+		l.glob += "/*" // "a/**" is not about a itself
+	}
 	return l, s != ""
+}
+
+// odd finds the parts of a pattern that may mean something else to doublestar: braces and classes, but for what is escaped.
+var odd = lazyregexp.New(`\\.|[{}]|\[[!^]?\]?(\\.|[^\\\]])*\]`)
+
+// translate writes for doublestar what a part of a pattern means to git.
+func translate(part string) string {
+	switch part[0] {
+	case '\\':
+		return part
+	case '{', '}':
+		return `\` + part
+	}
+	class, not := part[1:], ""
+	if strings.ContainsRune("!^", rune(class[0])) {
+		class, not = class[1:], "^/" // git's does not match a slash
+	}
+	if strings.ContainsRune("]-", rune(class[0])) {
+		class = `\` + class // at the beginning it is one of the class
+	}
+	return "[" + not + class
 }
 
 // trimSpaces removes the spaces at the end, except one that a backslash precedes.
@@ -78,24 +98,9 @@ func (l *ignoreLine) match(rel string, isDir bool) bool {
 	if l.literal {
 		return rel == l.glob
 	}
-	if suffix, ok := strings.CutPrefix(l.glob, "*"); ok && l.baseName && !strings.ContainsAny(suffix, `*?[\`) {
-		return strings.HasSuffix(rel, suffix)
-	}
-	glob := l.glob
-	if !l.baseName {
-		// As git does, and with its effect: behind a literal beginning "**" counts as standing alone.
-		n := strings.IndexAny(glob, `*?[\`)
-		if !strings.HasPrefix(rel, glob[:n]) {
-			return false
-		}
-		glob, rel = glob[n:], rel[n:]
-	}
-	ok, err := doublestar.Match(braces.Replace(glob), rel)
+	ok, err := doublestar.Match(l.glob, rel)
 	return ok && err == nil // as for git, what is no pattern matches nothing
 }
-
-// braces are plain text in an ignore file.
-var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
 
 // ignoreState is the result of a list of lines for a path.
 type ignoreState uint8

@@ -36,23 +36,7 @@ func noisyName(name string, isDir bool) bool {
 			return true
 		}
 	}
-	return vimProbe(name)
-}
-
-// vimProbe reports whether vim makes a file of this name to see if it may write in a directory: 4913, and 123 more each
-// time that one exists.
-func vimProbe(name string) bool {
-	if len(name) < 4 || len(name) > 5 {
-		return false
-	}
-	n := 0
-	for _, c := range name {
-		if c < '0' || c > '9' {
-			return false
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n >= 4913 && (n-4913)%123 == 0
+	return false
 }
 
 // noisy reports whether rel, a slash path, has noise among its elements.

@@ -3,7 +3,6 @@ package watch
 import (
 	"errors"
 	"hash/maphash"
-	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -55,23 +54,11 @@ func look(name string, now time.Time) (f fingerprint, ok bool) {
 	if !ok || f.size > hashLimit {
 		return f, ok
 	}
-	file, err := atomicfile.Open(name)
+	text, err := atomicfile.Read(name, hashLimit)
 	if err != nil {
 		return f, !errors.Is(err, fs.ErrNotExist)
 	}
-	defer file.Close()
-	st, err := file.Stat()
-	if err != nil || !st.Mode().IsRegular() {
-		return f, true
-	}
-	f.stamp = stampOf(st)
-	var h maphash.Hash
-	h.SetSeed(seed)
-	n, err := io.CopyBuffer(&h, io.LimitReader(file, hashLimit+1), make([]byte, min(f.size+1, 32<<10)))
-	if err != nil || n > hashLimit {
-		return f, true
-	}
-	f.size, f.sum, f.hashed = n, h.Sum64(), true
+	f.size, f.sum, f.hashed = int64(len(text)), maphash.Bytes(seed, text), true
 	f.fresh = now.Sub(time.Unix(0, f.time)).Abs() < tick
 	return f, true
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -97,16 +96,15 @@ func (r *rules) inside(dir string) bool {
 	return false
 }
 
+const ignoreFileLimit = 1 << 20 // bytes
+
 func (r *rules) read(name string) []ignoreLine {
-	f, err := atomicfile.Open(filepath.FromSlash(name))
+	st, err := os.Stat(filepath.FromSlash(name))
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil {
-		r.stamps[name] = stampOf(st)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, ignoreFileLimit))
+	r.stamps[name] = stampOf(st)
+	text, err := atomicfile.Read(filepath.FromSlash(name), ignoreFileLimit)
 	if err != nil {
 		return nil
 	}

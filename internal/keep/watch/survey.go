@@ -42,6 +42,14 @@ type folder struct {
 	stale   bool                   // and has reported one
 }
 
+// print is what is known of a file.
+func (st *state) print(dir, name string) (print fingerprint, ok bool) {
+	if f := st.dirs[dir]; f != nil {
+		print, ok = f.files[name]
+	}
+	return print, ok
+}
+
 // blank is the state before a scan. Ignore rules that cannot have changed are kept.
 func (s *survey) blank() *state {
 	r := s.seen.rules
@@ -244,30 +252,23 @@ func (s *survey) settle() []string {
 func (s *survey) changes(before, now *state) []string {
 	var changed []string
 	for dir, f := range now.dirs {
-		old := before.dirs[dir]
-		if old == nil {
-			old = &folder{}
-		}
-		if old == f {
+		if before.dirs[dir] == f {
 			continue
 		}
 		for name, print := range f.files {
-			known, was := old.files[name]
-			if was && known.differs(print) || !was && s.sel.hasFile(before.rules, path.Join(dir, name)) {
-				changed = append(changed, s.name(path.Join(dir, name)))
+			known, was := before.print(dir, name)
+			if p := path.Join(dir, name); was && known.differs(print) || !was && s.sel.hasFile(before.rules, p) {
+				changed = append(changed, s.name(p))
 			}
 		}
 	}
-	for dir, old := range before.dirs {
-		f := now.dirs[dir]
-		for name := range old.files {
-			if f == old {
-				break
-			}
-			if f != nil {
-				if _, is := f.files[name]; is {
-					continue
-				}
+	for dir, f := range before.dirs {
+		if now.dirs[dir] == f {
+			continue
+		}
+		for name := range f.files {
+			if _, is := now.print(dir, name); is {
+				continue
 			}
 			p := path.Join(dir, name)
 			if _, is := glance(filepath.FromSlash(p)); !is {

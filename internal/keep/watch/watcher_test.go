@@ -190,6 +190,21 @@ func TestNoChange(t *testing.T) {
 	})
 }
 
+// An event is believed, even where size and time are as before, as in packages that are built with a fixed time.
+func TestSameSizeAndTime(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, "a.py", "1")
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(root, "a.py"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	w := watch(t, root, Options{Globs: []string{"*.py"}}, quietTime, (*fsnotify.Watcher).Add)
+	write(t, root, "a.py", "2")
+	w.must(os.Chtimes(w.path("a.py"), long, long))
+	w.want("a.py")
+}
+
 // Editors write in several steps. The user has saved one file, once.
 func TestEditors(t *testing.T) {
 	t.Parallel()
@@ -329,6 +344,8 @@ func TestGitCheckout(t *testing.T) {
 			}
 		}
 		w.want(want...)
+		run("checkout", "-q", "two")
+		run("checkout", "-q", "one")
 		w.wantNothing()
 	})
 }
