@@ -139,9 +139,9 @@ type Failure struct {
 
 // Repeats counts repetitions with nothing else in between.
 type Repeats struct {
-	SameCall    int // the same tool, arguments and result
-	SameError   int // the same error
-	Alternating int // A, B, A, B: pairs
+	SameCall    int `json:"same_call,omitempty"`   // the same tool, arguments and result
+	SameError   int `json:"same_error,omitempty"`  // the same error
+	Alternating int `json:"alternating,omitempty"` // A, B, A, B: pairs
 }
 
 // Process is a living process, as the caller knows it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 )
 
@@ -18,20 +19,20 @@ func TestTitleStates(t *testing.T) {
 	tests := []struct {
 		name   string
 		titles []string
-		want   []string
+		want   []agentcli.Status
 	}{
-		{"Claude Code", []string{"✳ Claude Code", "◐ Claude Code", "✳ Fix the shop"}, []string{titleIdle, titleBusy, titleIdle}},
-		{"Claude Code before 2.1", []string{"⠂ Fix the shop", "✳ Fix the shop"}, []string{titleBusy, titleIdle}},
+		{"Claude Code", []string{"✳ Claude Code", "◐ Claude Code", "✳ Fix the shop"}, []agentcli.Status{agentcli.Idle, agentcli.Busy, agentcli.Idle}},
+		{"Claude Code before 2.1", []string{"⠂ Fix the shop", "✳ Fix the shop"}, []agentcli.Status{agentcli.Busy, agentcli.Idle}},
 		{"Codex", []string{"shop", "⠋ shop", "⠙ shop", "shop", "[ ! ] Action Required | shop", "[ . ] Action Required | shop", "⠹ shop", "shop"},
-			[]string{"", titleBusy, titleBusy, titleIdle, titleWaiting, titleWaiting, titleBusy, titleIdle}},
-		{"Codex with a thread's name", []string{"[ ! ] Action Required | Check the shop | shop", "Check the shop | shop"}, []string{titleWaiting, titleIdle}},
+			[]agentcli.Status{"", agentcli.Busy, agentcli.Busy, agentcli.Idle, agentcli.Waiting, agentcli.Waiting, agentcli.Busy, agentcli.Idle}},
+		{"Codex with a thread's name", []string{"[ ! ] Action Required | Check the shop | shop", "Check the shop | shop"}, []agentcli.Status{agentcli.Waiting, agentcli.Idle}},
 		{"Gemini", []string{"◇  Ready (shop)", "✦  Reading files (shop)", "⏲  Working… (shop)", "✋  Action Required (shop)"},
-			[]string{titleIdle, titleBusy, titleBusy, titleWaiting}},
-		{"others", []string{"me@host: ~/shop", "", "◐half", "vim"}, []string{"", "", "", ""}},
+			[]agentcli.Status{agentcli.Idle, agentcli.Busy, agentcli.Busy, agentcli.Waiting}},
+		{"others", []string{"me@host: ~/shop", "", "◐half", "vim"}, []agentcli.Status{"", "", "", ""}},
 	}
 	for _, tt := range tests {
 		var read titles
-		var got []string
+		var got []agentcli.Status
 		for _, title := range tt.titles {
 			got = append(got, read.read(title))
 		}

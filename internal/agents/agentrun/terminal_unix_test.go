@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
@@ -164,10 +165,10 @@ func TestTerminalIsResized(t *testing.T) {
 // What a terminal program shows is in the report at once: title, bell, its last lines.
 func TestTerminalReport(t *testing.T) {
 	d := atDesk(t, "sh", "-c", `printf '\033]0;⠋ shop\007working'; read x; printf '\033]0;[ ! ] Action Required | shop\007\033]9;needs you\033\\\033[2J\033[5;3HAllow this command?'; read x`)
-	d.until("a busy title", func(r Report) bool { return r.TitleState == titleBusy && r.Title == "⠋ shop" })
+	d.until("a busy title", func(r Report) bool { return r.TitleState == agentcli.Busy && r.Title == "⠋ shop" })
 	d.types("\r")
 	began := time.Now()
-	report := d.until("a waiting title", func(r Report) bool { return r.TitleState == titleWaiting && r.Bell == "needs you" })
+	report := d.until("a waiting title", func(r Report) bool { return r.TitleState == agentcli.Waiting && r.Bell == "needs you" })
 	if report.BellAt.IsZero() || report.OutputAt.IsZero() {
 		t.Errorf("report %+v", report)
 	}

@@ -12,13 +12,6 @@ import (
 // titleLimit is how much is kept of a title, and of a notification, in bytes.
 const titleLimit = 512
 
-// What a title says about its agent, in the words of the report.
-const (
-	titleIdle    = "idle"
-	titleBusy    = "busy"
-	titleWaiting = "waiting"
-)
-
 // titles reads what agents write over their terminal, by the signs of all CLIs: a wrapper need not know which one its command
 // runs. The title that a CLI has at rest can be known only once it was seen behind a sign.
 type titles struct {
@@ -26,7 +19,7 @@ type titles struct {
 }
 
 // read tells what a title says: idle, busy, waiting, or nothing.
-func (t *titles) read(title string) string {
+func (t *titles) read(title string) agentcli.Status {
 	first, size := utf8.DecodeRuneInString(title)
 	behind := title[size:]
 	marked := behind == "" || behind[0] == ' '
@@ -37,23 +30,23 @@ func (t *titles) read(title string) string {
 			if _, name, ok := strings.Cut(title, " | "); ok {
 				t.rest = name
 			}
-			return titleWaiting
+			return agentcli.Waiting
 		case !marked || size == 0:
 		case s.Spins && 0x2800 < first && first <= 0x28ff:
 			t.rest = strings.TrimSpace(behind)
-			return titleBusy
+			return agentcli.Busy
 		case strings.ContainsRune(s.Busy, first):
-			return titleBusy
+			return agentcli.Busy
 		case strings.ContainsRune(s.Idle, first):
-			return titleIdle
+			return agentcli.Idle
 		case strings.ContainsRune(s.Waiting, first):
-			return titleWaiting
+			return agentcli.Waiting
 		}
 	}
 	if title != "" && title == t.rest {
-		return titleIdle
+		return agentcli.Idle
 	}
-	return ""
+	return agentcli.Unknown
 }
 
 // printable makes one line for people of what an agent has said: at most limit bytes, nothing in it that a terminal would obey.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
@@ -92,13 +93,13 @@ func TestClassifyPIV(t *testing.T) {
 		{"G after a sleep, alive", and(heard(old, Alive), inGrace(false)), NoStall, "G", Grace},
 		{"G after a sleep, dead is dead", and(heard(old, Dead), inGrace(false)), Crash, "R2", Crashed},
 		{"G just booted", and(heard(old, Dead), inGrace(true)), NoStall, "G", Grace},
-		{"W1", and(heard(old, Alive), session(Session{Status: WaitingStatus, WaitingFor: ForPermission})), Waiting, "W1", WaitingPermission},
-		{"W2", and(heard(old, Alive), session(Session{Status: WaitingStatus, WaitingFor: ForQuestion})), Waiting, "W2", WaitingQuestion},
-		{"W4", and(heard(old, Alive), session(Session{Open: OpenPermission, OpenAge: old})), Waiting, "W4", WaitingPermission},
+		{"W1", and(heard(old, Alive), session(Session{Status: agentcli.Waiting, WaitingFor: agentcli.ForPermission})), Waiting, "W1", WaitingPermission},
+		{"W2", and(heard(old, Alive), session(Session{Status: agentcli.Waiting, WaitingFor: agentcli.ForQuestion})), Waiting, "W2", WaitingQuestion},
+		{"W4", and(heard(old, Alive), session(Session{Open: agentcli.Permission, OpenAge: old})), Waiting, "W4", WaitingPermission},
 		{"W5", and(heard(old, Alive), session(Session{Ended: true, EndedAsking: true, LastAge: old})), Waiting, "W5", WaitingQuestion},
 		{"E1 before W5: the surer one", and(heard(old, Alive), session(Session{Ended: true, EndedAsking: true, LastAge: old}), manifest(old, failed)), Errored, "E1", ExecutionError},
-		{"a session at its prompt is not an excuse: PIV beats at rest, too", and(heard(old, Alive), session(Session{Status: IdleStatus, LastAge: old})), Hung, "H5", HeartbeatLost},
-		{"a session at work is one", and(heard(old, Alive), session(Session{Status: BusyStatus, Open: OpenTool, OpenAge: young})), NoStall, "OK", AtWork},
+		{"a session at its prompt is not an excuse: PIV beats at rest, too", and(heard(old, Alive), session(Session{Status: agentcli.Idle, LastAge: old})), Hung, "H5", HeartbeatLost},
+		{"a session at work is one", and(heard(old, Alive), session(Session{Status: agentcli.Busy, Open: agentcli.Tool, OpenAge: young})), NoStall, "OK", AtWork},
 		{"OK by the manifest", and(heard(old, Alive), manifest(young)), NoStall, "OK", AtWork},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -216,7 +217,7 @@ var ages = rapid.Custom(func(t *rapid.T) Span {
 // The thresholds, each at its edge.
 func TestThresholds(t *testing.T) {
 	well := Evidence{Watched: true, Process: Proc{Life: Alive, Detail: "PID 7 is alive", Age: hour}}
-	busy := func(s Session) Evidence { s.Status = BusyStatus; return and(well, session(s)) }
+	busy := func(s Session) Evidence { s.Status = agentcli.Busy; return and(well, session(s)) }
 	for _, tc := range []struct {
 		name          string
 		before, after Evidence
@@ -226,15 +227,15 @@ func TestThresholds(t *testing.T) {
 			and(well, func(e *Evidence) { e.Beat = Beat{Has: true, Age: 6*minute + 1} }), HeartbeatLost},
 		{"startup", and(well, started(3*minute-1), func(e *Evidence) { e.Artefact.Expected = true }),
 			and(well, started(3*minute), func(e *Evidence) { e.Artefact.Expected = true }), StartupBlocked},
-		{"model_silent", busy(Session{Open: OpenModel, OpenAge: 8 * minute}), busy(Session{Open: OpenModel, OpenAge: 8*minute + 1}), ModelSilent},
-		{"tool", busy(Session{Open: OpenTool, OpenAge: 30 * minute}), busy(Session{Open: OpenTool, OpenAge: 30*minute + 1}), ToolHung},
-		{"waiting, W4", busy(Session{Open: OpenPermission, OpenAge: 2 * minute}), busy(Session{Open: OpenPermission, OpenAge: 2*minute + 1}), WaitingPermission},
+		{"model_silent", busy(Session{Open: agentcli.Model, OpenAge: 8 * minute}), busy(Session{Open: agentcli.Model, OpenAge: 8*minute + 1}), ModelSilent},
+		{"tool", busy(Session{Open: agentcli.Tool, OpenAge: 30 * minute}), busy(Session{Open: agentcli.Tool, OpenAge: 30*minute + 1}), ToolHung},
+		{"waiting, W4", busy(Session{Open: agentcli.Permission, OpenAge: 2 * minute}), busy(Session{Open: agentcli.Permission, OpenAge: 2*minute + 1}), WaitingPermission},
 		{"waiting, W5", and(well, session(Session{Ended: true, EndedAsking: true, LastAge: 2 * minute})),
 			and(well, session(Session{Ended: true, EndedAsking: true, LastAge: 2*minute + 1})), WaitingQuestion},
 		{"progress", busy(Session{Tokens: 1, ProgressKnown: true, ProgressAge: 45 * minute}), busy(Session{Tokens: 1, ProgressKnown: true, ProgressAge: 45*minute + 1}), NoProgress},
-		{"same call", busy(Session{Repeats: Repeats{SameCall: 3}}), busy(Session{Repeats: Repeats{SameCall: 4}}), Loop},
-		{"same error", busy(Session{Repeats: Repeats{SameError: 2}}), busy(Session{Repeats: Repeats{SameError: 3}}), Loop},
-		{"alternating", busy(Session{Repeats: Repeats{Alternating: 5}}), busy(Session{Repeats: Repeats{Alternating: 6}}), Loop},
+		{"same call", busy(Session{Repeats: agentcli.Repeats{SameCall: 3}}), busy(Session{Repeats: agentcli.Repeats{SameCall: 4}}), Loop},
+		{"same error", busy(Session{Repeats: agentcli.Repeats{SameError: 2}}), busy(Session{Repeats: agentcli.Repeats{SameError: 3}}), Loop},
+		{"alternating", busy(Session{Repeats: agentcli.Repeats{Alternating: 5}}), busy(Session{Repeats: agentcli.Repeats{Alternating: 6}}), Loop},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if v := Classify(tc.before, Policy{}); !v.Well() {
@@ -263,10 +264,10 @@ func TestPromises(t *testing.T) {
 		{Beat{Has: true, Age: hour + 1, Next: 9 * hour}, ModelSilent},
 		{Beat{Has: true, Age: minute}, ModelSilent},
 	} {
-		e := and(living, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: 2 * hour, LastAge: 2 * hour}))
+		e := and(living, session(Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: 2 * hour, LastAge: 2 * hour}))
 		e.Beat = tc.beat
 		v := Classify(e, Policy{})
-		if e.Sessions[0].Open = OpenTool; v.Class != tc.want {
+		if e.Sessions[0].Open = agentcli.Tool; v.Class != tc.want {
 			t.Errorf("%+v: %s, want %s", tc.beat, v.Class, tc.want)
 		}
 		if w := Classify(e, Policy{}); (w.Class == ToolHung) != (tc.want == ModelSilent) {
@@ -288,7 +289,7 @@ func TestSilentModelBesideWork(t *testing.T) {
 		{31e9, CPU{Known: true, Share: 0.5}, ModelSilent},
 	} {
 		open := Policy{}.filled().ModelSilent + tc.beyond
-		e := and(living, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: open, LastAge: open}))
+		e := and(living, session(Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: open, LastAge: open}))
 		e.CPU = tc.cpu
 		v := Classify(e, Policy{})
 		if v.Class != tc.want || v.Class == ModelSilent && (v.Confidence == Low) != tc.cpu.Works() {
@@ -299,13 +300,13 @@ func TestSilentModelBesideWork(t *testing.T) {
 
 // The evidence of one session is judged together with the others, and with its status.
 func TestSessions(t *testing.T) {
-	silent := Session{Status: BusyStatus, Open: OpenModel, OpenAge: hour, LastAge: hour}
-	atWork := Session{Status: BusyStatus, Open: OpenTool, OpenAge: minute, LastAge: minute}
-	failed := func(s Status, kind ErrorKind) Session {
+	silent := Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: hour, LastAge: hour}
+	atWork := Session{Status: agentcli.Busy, Open: agentcli.Tool, OpenAge: minute, LastAge: minute}
+	failed := func(s agentcli.Status, kind agentcli.FailureKind) Session {
 		return Session{Status: s, LastAge: minute, Error: SessionError{Kind: kind, Attempt: 10, Max: 10}}
 	}
-	dialog := func(kind ErrorKind) Session {
-		return Session{Status: WaitingStatus, WaitingFor: ForDialog, Ended: true, LastAge: minute, Error: SessionError{Kind: kind}}
+	dialog := func(kind agentcli.FailureKind) Session {
+		return Session{Status: agentcli.Waiting, WaitingFor: agentcli.ForDialog, Ended: true, LastAge: minute, Error: SessionError{Kind: kind}}
 	}
 	for _, tc := range []struct {
 		name string
@@ -317,21 +318,21 @@ func TestSessions(t *testing.T) {
 		{"both silent", and(living, session(silent), session(silent)), ModelSilent},
 		{"a failure, and nobody at work", and(living, manifest(hour, Failure{Category: "test_failure"})), ExecutionError},
 		{"a failure, and somebody at work on it", and(living, manifest(hour, Failure{Category: "test_failure"}), session(atWork)), AtWork},
-		{"ended asking", and(living, session(Session{Status: IdleStatus, Ended: true, EndedAsking: true, LastAge: hour})), WaitingQuestion},
-		{"ended asking, and busy with what comes after a turn", and(living, session(Session{Status: BusyStatus, Ended: true, EndedAsking: true, LastAge: hour})), Idle},
-		{"the last attempt is being made", and(living, session(failed(RetryingStatus, APIError))), APIBackoff},
-		{"the last attempt has failed", and(living, session(failed(IdleStatus, APIError))), APIFailed},
-		{"the turn has ended with an error of the API", and(living, session(Session{Status: IdleStatus, Ended: true, Error: SessionError{Kind: APIError}})), APIFailed},
-		{"a dialog before a dead login", and(living, session(dialog(AuthError))), AuthExpired},
-		{"a dialog before missing credit", and(living, session(dialog(CreditError))), CreditExhausted},
-		{"a dialog before a limit", and(living, session(dialog(RateLimit))), RateLimited},
-		{"a dialog before a full context", and(living, session(dialog(ContextError))), ContextExhausted},
-		{"a dialog before an overloaded model", and(living, session(dialog(APIError))), APIFailed},
-		{"a dialog before any other error", and(living, session(dialog(RunError))), ExecutionError},
+		{"ended asking", and(living, session(Session{Status: agentcli.Idle, Ended: true, EndedAsking: true, LastAge: hour})), WaitingQuestion},
+		{"ended asking, and busy with what comes after a turn", and(living, session(Session{Status: agentcli.Busy, Ended: true, EndedAsking: true, LastAge: hour})), Idle},
+		{"the last attempt is being made", and(living, session(failed(agentcli.Retrying, agentcli.APIFailure))), APIBackoff},
+		{"the last attempt has failed", and(living, session(failed(agentcli.Idle, agentcli.APIFailure))), APIFailed},
+		{"the turn has ended with an error of the API", and(living, session(Session{Status: agentcli.Idle, Ended: true, Error: SessionError{Kind: agentcli.APIFailure}})), APIFailed},
+		{"a dialog before a dead login", and(living, session(dialog(agentcli.AuthFailure))), AuthExpired},
+		{"a dialog before missing credit", and(living, session(dialog(agentcli.CreditEmpty))), CreditExhausted},
+		{"a dialog before a limit", and(living, session(dialog(agentcli.RateLimited))), RateLimited},
+		{"a dialog before a full context", and(living, session(dialog(agentcli.ContextFull))), ContextExhausted},
+		{"a dialog before an overloaded model", and(living, session(dialog(agentcli.APIFailure))), APIFailed},
+		{"a dialog before any other error", and(living, session(dialog(agentcli.ExecutionFailed))), ExecutionError},
 		{"a dialog before a finished turn", and(living, session(dialog(""))), Idle},
-		{"a dialog before anything else", and(living, session(Session{Status: WaitingStatus, WaitingFor: ForDialog})), WaitingOther},
-		{"the last attempt has met a limit", and(living, session(failed(IdleStatus, RateLimit))), RateLimited},
-		{"one at its prompt, one in a turn that was forgotten", and(living, session(Session{Status: IdleStatus}), session(Session{Status: "", LastAge: hour})), Unobserved},
+		{"a dialog before anything else", and(living, session(Session{Status: agentcli.Waiting, WaitingFor: agentcli.ForDialog})), WaitingOther},
+		{"the last attempt has met a limit", and(living, session(failed(agentcli.Idle, agentcli.RateLimited))), RateLimited},
+		{"one at its prompt, one in a turn that was forgotten", and(living, session(Session{Status: agentcli.Idle}), session(Session{Status: "", LastAge: hour})), Unobserved},
 	} {
 		if v := Classify(tc.e, Policy{}); v.Class != tc.want {
 			t.Errorf("%s: %s (%s), want %s", tc.name, v.Class, v.Details, tc.want)
@@ -341,16 +342,16 @@ func TestSessions(t *testing.T) {
 
 // endings are the reasons for which a process can have ended, by the last error of its session.
 var endings = []struct {
-	kind  ErrorKind
+	kind  agentcli.FailureKind
 	class Class
 	start bool // a start may cure it
 }{
-	{AuthError, AuthExpired, false}, {CreditError, CreditExhausted, false}, {RateLimit, RateLimited, false}, {APIError, APIFailed, false},
-	{ContextError, ContextExhausted, true}, {RunError, Crashed, true}, {"", Crashed, true},
+	{agentcli.AuthFailure, AuthExpired, false}, {agentcli.CreditEmpty, CreditExhausted, false}, {agentcli.RateLimited, RateLimited, false}, {agentcli.APIFailure, APIFailed, false},
+	{agentcli.ContextFull, ContextExhausted, true}, {agentcli.ExecutionFailed, Crashed, true}, {"", Crashed, true},
 }
 
 // ended is a process that has failed with a last error.
-func ended(kind ErrorKind) Evidence {
+func ended(kind agentcli.FailureKind) Evidence {
 	return Evidence{Watched: true, Process: Proc{Life: Dead, Detail: "PID 7 is dead"}, Exit: Exit{Known: true, Code: 1}, LastError: SessionError{Kind: kind, ResetIn: hour, ResetKnown: true}}
 }
 
@@ -358,21 +359,21 @@ func ended(kind ErrorKind) Evidence {
 func TestTheCauseOutlivesTheProcess(t *testing.T) {
 	for _, tc := range endings {
 		v := Classify(ended(tc.kind), Policy{})
-		if v.Class != tc.class || v.MayKill() != tc.start || tc.kind == RateLimit && v.Hold != hour {
+		if v.Class != tc.class || v.MayKill() != tc.start || tc.kind == agentcli.RateLimited && v.Hold != hour {
 			t.Errorf("%q: %+v", tc.kind, v)
 		}
 		if v := Classify(and(ended(tc.kind), func(e *Evidence) { e.Done = "DONE exists" }), Policy{}); v.Class != Done {
 			t.Errorf("%q, and done: %s", tc.kind, v.Class)
 		}
 	}
-	if v := Classify(ended(RateLimit).Later(hour/2), Policy{}); v.Hold != hour/2 {
+	if v := Classify(ended(agentcli.RateLimited).Later(hour/2), Policy{}); v.Hold != hour/2 {
 		t.Errorf("half an hour later: held for %s", v.Hold)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	e := Evidence{Watched: true, Process: Proc{Life: Alive, Age: 3 * hour}, Sessions: []Session{
-		{Status: BusyStatus, CostUSD: 3, Tokens: 300, Turns: 3}, {Status: IdleStatus, CostUSD: 2, Tokens: 200, Turns: 2},
+		{Status: agentcli.Busy, CostUSD: 3, Tokens: 300, Turns: 3}, {Status: agentcli.Idle, CostUSD: 2, Tokens: 200, Turns: 2},
 	}}
 	for _, tc := range []struct {
 		name string
@@ -452,7 +453,7 @@ func TestAPauseOfALongBuild(t *testing.T) {
 	t.Parallel()
 	e := Evidence{
 		Watched: true, Process: Proc{Life: Alive}, CPU: CPU{Known: true, Worked: true, Idle: Span(20e9)},
-		Sessions: []Session{{Kind: "claude", Status: BusyStatus, Open: OpenTool, Tool: "Bash", OpenAge: Span(45 * 60e9), LastAge: Span(45 * 60e9)}},
+		Sessions: []Session{{Kind: "claude", Status: agentcli.Busy, Open: agentcli.Tool, Tool: "Bash", OpenAge: Span(45 * 60e9), LastAge: Span(45 * 60e9)}},
 	}
 	if v := Classify(e, Policy{}); v.Class != AtWork {
 		t.Errorf("%s: %s", v.Class, v.Details)

@@ -1,5 +1,7 @@
 package diagnose
 
+import "github.com/outlive-mcp/outlive/internal/agents/agentcli"
+
 // Evidence is everything that is known of one agent at one look. It is plain data. The JSON names must not change,
 // because later versions judge old logs again. Ages do not count the time that the machine slept, so that a night
 // asleep is not silence. The zero value of a section means that nothing is known of it.
@@ -147,9 +149,9 @@ type Request struct {
 
 // Title is what the title of the agent's terminal says.
 type Title struct {
-	Status Status `json:"status,omitempty"` // unknown if the title does not show it
-	Text   string `json:"text,omitempty"`
-	Age    Span   `json:"age,omitzero"` // time since it changed to this status
+	Status agentcli.Status `json:"status,omitempty"` // unknown if the title does not show it
+	Text   string          `json:"text,omitempty"`
+	Age    Span            `json:"age,omitzero"` // time since it changed to this status
 }
 
 // Output is the agent's output as its wrapper sees it, without the animation of a terminal program.

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // lifted is how long after the end of a rate limit a session whose turn has not ended may take to continue by itself.
@@ -82,7 +84,7 @@ func (e *Evidence) failing(fits func(Session) bool) *Session {
 }
 
 func authExpired(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == AuthError })
+	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.AuthFailure })
 	if s == nil {
 		return no("no login has expired")
 	}
@@ -90,7 +92,7 @@ func authExpired(e *Evidence, _ Policy) answer {
 }
 
 func creditExhausted(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == CreditError })
+	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.CreditEmpty })
 	if s == nil {
 		return no("no account is out of credit")
 	}
@@ -100,7 +102,7 @@ func creditExhausted(e *Evidence, _ Policy) answer {
 // apiFailed holds when the CLI has stopped retrying after errors of the model. They are temporary, so another
 // attempt, from outside, can help.
 func apiFailed(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == APIError && (s.Ended || s.gaveUp()) })
+	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.APIFailure && (s.Ended || s.gaveUp()) })
 	if s == nil {
 		return no("no session has given its model up")
 	}
@@ -109,7 +111,7 @@ func apiFailed(e *Evidence, _ Policy) answer {
 
 // endedBy holds for a process that ended after an error of this kind: the error, not the end, decides what can be
 // done.
-func endedBy(kind ErrorKind) func(*Evidence, Policy) answer {
+func endedBy(kind agentcli.FailureKind) func(*Evidence, Policy) answer {
 	return func(e *Evidence, _ Policy) answer {
 		if e.Process.Life != Dead || e.LastError.Kind != kind {
 			return no("it has not ended after such an error")
@@ -124,7 +126,7 @@ func endedBy(kind ErrorKind) func(*Evidence, Policy) answer {
 // then.
 func rateLimited(e *Evidence, _ Policy) answer {
 	s := e.failing(func(s Session) bool {
-		return s.Error.Kind == RateLimit && (s.Ended || s.gaveUp() || s.Error.ResetKnown && s.Error.ResetIn > -lifted)
+		return s.Error.Kind == agentcli.RateLimited && (s.Ended || s.gaveUp() || s.Error.ResetKnown && s.Error.ResetIn > -lifted)
 	})
 	if s == nil {
 		return no("no limit holds a session up")
@@ -145,17 +147,17 @@ func backingOff(e *Evidence, p Policy) answer {
 
 // backsOff requires a recent attempt: otherwise the session does not retry any more.
 func (s Session) backsOff(p Policy) bool {
-	transient := s.Error.Kind == APIError || s.Error.Kind == RateLimit || s.Error.Kind == "" && s.Status == RetryingStatus
+	transient := s.Error.Kind == agentcli.APIFailure || s.Error.Kind == agentcli.RateLimited || s.Error.Kind == "" && s.Status == agentcli.Retrying
 	return transient && !s.Ended && s.LastAge <= p.ModelSilent
 }
 
 // gaveUp reports whether all attempts are used. The last one counts only when it is over.
 func (s Session) gaveUp() bool {
-	return s.Error.Max > 0 && s.Error.Attempt >= s.Error.Max && s.Status != RetryingStatus && s.Status != BusyStatus
+	return s.Error.Max > 0 && s.Error.Attempt >= s.Error.Max && s.Status != agentcli.Retrying && s.Status != agentcli.Busy
 }
 
 func contextExhausted(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == ContextError })
+	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.ContextFull })
 	if s == nil {
 		return no("no conversation is too long")
 	}
@@ -163,7 +165,7 @@ func contextExhausted(e *Evidence, _ Policy) answer {
 }
 
 func sessionFailure(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == RunError })
+	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.ExecutionFailed })
 	if s == nil {
 		return no("no session has ended with an error")
 	}

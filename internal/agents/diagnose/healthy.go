@@ -1,6 +1,10 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+)
 
 // silence is the time since the last beat, or since the start of a process that has not beaten.
 func (e *Evidence) silence() Span {
@@ -42,7 +46,7 @@ func beatIdle(e *Evidence, p Policy) answer {
 
 // busy reports whether the session is in a turn, according to its files.
 func (s Session) busy() bool {
-	return s.Status != IdleStatus && s.Status != WaitingStatus && !s.Ended
+	return s.Status != agentcli.Idle && s.Status != agentcli.Waiting && !s.Ended
 }
 
 func (e *Evidence) cpuBusy(p Policy) bool {
@@ -71,12 +75,12 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	switch {
 	case !s.busy():
 		return false
-	case s.Open == OpenModel:
+	case s.Open == agentcli.Model:
 		return s.OpenAge <= p.ModelSilent
-	case s.Open == OpenTool:
+	case s.Open == agentcli.Tool:
 		return s.OpenAge <= p.Tool || e.worked(p)
 	}
-	return (s.Status == BusyStatus || s.Status == RetryingStatus) && s.LastAge <= max(p.Stale, p.ModelSilent)
+	return (s.Status == agentcli.Busy || s.Status == agentcli.Retrying) && s.LastAge <= max(p.Stale, p.ModelSilent)
 }
 
 // sessionAtWork returns a session at work other than the one with index but; nil: there is none.
@@ -93,9 +97,9 @@ func atWork(e *Evidence, p Policy) answer {
 	if s := e.sessionAtWork(p, -1); s != nil {
 		what := "is at work"
 		switch s.Open {
-		case OpenModel:
+		case agentcli.Model:
 			what = "has asked its model " + ago(s.OpenAge)
-		case OpenTool:
+		case agentcli.Tool:
 			what = "runs " + s.Tool + " since " + s.OpenAge.brief()
 		}
 		return yes(s.LastAge, "%s %s", s.name(), what)
@@ -125,9 +129,9 @@ func idle(e *Evidence, p Policy) answer {
 		if s.busy() {
 			return no("%s is in a turn", s.name())
 		}
-		if s.Status == IdleStatus || s.Ended {
+		if s.Status == agentcli.Idle || s.Ended {
 			since := s.LastAge
-			if since == 0 && s.Status == IdleStatus { // it has no record yet, as after /clear
+			if since == 0 && s.Status == agentcli.Idle { // it has no record yet, as after /clear
 				since = s.StatusAge
 			}
 			found = yes(since, "%s is at its prompt", s.name())
@@ -137,7 +141,7 @@ func idle(e *Evidence, p Policy) answer {
 	case found.held:
 	case e.says(Idles):
 		found = yes(e.Beat.Age, "its latest beat says that it has nothing to do; %s", e.heard())
-	case e.Title.Status == IdleStatus:
+	case e.Title.Status == agentcli.Idle:
 		found = yes(e.Title.Age, "its terminal's title is %q", e.Title.Text)
 	}
 	return found

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 func line(t testing.TB, agent string, e Evidence, v Diagnosis) string {
@@ -124,7 +126,7 @@ func TestWriteLineTellsErrors(t *testing.T) {
 func TestExplain(t *testing.T) {
 	e := Evidence{
 		Watched: true, Process: Proc{Life: Alive, Detail: "PID 7 is alive"}, Beat: Beat{Has: true, Age: hour},
-		Sessions: []Session{{Kind: "claude", Status: BusyStatus, Open: OpenTool, Tool: "Bash\x1b[2J\nrm", OpenAge: hour, LastAge: hour}},
+		Sessions: []Session{{Kind: "claude", Status: agentcli.Busy, Open: agentcli.Tool, Tool: "Bash\x1b[2J\nrm", OpenAge: hour, LastAge: hour}},
 	}
 	tr := Explain(e, Policy{})
 	text := tr.String()
@@ -169,7 +171,7 @@ func TestDetails(t *testing.T) {
 			e.Hooks = []Request{{Tool: "Edit", Age: 1}, {Tool: "Bash", Text: "git push", Age: minute}}
 		}),
 			"it asks for permission: Bash git push, since 1m0s, and 1 more"},
-		{and(heard(hour, Alive), session(Session{Kind: "claude", Ended: true, Error: SessionError{Kind: RateLimit, Status: 429, Attempt: 2, Max: 10, ResetKnown: true, ResetIn: hour, Text: "usage limit"}})),
+		{and(heard(hour, Alive), session(Session{Kind: "claude", Ended: true, Error: SessionError{Kind: agentcli.RateLimited, Status: 429, Attempt: 2, Max: 10, ResetKnown: true, ResetIn: hour, Text: "usage limit"}})),
 			"its claude session is held up by a limit: rate limit 429, attempt 2 of 10, lifted in 1h0m0s: usage limit"},
 		{and(heard(hour, Unsure), func(e *Evidence) { e.BlindTicks = 2 }), "PID 7 is unsure (look 3 in a row)"},
 	} {
@@ -177,7 +179,7 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: %q, want %q", v.Class, v.Details, tc.want)
 		}
 	}
-	v := Classify(and(heard(hour, Alive), session(Session{Ended: true, Error: SessionError{Kind: RateLimit, ResetKnown: true, ResetIn: hour}})), Policy{})
+	v := Classify(and(heard(hour, Alive), session(Session{Ended: true, Error: SessionError{Kind: agentcli.RateLimited, ResetKnown: true, ResetIn: hour}})), Policy{})
 	if v.Hold != hour {
 		t.Errorf("nothing helps for %s, want an hour", v.Hold)
 	}

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // A tool beyond its limit is not called hung while its use of the processor is being read, but not for ever.
@@ -11,7 +13,7 @@ func TestAToolIsJudgedByItsProcessor(t *testing.T) {
 	at := func(open time.Duration, cpu CPU) Class {
 		return Classify(Evidence{
 			Status: "watched", Watched: true, Process: Proc{Life: Alive}, CPU: cpu,
-			Sessions: []Session{{Kind: "codex", Status: "busy", Open: OpenTool, OpenAge: Span(open), Tool: "exec"}},
+			Sessions: []Session{{Kind: "codex", Status: "busy", Open: agentcli.Tool, OpenAge: Span(open), Tool: "exec"}},
 		}, p).Class
 	}
 	pending := CPU{Pending: true}

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // rule is one line of the table.
@@ -73,11 +75,11 @@ var rules = []rule{
 	{"E0", HumanRequired, Errored, High, Hook, gate, nil, humanRequired},
 	{"E2", ExecutionError, Errored, High, Process, gate, nil, errorExit},
 	{"H6", BudgetExceeded, Hung, High, Process, gate, nil, limitExit},
-	{"L2", AuthExpired, Errored, High, File, gate, nil, endedBy(AuthError)},
-	{"L2", CreditExhausted, Errored, High, File, gate, nil, endedBy(CreditError)},
-	{"L1", RateLimited, Errored, High, File, gate, nil, endedBy(RateLimit)},
-	{"L1", APIFailed, Errored, High, File, gate, nil, endedBy(APIError)},
-	{"E2", ContextExhausted, Errored, High, File, gate, ofEnd, endedBy(ContextError)},
+	{"L2", AuthExpired, Errored, High, File, gate, nil, endedBy(agentcli.AuthFailure)},
+	{"L2", CreditExhausted, Errored, High, File, gate, nil, endedBy(agentcli.CreditEmpty)},
+	{"L1", RateLimited, Errored, High, File, gate, nil, endedBy(agentcli.RateLimited)},
+	{"L1", APIFailed, Errored, High, File, gate, nil, endedBy(agentcli.APIFailure)},
+	{"E2", ContextExhausted, Errored, High, File, gate, ofEnd, endedBy(agentcli.ContextFull)},
 	{"R3", ExitedUnfinished, Crash, Medium, Process, gate, ofEnd, exitedUnfinished},
 	{"R2", Crashed, Crash, High, Process, gate, ofEnd, crashed},
 	{"R7", Stopped, Hung, High, Process, gate, nil, stopped},

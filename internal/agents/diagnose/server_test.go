@@ -3,12 +3,14 @@ package diagnose
 import (
 	"strings"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // What an agent waits for at a kept server decides what is wrong with it: the server's own word, the call's progress, and what the
 // server's processes do. A long call that goes on, or keeps the server busy, is none of it.
 func TestCallsOfServers(t *testing.T) {
-	busy := Session{Kind: "claude", Status: BusyStatus, Open: OpenTool, Tool: "mcp__shop__pay", OpenAge: 2 * hour, LastAge: 2 * hour}
+	busy := Session{Kind: "claude", Status: agentcli.Busy, Open: agentcli.Tool, Tool: "mcp__shop__pay", OpenAge: 2 * hour, LastAge: 2 * hour}
 	stuck := ServerCall{Server: "shop", Tool: "pay", Age: 2 * hour, Still: 2 * hour, WorkKnown: true, Idle: 2 * hour}
 	with := func(change func(*ServerCall)) ServerCall { c := stuck; change(&c); return c }
 	login := with(func(c *ServerCall) { c.Trouble, c.Why = ServerLogin, "the server wants a login" })

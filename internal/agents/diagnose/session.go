@@ -1,18 +1,20 @@
 package diagnose
 
+import "github.com/outlive-mcp/outlive/internal/agents/agentcli"
+
 // Session is one session of an agent CLI that belongs to the living process, as its own files show it.
 type Session struct {
-	Kind string `json:"kind,omitempty"` // claude, codex, gemini, opencode
-	ID   string `json:"id,omitempty"`
+	Kind agentcli.Kind `json:"kind,omitempty"`
+	ID   string        `json:"id,omitempty"`
 
-	Status     Status `json:"status,omitempty"`
-	WaitingFor Wait   `json:"waiting_for,omitempty"`
-	StatusAge  Span   `json:"status_age,omitzero"` // time since it has this status
+	Status     agentcli.Status `json:"status,omitempty"`
+	WaitingFor agentcli.Wait   `json:"waiting_for,omitempty"`
+	StatusAge  Span            `json:"status_age,omitzero"` // time since it has this status
 
-	Open     Open   `json:"open,omitempty"`
-	OpenAge  Span   `json:"open_age,omitzero"`
-	OpenText string `json:"open_text,omitempty"` // the question or the command, shortened
-	Tool     string `json:"tool,omitempty"`      // the name of the open tool
+	Open     agentcli.Open `json:"open,omitempty"`
+	OpenAge  Span          `json:"open_age,omitzero"`
+	OpenText string        `json:"open_text,omitempty"` // the question or the command, shortened
+	Tool     string        `json:"tool,omitempty"`      // the name of the open tool
 
 	Ended       bool   `json:"ended,omitempty"`        // the last turn has ended
 	EndedAsking bool   `json:"ended_asking,omitempty"` // with a question in its text
@@ -21,8 +23,8 @@ type Session struct {
 	// Tasks run in the background, as far as the session knows.
 	Tasks []Task `json:"tasks,omitempty"`
 
-	Error   SessionError `json:"error,omitzero"` // set if the last event is an error
-	Repeats Repeats      `json:"repeats,omitzero"`
+	Error   SessionError     `json:"error,omitzero"` // set if the last event is an error
+	Repeats agentcli.Repeats `json:"repeats,omitzero"`
 
 	Tokens  int64   `json:"tokens,omitempty"`
 	CostUSD float64 `json:"cost_usd,omitempty"`
@@ -35,61 +37,15 @@ type Session struct {
 	ProgressAge Span `json:"progress_age,omitzero"`
 }
 
-// Status is what a session is doing.
-type Status string
-
-// The statuses. "" is unknown.
-const (
-	IdleStatus     Status = "idle"     // at its prompt
-	BusyStatus     Status = "busy"     // in a turn, even if it hangs
-	WaitingStatus  Status = "waiting"  // for a human
-	RetryingStatus Status = "retrying" // its model answers with errors, and it retries
-)
-
-// Wait is what a waiting session waits for.
-type Wait string
-
-// The waits.
-const (
-	ForPermission Wait = "permission"
-	ForQuestion   Wait = "question"
-	ForDialog     Wait = "dialog" // trust, login, a new model, an MCP server
-)
-
-// Open is what a transcript waits for.
-type Open string
-
-// The values of Open. "" is nothing.
-const (
-	OpenModel      Open = "model"
-	OpenTool       Open = "tool"
-	OpenQuestion   Open = "question"
-	OpenPlan       Open = "plan"
-	OpenPermission Open = "permission" // a call that asks for more rights and has no output yet
-)
-
-// ErrorKind is the kind of error that a session shows.
-type ErrorKind string
-
-// The kinds.
-const (
-	APIError     ErrorKind = "api"        // overloaded, 5xx, network
-	RateLimit    ErrorKind = "rate_limit" // 429, usage limit
-	CreditError  ErrorKind = "credit"     // the account has no credit
-	AuthError    ErrorKind = "auth"       // 401, login expired
-	ContextError ErrorKind = "context"    // the conversation is too long
-	RunError     ErrorKind = "execution"  // anything else that ended the turn
-)
-
 // SessionError is an error that is a session's last event.
 type SessionError struct {
-	Kind       ErrorKind `json:"kind,omitempty"` // "": there is no error
-	Status     int       `json:"status,omitempty"`
-	Text       string    `json:"text,omitempty"`
-	Attempt    int       `json:"attempt,omitempty"`
-	Max        int       `json:"max,omitempty"` // maximum number of attempts; 0: unknown
-	ResetKnown bool      `json:"reset_known,omitempty"`
-	ResetIn    Span      `json:"reset_in,omitzero"` // time until the limit ends; negative: time since its end
+	Kind       agentcli.FailureKind `json:"kind,omitempty"` // "": there is no error
+	Status     int                  `json:"status,omitempty"`
+	Text       string               `json:"text,omitempty"`
+	Attempt    int                  `json:"attempt,omitempty"`
+	Max        int                  `json:"max,omitempty"` // maximum number of attempts; 0: unknown
+	ResetKnown bool                 `json:"reset_known,omitempty"`
+	ResetIn    Span                 `json:"reset_in,omitzero"` // time until the limit ends; negative: time since its end
 }
 
 // Task is a background task of a session that was not told of its end.
@@ -107,11 +63,4 @@ type Task struct {
 	GoneAge     Span `json:"gone_age,omitzero"`
 	SilentKnown bool `json:"silent_known,omitempty"`
 	Silent      Span `json:"silent,omitzero"` // time since its last output
-}
-
-// Repeats counts what a session repeats without anything else in between.
-type Repeats struct {
-	SameCall    int `json:"same_call,omitempty"`   // the same tool, arguments and result
-	SameError   int `json:"same_error,omitempty"`  // the same error
-	Alternating int `json:"alternating,omitempty"` // A, B, A, B: pairs
 }

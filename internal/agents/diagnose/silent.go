@@ -1,8 +1,11 @@
 package diagnose
 
-import "time"
+import (
+	"fmt"
+	"time"
 
-import "fmt"
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+)
 
 // mute says why the silence of a process that is not known to live cannot be trusted.
 func (e *Evidence) mute() string {
@@ -26,12 +29,12 @@ func modelSilent(e *Evidence, p Policy) answer {
 		s := &e.Sessions[i]
 		since, doubt := s.OpenAge, e.mute()
 		switch {
-		case s.Status == IdleStatus && s.Open == OpenModel: // a prompt was accepted, but no turn was begun
+		case s.Status == agentcli.Idle && s.Open == agentcli.Model: // a prompt was accepted, but no turn was begun
 			doubt = "its status calls it idle"
 		case !s.busy() || s.backsOff(p):
 			continue
-		case s.Open == OpenModel:
-		case s.Open == "" && (s.Status == BusyStatus || s.Status == RetryingStatus):
+		case s.Open == agentcli.Model:
+		case s.Open == "" && (s.Status == agentcli.Busy || s.Status == agentcli.Retrying):
 			since, doubt = s.LastAge, "its transcript does not show what it waits for"
 		default:
 			continue
@@ -64,7 +67,7 @@ func toolHung(e *Evidence, p Policy) answer {
 	}
 	for i := range e.Sessions {
 		s := &e.Sessions[i]
-		if s.Open != OpenTool || !s.busy() || s.OpenAge <= p.Tool {
+		if s.Open != agentcli.Tool || !s.busy() || s.OpenAge <= p.Tool {
 			continue
 		}
 		switch {
@@ -115,7 +118,7 @@ func looping(e *Evidence, p Policy) answer {
 func noProgress(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
 		spends := s.Tokens > 0 || s.CostUSD > 0
-		if s.busy() && s.Open != OpenTool && s.LastAge <= p.Stale && spends && s.ProgressKnown && s.ProgressAge > p.Progress {
+		if s.busy() && s.Open != agentcli.Tool && s.LastAge <= p.Stale && spends && s.ProgressKnown && s.ProgressAge > p.Progress {
 			return yes(s.ProgressAge, "%s works (%d tokens, %.2f USD), and nothing has changed for %s", s.name(), s.Tokens, s.CostUSD, s.ProgressAge.brief())
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // examples are what makes each rule of the middle of the table hold, alone.
@@ -23,31 +25,31 @@ var examples = []struct {
 	{"W2", WaitingQuestion, Hook, func(e *Evidence) { e.Beat = Beat{Has: true, Age: minute, State: Waits} }},
 	{"W3", WaitingOther, Hook, func(e *Evidence) { e.Beat = Beat{Has: true, Age: minute, State: Stuck} }},
 	{"W3", WaitingOther, Hook, func(e *Evidence) { e.Manifest.Has, e.Manifest.Blocking = true, []string{"May I?"} }},
-	{"W1", WaitingPermission, File, session(Session{Status: WaitingStatus, WaitingFor: ForPermission, LastAge: minute})},
-	{"W1", WaitingPermission, File, func(e *Evidence) { e.Title = Title{Status: WaitingStatus, Text: "Action Required"} }},
-	{"W2", WaitingQuestion, File, session(Session{Status: BusyStatus, Open: OpenQuestion, LastAge: minute})},
-	{"W2", WaitingQuestion, File, session(Session{Open: OpenPlan, LastAge: minute})},
-	{"W3", WaitingOther, File, session(Session{Status: WaitingStatus, WaitingFor: ForDialog, LastAge: minute})},
-	{"W4", WaitingPermission, File, session(Session{Open: OpenPermission, OpenAge: 3 * minute, LastAge: 3 * minute})},
-	{"L2", AuthExpired, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: AuthError}})},
-	{"L2", CreditExhausted, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: CreditError}})},
-	{"L1", APIFailed, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: APIError}})},
-	{"L1", RateLimited, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: RateLimit}})},
+	{"W1", WaitingPermission, File, session(Session{Status: agentcli.Waiting, WaitingFor: agentcli.ForPermission, LastAge: minute})},
+	{"W1", WaitingPermission, File, func(e *Evidence) { e.Title = Title{Status: agentcli.Waiting, Text: "Action Required"} }},
+	{"W2", WaitingQuestion, File, session(Session{Status: agentcli.Busy, Open: agentcli.Question, LastAge: minute})},
+	{"W2", WaitingQuestion, File, session(Session{Open: agentcli.Plan, LastAge: minute})},
+	{"W3", WaitingOther, File, session(Session{Status: agentcli.Waiting, WaitingFor: agentcli.ForDialog, LastAge: minute})},
+	{"W4", WaitingPermission, File, session(Session{Open: agentcli.Permission, OpenAge: 3 * minute, LastAge: 3 * minute})},
+	{"L2", AuthExpired, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: agentcli.AuthFailure}})},
+	{"L2", CreditExhausted, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: agentcli.CreditEmpty}})},
+	{"L1", APIFailed, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: agentcli.APIFailure}})},
+	{"L1", RateLimited, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: agentcli.RateLimited}})},
 	{"E1", ExecutionError, File, func(e *Evidence) { e.Manifest.Has, e.Manifest.Failures = true, []Failure{{Category: "test_failure"}} }},
-	{"E2", ContextExhausted, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: ContextError}})},
-	{"E1", ExecutionError, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: RunError}})},
-	{"H6", BudgetExceeded, File, session(Session{Status: IdleStatus, CostUSD: 100, LastAge: minute})},
-	{"H3", Loop, File, session(Session{Status: BusyStatus, LastAge: minute, Repeats: Repeats{SameCall: 9}})},
-	{"L1", APIBackoff, File, session(Session{Status: RetryingStatus, LastAge: minute, Error: SessionError{Kind: APIError}})},
+	{"E2", ContextExhausted, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: agentcli.ContextFull}})},
+	{"E1", ExecutionError, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: agentcli.ExecutionFailed}})},
+	{"H6", BudgetExceeded, File, session(Session{Status: agentcli.Idle, CostUSD: 100, LastAge: minute})},
+	{"H3", Loop, File, session(Session{Status: agentcli.Busy, LastAge: minute, Repeats: agentcli.Repeats{SameCall: 9}})},
+	{"L1", APIBackoff, File, session(Session{Status: agentcli.Retrying, LastAge: minute, Error: SessionError{Kind: agentcli.APIFailure}})},
 	{"H7", TaskDead, File, session(parked(Task{Tool: "Bash", Shell: true, Gone: true, GoneAge: hour, SilentKnown: true, Silent: hour}))},
-	{"H1", ModelSilent, File, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: hour, LastAge: hour})},
+	{"H1", ModelSilent, File, session(Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: hour, LastAge: hour})},
 	{"H2", ToolHung, File, func(e *Evidence) {
 		e.CPU.Known = true
-		e.Sessions = append(e.Sessions, Session{Status: BusyStatus, Open: OpenTool, OpenAge: hour, LastAge: hour})
+		e.Sessions = append(e.Sessions, Session{Status: agentcli.Busy, Open: agentcli.Tool, OpenAge: hour, LastAge: hour})
 	}},
 	{"R5", StartupBlocked, Process, func(e *Evidence) { e.Artefact.Expected, e.Process.AfterBeat, e.Process.Age = true, true, hour }},
 	{"W5", WaitingQuestion, Guess, session(Session{Ended: true, EndedAsking: true, LastAge: hour})},
-	{"H4", NoProgress, Guess, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: minute, LastAge: minute, Tokens: 9, ProgressKnown: true, ProgressAge: hour})},
+	{"H4", NoProgress, Guess, session(Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: minute, LastAge: minute, Tokens: 9, ProgressKnown: true, ProgressAge: hour})},
 	{"R6", Orphaned, Guess, func(e *Evidence) { e.Process.Orphaned = true; e.Beat = Beat{Has: true, Age: hour} }},
 	{"H5", HeartbeatLost, Guess, func(e *Evidence) { e.Beat = Beat{Has: true, Age: hour} }},
 }
@@ -177,10 +179,10 @@ func anyEvidence(t *rapid.T) Evidence {
 	if rapid.IntRange(0, 9).Draw(t, "hooked") == 0 {
 		e.Hooks = []Request{{Tool: "Bash"}}
 	}
-	e.Title.Status = rapid.SampledFrom([]Status{"", "", IdleStatus, BusyStatus, WaitingStatus}).Draw(t, "title")
+	e.Title.Status = rapid.SampledFrom([]agentcli.Status{"", "", agentcli.Idle, agentcli.Busy, agentcli.Waiting}).Draw(t, "title")
 	e.Output = Output{Known: yes.Draw(t, "output"), Age: max(ages.Draw(t, "written"), 0)}
 	e.CPU = CPU{Known: yes.Draw(t, "cpu"), Share: rapid.SampledFrom([]float64{0, 0.01, 0.5}).Draw(t, "share")}
-	e.LastError.Kind = rapid.SampledFrom([]ErrorKind{"", "", AuthError, CreditError, RateLimit, APIError, ContextError}).Draw(t, "cause")
+	e.LastError.Kind = rapid.SampledFrom([]agentcli.FailureKind{"", "", agentcli.AuthFailure, agentcli.CreditEmpty, agentcli.RateLimited, agentcli.APIFailure, agentcli.ContextFull}).Draw(t, "cause")
 	e.Done = rapid.SampledFrom([]string{"", "", "", "DONE exists"}).Draw(t, "done")
 	return e
 }
@@ -189,17 +191,17 @@ func anySession(t *rapid.T) Session {
 	yes := rapid.Bool()
 	age := func(name string) Span { return max(ages.Draw(t, name), 0) }
 	s := Session{
-		Status:  rapid.SampledFrom([]Status{"", BusyStatus, BusyStatus, IdleStatus, WaitingStatus, RetryingStatus}).Draw(t, "status"),
-		Open:    rapid.SampledFrom([]Open{"", OpenModel, OpenModel, OpenTool, OpenTool, OpenQuestion, OpenPermission}).Draw(t, "open"),
+		Status:  rapid.SampledFrom([]agentcli.Status{"", agentcli.Busy, agentcli.Busy, agentcli.Idle, agentcli.Waiting, agentcli.Retrying}).Draw(t, "status"),
+		Open:    rapid.SampledFrom([]agentcli.Open{"", agentcli.Model, agentcli.Model, agentcli.Tool, agentcli.Tool, agentcli.Question, agentcli.Permission}).Draw(t, "open"),
 		OpenAge: age("opened"), LastAge: age("last"), StatusAge: age("since"), Ended: rapid.IntRange(0, 3).Draw(t, "ended") == 0,
 		EndedAsking: yes.Draw(t, "asking"), Tokens: 1, ProgressKnown: yes.Draw(t, "progress"), ProgressAge: age("progressed"),
 	}
-	if s.Status == WaitingStatus {
-		s.WaitingFor = rapid.SampledFrom([]Wait{"", ForPermission, ForQuestion, ForDialog}).Draw(t, "for")
+	if s.Status == agentcli.Waiting {
+		s.WaitingFor = rapid.SampledFrom([]agentcli.Wait{"", agentcli.ForPermission, agentcli.ForQuestion, agentcli.ForDialog}).Draw(t, "for")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "failed") == 0 {
 		s.Error = SessionError{
-			Kind:    rapid.SampledFrom([]ErrorKind{APIError, RateLimit, CreditError, AuthError, ContextError, RunError}).Draw(t, "error"),
+			Kind:    rapid.SampledFrom([]agentcli.FailureKind{agentcli.APIFailure, agentcli.RateLimited, agentcli.CreditEmpty, agentcli.AuthFailure, agentcli.ContextFull, agentcli.ExecutionFailed}).Draw(t, "error"),
 			Attempt: rapid.IntRange(0, 10).Draw(t, "attempt"), Max: 10, ResetKnown: yes.Draw(t, "reset"), ResetIn: ages.Draw(t, "lifted"),
 		}
 	}
@@ -307,11 +309,11 @@ func TestNamesAreStable(t *testing.T) {
 		Process:  Proc{Life: Alive, Detail: "PID 7 is alive", Age: hour, AfterBeat: true, Orphaned: true},
 		Artefact: Artefact{Expected: true, Seen: true}, Manifest: Manifest{Has: true, Dated: true, Age: minute, Failures: []Failure{{Category: "c", Phase: &three}}, Blocking: []string{"b"}},
 		Sessions: []Session{{
-			Kind: "claude", ID: "1", Status: WaitingStatus, WaitingFor: ForPermission, StatusAge: minute, Open: OpenTool, OpenAge: minute, OpenText: "ls", Tool: "Bash",
-			Error: SessionError{Kind: RateLimit, Status: 429, ResetKnown: true, ResetIn: hour}, Repeats: Repeats{SameCall: 1}, Tokens: 5, CostUSD: 0.5, LastAge: minute, ProgressKnown: true, ProgressAge: minute,
+			Kind: "claude", ID: "1", Status: agentcli.Waiting, WaitingFor: agentcli.ForPermission, StatusAge: minute, Open: agentcli.Tool, OpenAge: minute, OpenText: "ls", Tool: "Bash",
+			Error: SessionError{Kind: agentcli.RateLimited, Status: 429, ResetKnown: true, ResetIn: hour}, Repeats: agentcli.Repeats{SameCall: 1}, Tokens: 5, CostUSD: 0.5, LastAge: minute, ProgressKnown: true, ProgressAge: minute,
 		}},
-		LastError: SessionError{Kind: CreditError, Status: 402},
-		Hooks:     []Request{{Tool: "Bash", Text: "ls", Age: minute}}, Title: Title{Status: BusyStatus, Text: "t"}, Output: Output{Known: true, Age: minute},
+		LastError: SessionError{Kind: agentcli.CreditEmpty, Status: 402},
+		Hooks:     []Request{{Tool: "Bash", Text: "ls", Age: minute}}, Title: Title{Status: agentcli.Busy, Text: "t"}, Output: Output{Known: true, Age: minute},
 		CPU: CPU{Known: true, Share: 0.5}, Grace: "g", Missing: []Source{FromExit}, BlindTicks: 2,
 	}
 	want := `{"status":"running","watched":true,"beat":{"has":true,"age":"1m30s","seen":"1m","state":"working","note":"n","next":"1h"},` +

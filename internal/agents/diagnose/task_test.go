@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // A task of the background is called dead only when that is proven, and only when nothing else is waited for.
@@ -41,9 +43,9 @@ func TestBackgroundTaskThatIsDead(t *testing.T) {
 		"its owner waits for ever":                   {of(asIs, shell), Policy{Task: -1}, Idle},
 		"its turn has ended with a question":         {of(func(s *Session) { s.EndedAsking = true }, shell), Policy{}, WaitingQuestion},
 		"its turn goes on": {of(func(s *Session) {
-			s.Ended, s.Status, s.Open, s.OpenAge, s.Tasks[0].Awaited = false, BusyStatus, OpenModel, minute, false
+			s.Ended, s.Status, s.Open, s.OpenAge, s.Tasks[0].Awaited = false, agentcli.Busy, agentcli.Model, minute, false
 		}, shell), Policy{}, AtWork},
-		"it asks for the output, and nothing answers": {of(func(s *Session) { s.Ended, s.Status, s.Open, s.OpenAge = false, BusyStatus, OpenTool, 6*minute }, shell), Policy{}, TaskDead},
+		"it asks for the output, and nothing answers": {of(func(s *Session) { s.Ended, s.Status, s.Open, s.OpenAge = false, agentcli.Busy, agentcli.Tool, 6*minute }, shell), Policy{}, TaskDead},
 	} {
 		v := Classify(and(living, session(test.session)), test.policy)
 		if v.Class != test.want {

@@ -1,6 +1,10 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+)
 
 func hookAsks(e *Evidence, _ Policy) answer {
 	if len(e.Hooks) == 0 {
@@ -64,11 +68,11 @@ func blocking(e *Evidence, _ Policy) answer {
 
 func sessionAsksPermission(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
-		if s.Status == WaitingStatus && s.WaitingFor == ForPermission {
+		if s.Status == agentcli.Waiting && s.WaitingFor == agentcli.ForPermission {
 			return yes(s.StatusAge, "%s waits for permission%s; %s", s.name(), noted(s.openText()), e.heard())
 		}
 	}
-	if e.Title.Status == WaitingStatus {
+	if e.Title.Status == agentcli.Waiting {
 		return yes(e.Title.Age, "its terminal's title is %q; %s", e.Title.Text, e.heard())
 	}
 	return no("no session waits for permission")
@@ -77,9 +81,9 @@ func sessionAsksPermission(e *Evidence, _ Policy) answer {
 func sessionAsks(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
 		switch {
-		case s.Open == OpenQuestion, s.Open == OpenPlan:
+		case s.Open == agentcli.Question, s.Open == agentcli.Plan:
 			return yes(s.OpenAge, "%s has asked%s; %s", s.name(), noted(s.openText()), e.heard())
-		case s.Status == WaitingStatus && s.WaitingFor != ForPermission && s.WaitingFor != ForDialog:
+		case s.Status == agentcli.Waiting && s.WaitingFor != agentcli.ForPermission && s.WaitingFor != agentcli.ForDialog:
 			return yes(s.StatusAge, "%s waits for an answer%s; %s", s.name(), noted(s.openText()), e.heard())
 		}
 	}
@@ -91,7 +95,7 @@ func sessionAsks(e *Evidence, _ Policy) answer {
 // the dialog.
 func sessionDialog(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
-		if s.Status == WaitingStatus && s.WaitingFor == ForDialog && !s.Ended {
+		if s.Status == agentcli.Waiting && s.WaitingFor == agentcli.ForDialog && !s.Ended {
 			return yes(s.StatusAge, "%s shows a dialog%s%s; %s", s.name(), noted(s.openText()), e.onTitle(), e.heard())
 		}
 	}
@@ -102,7 +106,7 @@ func sessionDialog(e *Evidence, _ Policy) answer {
 // for a while.
 func escalatedCall(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
-		if s.Open == OpenPermission && s.OpenAge > p.Waiting {
+		if s.Open == agentcli.Permission && s.OpenAge > p.Waiting {
 			return yes(s.OpenAge, "%s has called %s with more rights %s, and nothing came back%s; %s", s.name(), s.Tool, ago(s.OpenAge), noted(s.OpenText), e.heard())
 		}
 	}
@@ -112,7 +116,7 @@ func escalatedCall(e *Evidence, p Policy) answer {
 // endedAsking: that a text is a question is inferred from its form, and polite agents often end with one.
 func endedAsking(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
-		if s.Ended && s.EndedAsking && s.Status != BusyStatus && s.LastAge > p.Waiting {
+		if s.Ended && s.EndedAsking && s.Status != agentcli.Busy && s.LastAge > p.Waiting {
 			return yes(s.LastAge, "%s has ended its turn %s with a question%s; %s", s.name(), ago(s.LastAge), noted(s.LastText), e.heard())
 		}
 	}
@@ -123,7 +127,7 @@ func (s Session) name() string {
 	if s.Kind == "" {
 		return "its session"
 	}
-	return "its " + s.Kind + " session"
+	return "its " + string(s.Kind) + " session"
 }
 
 func (s Session) openText() string {

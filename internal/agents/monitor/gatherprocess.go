@@ -220,7 +220,7 @@ func (g *gathering) run() {
 		g.signs = append(g.signs, fmt.Sprintf("%d/%s", r.PID, r.OutputAt.UTC().Truncate(outputGrain).Format(time.RFC3339)))
 	}
 	if r.Title != "" {
-		g.e.Title = diagnose.Title{Text: r.Title, Status: diagnose.Status(r.TitleState), Age: g.age(r.TitleAt)}
+		g.e.Title = diagnose.Title{Text: r.Title, Status: r.TitleState, Age: g.age(r.TitleAt)}
 	}
 	if _, lives := g.sources.entry(r.Wrapper); !lives && g.e.Process.Life == diagnose.Alive && r.Wrapper.PID != 0 {
 		g.e.Process.Orphaned = true

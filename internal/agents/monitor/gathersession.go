@@ -121,14 +121,13 @@ func (g *gathering) ours(v *agentcli.Session) bool {
 	return lives && g.sources.below(id.PID, g.f.process) // or a descendant, behind npx, a shell or a wrapper
 }
 
-// session is a vendor's session as evidence.
+// session is a session as evidence: what its files say, with ages in the place of times.
 func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	t := v.Turn
 	d := diagnose.Session{
-		Kind: string(v.Kind), ID: v.ID, Status: diagnose.Status(v.Status), WaitingFor: diagnose.Wait(v.WaitingFor),
-		Open: diagnose.Open(t.Open), OpenText: t.ToolInput, Tool: t.Tool, Ended: t.Ended, EndedAsking: t.EndedAsking, LastText: t.LastText,
-		Repeats: diagnose.Repeats{SameCall: t.Repeats.SameCall, SameError: t.Repeats.SameError, Alternating: t.Repeats.Alternating},
-		Tokens:  t.Tokens, CostUSD: t.CostUSD, Turns: t.Turns,
+		Kind: v.Kind, ID: v.ID, Status: v.Status, WaitingFor: v.WaitingFor,
+		Open: t.Open, OpenText: t.ToolInput, Tool: t.Tool, Ended: t.Ended, EndedAsking: t.EndedAsking, LastText: t.LastText,
+		Repeats: t.Repeats, Tokens: t.Tokens, CostUSD: t.CostUSD, Turns: t.Turns,
 	}
 	last := t.LastAt
 	if v.SubagentAt.After(last) {
@@ -143,7 +142,7 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 		}
 	}
 	d.ProgressKnown = !t.ProgressAt.IsZero()
-	if d.Open == diagnose.OpenTool && v.SubagentAt.After(t.OpenAt) {
+	if d.Open == agentcli.Tool && v.SubagentAt.After(t.OpenAt) {
 		d.OpenAge = g.age(v.SubagentAt) // its subagents count as the tool
 	}
 	d.Error = g.failure(t.Error)
@@ -179,7 +178,7 @@ func (g *gathering) failure(x agentcli.Failure) diagnose.SessionError {
 	if x.Kind == agentcli.NoFailure {
 		return diagnose.SessionError{}
 	}
-	e := diagnose.SessionError{Kind: diagnose.ErrorKind(x.Kind), Status: x.Status, Text: x.Text, Attempt: x.Attempt, Max: x.Max}
+	e := diagnose.SessionError{Kind: x.Kind, Status: x.Status, Text: x.Text, Attempt: x.Attempt, Max: x.Max}
 	if !x.Until.IsZero() {
 		e.ResetKnown, e.ResetIn = true, diagnose.Span(x.Until.Sub(g.now.Wall))
 	}
@@ -209,7 +208,7 @@ func (g *gathering) hooks() {
 func (g *gathering) wentOnSince(t time.Time) bool {
 	since := g.age(t.Add(toolSlack))
 	for _, s := range g.e.Sessions {
-		told := agentcli.Of(agentcli.Kind(s.Kind)).TellsStatus && (s.Status == diagnose.BusyStatus || s.Status == diagnose.IdleStatus)
+		told := agentcli.Of(s.Kind).TellsStatus && (s.Status == agentcli.Busy || s.Status == agentcli.Idle)
 		if told || since > 0 && s.LastAge < since {
 			return true
 		}

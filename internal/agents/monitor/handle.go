@@ -81,7 +81,7 @@ func (c *examined) underWay() bool {
 	}
 	over := len(c.evidence.Sessions) > 0
 	for _, s := range c.evidence.Sessions {
-		over = over && (s.Ended || s.Status == diagnose.IdleStatus)
+		over = over && (s.Ended || s.Status == agentcli.Idle)
 	}
 	return !over
 }

@@ -233,7 +233,7 @@ func (s *setting) waitingSessions(dir string) []diagnose.Session {
 			continue
 		}
 		list = append(list, diagnose.Session{
-			Kind: string(v.Kind), ID: v.ID, Status: diagnose.WaitingStatus, WaitingFor: diagnose.Wait(v.WaitingFor),
+			Kind: v.Kind, ID: v.ID, Status: agentcli.Waiting, WaitingFor: v.WaitingFor,
 			StatusAge: diagnose.Span(max(Age(v.StatusAt, s.now.Wall, s.sleeps), 0)),
 		})
 	}

@@ -55,7 +55,7 @@ func night() (monitor.Options, monitor.View) {
 		Decision: recovery.Decision{Reason: "a human has been told"},
 	}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4711 is alive", Age: span(5 * hour)},
-		Sessions: []diagnose.Session{{Kind: "claude", ID: "5e55", Status: diagnose.WaitingStatus, WaitingFor: diagnose.ForDialog, StatusAge: span(12 * minute), LastAge: span(12 * minute)}},
+		Sessions: []diagnose.Session{{Kind: "claude", ID: "5e55", Status: agentcli.Waiting, WaitingFor: agentcli.ForDialog, StatusAge: span(12 * minute), LastAge: span(12 * minute)}},
 	}, both)
 
 	add(monitor.Finding{
@@ -64,8 +64,8 @@ func night() (monitor.Options, monitor.View) {
 		Acts:     []recovery.Act{{Rung: recovery.Hold, Class: "rate_limited", Stall: "execution_error", At: ago(48 * minute)}},
 	}, diagnose.Evidence{
 		Process: diagnose.Proc{Detail: "PID 4712 is alive", Age: span(5 * hour)},
-		Sessions: []diagnose.Session{{Kind: "claude", ID: "d0c5", Status: diagnose.IdleStatus, LastAge: span(50 * minute), Error: diagnose.SessionError{
-			Kind: diagnose.RateLimit, Text: "You've hit your limit · resets 4:12am", ResetKnown: true, ResetIn: span(72 * minute),
+		Sessions: []diagnose.Session{{Kind: "claude", ID: "d0c5", Status: agentcli.Idle, LastAge: span(50 * minute), Error: diagnose.SessionError{
+			Kind: agentcli.RateLimited, Text: "You've hit your limit · resets 4:12am", ResetKnown: true, ResetIn: span(72 * minute),
 		}}},
 	}, both)
 
@@ -95,12 +95,12 @@ func night() (monitor.Options, monitor.View) {
 
 	add(monitor.Finding{Key: "blog", Kind: agentcli.Claude, Process: process.Identity{PID: 4715}}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4715 is alive", Age: span(5 * hour)},
-		Sessions: []diagnose.Session{{Kind: "claude", ID: "b106", Status: diagnose.BusyStatus, Open: diagnose.OpenModel, OpenAge: span(5 * time.Second), LastAge: span(5 * time.Second), CostUSD: 1.5}},
+		Sessions: []diagnose.Session{{Kind: "claude", ID: "b106", Status: agentcli.Busy, Open: agentcli.Model, OpenAge: span(5 * time.Second), LastAge: span(5 * time.Second), CostUSD: 1.5}},
 	}, both)
 
 	add(monitor.Finding{Key: "news", Kind: agentcli.Claude, Process: process.Identity{PID: 4716}, Decision: recovery.Decision{Reason: "a human has been told of all"}}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4716 is alive", Age: span(5 * hour)},
-		Sessions: []diagnose.Session{{Kind: "claude", ID: "ee05", Status: diagnose.IdleStatus, Ended: true, LastAge: span(6 * minute), Error: diagnose.SessionError{Kind: diagnose.AuthError, Status: 401, Text: "OAuth token has expired"}}},
+		Sessions: []diagnose.Session{{Kind: "claude", ID: "ee05", Status: agentcli.Idle, Ended: true, LastAge: span(6 * minute), Error: diagnose.SessionError{Kind: agentcli.AuthFailure, Status: 401, Text: "OAuth token has expired"}}},
 	}, both)
 
 	mass := told("account:claude:login", incident.Mass, "API Error: 401 OAuth token has expired", 5*minute, 4*minute)
