@@ -1,35 +1,67 @@
 package agentrun
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
 
+// asks reports whether a sequence is a query that terminals answer.
+func (q sequence) asks() bool {
+	text := string(q.content)
+	switch q.intro {
+	case 'Z':
+		return true
+	case '[':
+		switch q.final {
+		case 'c':
+			return true
+		case 'n':
+			return !strings.HasPrefix(text, ">")
+		case 'q':
+			return strings.HasPrefix(text, ">")
+		case 'u':
+			return strings.HasPrefix(text, "?")
+		case 'p':
+			return strings.HasSuffix(text, "$")
+		case 'x':
+			return text == "" || text == "0" || text == "1"
+		case 't':
+			number, _, _ := strings.Cut(text, ";")
+			return number == "11" || len(number) == 2 && number >= "13" && number <= "21" && number != "17"
+		}
+	case ']':
+		return strings.HasSuffix(text, ";?") || strings.Contains(text, ";?;")
+	case 'P':
+		return strings.HasPrefix(text, "+q") || strings.HasPrefix(text, "$q")
+	case '_':
+		control, _, _ := strings.Cut(text, ";")
+		return strings.HasPrefix(control, "G") && strings.Contains(control, "a=q")
+	}
+	return false
+}
+
 // answer is our reply to a terminal query of the agent when no person's terminal can reply: without some replies
 // terminal programs do not start. "": none, which means not supported.
-func (s *screen) answer(question string) string {
-	kind, rest := question[:1], ""
-	if len(question) > 1 {
-		kind, rest = question[:2], question[2:]
-	}
-	switch kind {
-	case "\x1bZ":
+func (s *screen) answer(q sequence) string {
+	switch q.intro {
+	case 'Z':
 		return "\x1b[?62;22c"
-	case "\x1b[":
-		return s.report(rest[:len(rest)-1], rest[len(rest)-1])
-	case "\x1b]":
+	case '[':
+		return s.report(string(q.content), q.final)
+	case ']':
 		end := "\x07"
-		if strings.HasSuffix(rest, "\x1b\\") {
+		if q.final != bel {
 			end = "\x1b\\"
 		}
-		switch number, _, _ := strings.Cut(rest, ";"); number {
+		switch number, _, _ := bytes.Cut(q.content, []byte{';'}); string(number) {
 		case "10", "12": // text, cursor
-			return "\x1b]" + number + ";rgb:d0d0/d0d0/d0d0" + end
+			return "\x1b]" + string(number) + ";rgb:d0d0/d0d0/d0d0" + end
 		case "11": // behind it
 			return "\x1b]11;rgb:1010/1010/1010" + end
 		}
-	case "\x1bP":
-		return "\x1bP0" + rest[:1] + "r\x1b\\" // "+r" or "$r": not known
+	case 'P':
+		return "\x1bP0" + string(q.content[:1]) + "r\x1b\\" // "+r" or "$r": not known
 	}
 	return ""
 }

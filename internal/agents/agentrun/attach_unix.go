@@ -37,7 +37,7 @@ type attachment struct {
 	ended chan error // output has ended; nil: the agent has, see exit
 	exit  *Exit
 
-	escapes escapes // of the output: modes that it has changed in the person's terminal
+	scanner scanner // of the output: modes that it has changed in the person's terminal
 	modes   modes
 }
 
@@ -205,10 +205,12 @@ func (a *attachment) output() {
 			a.ended <- errors.Join(ErrLost, err)
 			return
 		case kind == outputFrame:
-			a.escapes.scan(content, func(g sign) {
-				if g.kind == modeSign {
-					a.modes.change(g.text)
-				}
+			a.scanner.scan(content, func(p piece) {
+				p.signs(func(g sign) {
+					if g.kind == modeSign {
+						a.modes.change(g.text)
+					}
+				})
 			})
 			if err := writeAll(a.o.Out, content); err != nil {
 				a.ended <- err

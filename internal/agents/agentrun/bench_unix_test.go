@@ -103,7 +103,7 @@ func BenchmarkSeen(b *testing.B) {
 			s, now := newSeen(Report{}), time.Now()
 			b.SetBytes(int64(len(output)))
 			for b.Loop() {
-				s.output(0, []byte(output), now)
+				s.output(0, []byte(output), now, unshared)
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func BenchmarkSeen(b *testing.B) {
 		s := newSeen(Report{})
 		s.resize(40, 120)
 		for range 100 {
-			s.output(0, []byte(outputs["terminal"]), time.Now())
+			s.output(0, []byte(outputs["terminal"]), time.Now(), unshared)
 		}
 		for b.Loop() {
 			s.snapshot(time.Now())
@@ -120,7 +120,7 @@ func BenchmarkSeen(b *testing.B) {
 	b.Run("snapshot of the worst", func(b *testing.B) {
 		s := newSeen(Report{})
 		s.resize(mostRows, mostCols)
-		s.output(0, []byte(strings.Repeat("\x1b[1J", tailSize/4)), time.Now())
+		s.output(0, []byte(strings.Repeat("\x1b[1J", tailSize/4)), time.Now(), unshared)
 		for b.Loop() {
 			s.snapshot(time.Now())
 		}

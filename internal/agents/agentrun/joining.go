@@ -41,7 +41,6 @@ type shared struct {
 
 	mu     sync.Mutex
 	screen *screen
-	filter filter
 	joined []*joiner
 	own    window // of the wrapper's own terminal; zero: it has none
 	size   window // of the agent's terminal
@@ -93,27 +92,26 @@ func (sh *shared) handKeys(write func([]byte) error) {
 func (sh *shared) output(b []byte, now time.Time) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.seen.output(0, b, now)
-	sh.filter.scan(b, func(b []byte, drawn bool) {
-		if drawn {
-			sh.screen.draw(b)
-		}
-		for _, j := range sh.joined {
-			j.put(b)
-		}
-	}, func(question []byte) {
-		if !sh.answers {
-			return
-		}
-		if answer := sh.screen.answer(string(question)); answer != "" {
+	sh.seen.output(0, b, now, sh.distribute)
+	for _, j := range sh.joined {
+		j.poke()
+	}
+}
+
+// distribute draws a piece and sends it to all clients, or answers it. The caller has the lock.
+func (sh *shared) distribute(p piece) {
+	if p.kind == question {
+		if answer := sh.screen.answer(p.sequence); sh.answers && answer != "" {
 			select {
 			case sh.keys <- []byte(answer):
 			default: // it does not read the answers to its queries
 			}
 		}
-	})
+		return
+	}
+	sh.screen.draw(p)
 	for _, j := range sh.joined {
-		j.poke()
+		j.put(p.bytes)
 	}
 }
 

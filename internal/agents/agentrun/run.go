@@ -82,7 +82,7 @@ func Run(o Options) (*Exit, error) {
 	w := &wrapper{o: o, path: path, seen: newSeen(begin(o.Agent, o.Command)), heard: heard, kept: keep(o.Keep)}
 	if err := w.start(); err != nil {
 		code := startCode(err)
-		w.seen.output(1, []byte(err.Error()), time.Now())
+		w.seen.output(1, []byte(err.Error()), time.Now(), unshared)
 		w.seen.exit(Exit{Code: code, At: time.Now()})
 		w.keepLine("not started: %v", err)
 		return nil, &StartError{code, errors.Join(fmt.Errorf("run agent %s: %w", o.Agent, err), write(path, w.seen.snapshot(time.Now())), w.closeKept())}

@@ -1,136 +1,101 @@
 package agentrun
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
-func signsOf(pieces ...string) []sign {
-	var e escapes
-	var found []sign
+// filtered is what joined people are sent of an output that comes in pieces, and what it asks.
+func filtered(pieces ...string) (passed string, asked []string) {
+	var f scanner
 	for _, p := range pieces {
-		e.scan([]byte(p), func(g sign) { found = append(found, g) })
-	}
-	return found
-}
-
-func TestSigns(t *testing.T) {
-	title := func(s string) []sign { return []sign{{titleSign, s}} }
-	notice := func(s string) []sign { return []sign{{noticeSign, s}} }
-	tests := []struct {
-		name, output string
-		want         []sign
-	}{
-		{"plain text has none", "hello\r\nworld", nil},
-		{"OSC 0 with BEL", "\x1b]0;✳ Claude Code\x07", title("✳ Claude Code")},
-		{"OSC 2 with ST", "a\x1b]2;shop\x1b\\b", title("shop")},
-		{"OSC 1 is the icon's", "\x1b]1;shop\x07", nil},
-		{"a semicolon in a title", "\x1b]0;a;b\x07", title("a;b")},
-		{"an empty title", "\x1b]0;\x07", title("")},
-		{"a bell", "a\x07b", []sign{{kind: bellSign}}},
-		{"a bell behind an OSC", "\x1b]0;t\x07\x07", []sign{{titleSign, "t"}, {kind: bellSign}}},
-		{"a bell inside of CSI", "\x1b[3\x071m", []sign{{kind: bellSign}}},
-		{"OSC 9 says something", "\x1b]9;Build finished\x07", notice("Build finished")},
-		{"OSC 9 with a semicolon", "\x1b]9;done; really\x07", notice("done; really")},
-		{"OSC 9;4 is a progress bar", "\x1b]9;4;1;40\x07", nil},
-		{"OSC 777", "\x1b]777;notify;Codex;needs you\x1b\\", notice("Codex: needs you")},
-		{"OSC 99", "\x1b]99;i=1:d=0;needs you\x1b\\", notice("needs you")},
-		{"OSC 52 with much in it", "\x1b]52;c;" + strings.Repeat("QUJD", 5000) + "\x07\x1b]0;t\x07", title("t")},
-		{"a title over the limit says nothing", "\x1b]0;" + strings.Repeat("x", oscLimit) + "\x07", nil},
-		{"BEL in a DCS is part of it", "\x1bPq\x07\x1b]no\x1b\\", nil},
-		{"APC with a picture", "\x1b_Gf=100;\x07AAAA\x1b\\\x07", []sign{{kind: bellSign}}},
-		{"broken off by CAN", "\x1b]0;half\x18\x07", []sign{{kind: bellSign}}},
-		{"broken off by another sequence", "\x1b]0;half\x1b]2;whole\x07", title("whole")},
-		{"ESC ESC", "\x1b\x1b]0;t\x07", title("t")},
-		{"a charset", "\x1b(B\x1b]0;t\x07", title("t")},
-		{"the mouse", "\x1b[?1000;1006h", []sign{{modeSign, "?1000;1006h"}}},
-		{"keys", "\x1b[>1u\x1b[<u", []sign{{modeSign, ">1u"}, {modeSign, "<u"}}},
-		{"a colour is not a mode", "\x1b[38;5;1m\x1b[2J\x1b[12l", nil},
-		{"nothing of an unfinished one", "\x1b]0;half", nil},
-	}
-	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, signsOf(tt.output), cmp.AllowUnexported(sign{})); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
-		pieces := strings.Split(tt.output, "")
-		if !strings.ContainsFunc(tt.output, func(r rune) bool { return r > 0x7f }) {
-			pieces = nil
-			for i := range len(tt.output) {
-				pieces = append(pieces, tt.output[i:i+1])
+		f.scan([]byte(p), func(p piece) {
+			if p.kind == question {
+				asked = append(asked, string(p.bytes))
+			} else {
+				passed += string(p.bytes)
 			}
-		}
-		if diff := cmp.Diff(tt.want, signsOf(pieces...), cmp.AllowUnexported(sign{})); diff != "" {
-			t.Errorf("%s, cut into pieces: %s", tt.name, diff)
-		}
+		})
 	}
+	return passed, asked
 }
 
-// However an output is cut, it says the same; what is held of it never grows over the limits.
-func FuzzOutput(f *testing.F) {
-	f.Add("\x1b]0;✳ shop\x07{\"type\":\"result\",\"subtype\":\"success\"}\r\n\x07\x1b[?25l\x1b]9;x\x1b\\", uint16(3), uint16(17))
-	f.Add("{\"type\":\"x\"\n{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1e9}\n\x1bP\x07\x1b", uint16(0), uint16(1))
-	f.Fuzz(func(t *testing.T, output string, a, b uint16) {
-		type all struct {
-			Signs []sign
-			Lines []string
-		}
-		read := func(pieces ...string) (got all) {
-			var e escapes
-			var l lines
-			for _, p := range pieces {
-				e.scan([]byte(p), func(g sign) { got.Signs = append(got.Signs, g) })
-				l.scan([]byte(p), func(line []byte) {
-					got.Lines = append(got.Lines, string(line))
-					readLine(line)
-				})
-				if len(e.held) > oscLimit || len(l.held) > lineLimit {
-					t.Fatalf("held %d and %d bytes", len(e.held), len(l.held))
+func TestQuestionsAreTakenOut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		output, passed string
+		asked          []string
+	}{
+		"text":                       {"a ü 漢 b\r\n", "a ü 漢 b\r\n", nil},
+		"colours":                    {"\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m", nil},
+		"modes":                      {"\x1b[?1049h\x1b[>1u\x1b[<u\x1b[>4;2m\x1b[>4n", "\x1b[?1049h\x1b[>1u\x1b[<u\x1b[>4;2m\x1b[>4n", nil},
+		"the cursor's place":         {"a\x1b[6nb", "ab", []string{"\x1b[6n"}},
+		"what it is":                 {"\x1b[c\x1b[>0c\x1b[>q\x05x", "x", []string{"\x1b[c", "\x1b[>0c", "\x1b[>q", "\x05"}},
+		"its keyboard":               {"\x1b[?u\x1b[?2026$p", "", []string{"\x1b[?u", "\x1b[?2026$p"}},
+		"its size":                   {"\x1b[18t\x1b[22;0t", "\x1b[22;0t", []string{"\x1b[18t"}},
+		"colours, asked for":         {"\x1b]11;?\x07\x1b]10;?\x1b\\\x1b]4;1;?\x07-", "-", []string{"\x1b]11;?\x07", "\x1b]10;?\x1b\\", "\x1b]4;1;?\x07"}},
+		"a title":                    {"\x1b]0;who?\x07-", "\x1b]0;who?\x07-", nil},
+		"a link":                     {"\x1b]8;;http://x/?a\x1b\\y\x1b]8;;\x1b\\", "\x1b]8;;http://x/?a\x1b\\y\x1b]8;;\x1b\\", nil},
+		"termcap":                    {"\x1bP+q544e\x1b\\\x1bP$qm\x1b\\-", "-", []string{"\x1bP+q544e\x1b\\", "\x1bP$qm\x1b\\"}},
+		"a picture":                  {"\x1b_Gf=100;AAAA\x1b\\", "\x1b_Gf=100;AAAA\x1b\\", nil},
+		"can it show pictures":       {"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "", []string{"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"}},
+		"broken off":                 {"\x1b]0;half\x1b[6n\x1b[3\x1b[31mx\x1b\x1b[5n", "\x1b]0;half\x1b[3\x1b[31mx\x1b", []string{"\x1b[6n", "\x1b[5n"}},
+		"cancelled":                  {"\x1b[6\x18n", "\x1b[6\x18n", nil},
+		"a question in a long one":   {"\x1b]52;c;" + strings.Repeat("A", 2*heldLimit) + "\x07\x1b[6n.", "\x1b]52;c;" + strings.Repeat("A", 2*heldLimit) + "\x07.", []string{"\x1b[6n"}},
+		"bytes that are not letters": {"\xff\xfe\xc3(\xe2\x28\xa1.", "\xff\xfe\xc3(\xe2\x28\xa1.", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var single []string
+			for i := range len(tt.output) {
+				single = append(single, tt.output[i:i+1])
+			}
+			for how, pieces := range map[string][]string{"whole": {tt.output}, "byte by byte": single} {
+				passed, asked := filtered(pieces...)
+				if diff := cmp.Diff(tt.passed, passed); diff != "" {
+					t.Errorf("%s: passed on: %s", how, diff)
+				}
+				if diff := cmp.Diff(tt.asked, asked); diff != "" {
+					t.Errorf("%s: asked: %s", how, diff)
 				}
 			}
-			return got
-		}
-		i := int(a) % (len(output) + 1)
-		j := i + int(b)%(len(output)-i+1)
-		whole, cut := read(output), read(output[:i], output[i:j], output[j:])
-		if diff := cmp.Diff(whole, cut, cmp.AllowUnexported(sign{})); diff != "" {
-			t.Errorf("cut at %d and %d: %s", i, j, diff)
-		}
-	})
+		})
+	}
 }
 
-func FuzzScreen(f *testing.F) {
-	f.Add("hello\x1b[2J\x1b[5;3Hx\x1b[3r\x1b[L\x1b[9M\x1bM\x1b[4P\x1b[2@\x1b[1J\ttab", uint16(5), uint16(20))
-	f.Add("\x1b[2;4r\x1b[4;1H\n\n\x1b[2T\x1b[999X\x1b[?1049h", uint16(6), uint16(1))
-	f.Fuzz(func(t *testing.T, output string, rows, cols uint16) {
-		for _, line := range lastLines([]byte(output), rows%2 == 0, int(rows)%60, int(cols)%200) {
-			if len(line) > lineWidth || strings.ContainsAny(line, "\x1b\n\r\x07") {
-				t.Errorf("a line %q", line)
-			}
+// However the output is cut, the same is passed on, and nothing is lost: what is passed on and what was asked are all of it,
+// but for what is not finished yet.
+func TestScannerLosesNothing(t *testing.T) {
+	words := []string{"a", "ü", "漢", "\x1b", "[", "]", "6n", "c", "0;x", "\x07", "\\", "?", ";", "\x18", "P", "+q", "\x05", "\xe6", "31m", "\r\n", strings.Repeat("long ", 2000)}
+	rapid.Check(t, func(t *rapid.T) {
+		output := strings.Join(rapid.SliceOf(rapid.SampledFrom(words)).Draw(t, "output"), "")
+		cuts := rapid.SliceOf(rapid.IntRange(0, len(output))).Draw(t, "cuts")
+		slices.Sort(cuts)
+		var pieces []string
+		at := 0
+		for _, c := range append(cuts, len(output)) {
+			pieces, at = append(pieces, output[at:c]), c
+		}
+		wholePassed, wholeAsked := filtered(output)
+		passed, asked := filtered(pieces...)
+		if !slices.Equal(asked, wholeAsked) {
+			t.Fatalf("asked %q, whole %q", asked, wholeAsked)
+		}
+		// A long sequence passes as it comes: the rest may still be held.
+		if len(output) <= heldLimit && passed != wholePassed {
+			t.Fatalf("passed %q, whole %q", passed, wholePassed)
+		}
+		var f scanner
+		var all string
+		for _, p := range pieces {
+			f.scan([]byte(p), func(p piece) { all += string(p.bytes) })
+		}
+		if all += string(f.held); all != output {
+			t.Fatalf("%q became %q", output, all)
 		}
 	})
-}
-
-func TestModes(t *testing.T) {
-	tests := []struct {
-		name, output, want string
-	}{
-		{"nothing was changed", "hello", ""},
-		{"everything was changed back", "\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1000l\x1b[?25h\x1b[?1049l", ""},
-		{"the cursor was hidden", "\x1b[?25l", "\x1b[?25h\x1b[0m"},
-		{"a screen of its own, the mouse and pasting", "\x1b[?1049h\x1b[?1000;1006h\x1b[?2004h", "\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[0m"},
-		{"the kitty keyboard, twice", "\x1b[>1u\x1b[>5u", "\x1b[<u\x1b[<u\x1b[0m"},
-		{"modifyOtherKeys", "\x1b[>4;2m", "\x1b[>4;0m\x1b[0m"},
-		{"what is not a mode that matters", "\x1b[?7l\x1b[?12h", ""},
-	}
-	for _, tt := range tests {
-		var m modes
-		for _, g := range signsOf(tt.output) {
-			m.change(g.text)
-		}
-		if diff := cmp.Diff(tt.want, m.undo()); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
-	}
 }

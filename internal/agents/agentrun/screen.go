@@ -28,7 +28,8 @@ func lastLines(tail []byte, cut bool, rows, cols int) []string {
 		}
 	}
 	s := newScreen(min(max(rows, 1), mostRows), min(max(cols, 1), mostCols))
-	s.draw(tail)
+	var cutter scanner
+	cutter.scan(tail, s.draw)
 	var found []string
 	for i := len(s.cells) - 1; i >= 0 && len(found) < lastCount; i-- {
 		line := strings.Trim(textOf(s.cells[i]), " \x00│┃║|▌▐")
@@ -87,14 +88,22 @@ func blank(cols int) []cell {
 	return line
 }
 
-// draw executes a program's output.
-func (s *screen) draw(b []byte) {
+// draw executes a piece of a program's output.
+func (s *screen) draw(p piece) {
+	switch p.kind {
+	case plain:
+		s.write(p.bytes)
+	case order:
+		s.obey(p.sequence)
+	}
+}
+
+// write executes text without sequences.
+func (s *screen) write(b []byte) {
 	for len(b) > 0 {
 		c, size := utf8.DecodeRune(b)
 		b = b[size:]
 		switch {
-		case c == esc:
-			b = s.sequence(b)
 		case c == '\n', c == '\v', c == '\f':
 			s.lineFeed()
 		case c == '\r':
@@ -177,41 +186,21 @@ func (s *screen) clear(row, from, to int) {
 	}
 }
 
-// sequence executes what follows an ESC and returns the rest.
-func (s *screen) sequence(b []byte) []byte {
-	if len(b) == 0 {
-		return nil
-	}
-	kind := b[0]
-	b = b[1:]
-	switch kind {
+// obey executes a sequence.
+func (s *screen) obey(q sequence) {
+	switch q.intro {
 	case '[':
-		for i, c := range b {
-			if 0x40 <= c && c < 0x7f {
-				s.control(string(b[:i]), c)
-				return b[i+1:]
-			}
-			if c == esc {
-				return b[i:]
-			}
+		if q.otherScreen() {
+			s.turn(q.final == 'h')
+		} else if len(q.content) == 0 || strings.IndexByte("?<=>", q.content[0]) < 0 {
+			s.control(string(q.content), q.final)
 		}
-		return nil
-	case ']', 'P', 'X', '^', '_':
-		for i, c := range b {
-			switch {
-			case c == bel && kind == ']', c == can, c == sub:
-				return b[i+1:]
-			case c == esc:
-				return b[i:] // the backslash of its end is passed over like any other short sequence
-			}
-		}
-		return nil
 	case '7':
 		s.saved = [2]int{s.row, s.col}
 	case '8':
 		s.move(s.saved[0], s.saved[1])
 	case 'D', 'E':
-		if kind == 'E' {
+		if q.intro == 'E' {
 			s.col = 0
 		}
 		s.lineFeed()
@@ -226,10 +215,7 @@ func (s *screen) sequence(b []byte) []byte {
 		s.dip("")
 		s.erase(2)
 		s.move(0, 0)
-	case '(', ')', '*', '+', '#', '%', ' ': // one more byte belongs to it
-		return b[min(1, len(b)):]
 	}
-	return b
 }
 
 func (s *screen) move(row, col int) {
@@ -238,12 +224,6 @@ func (s *screen) move(row, col int) {
 
 // control executes a CSI sequence.
 func (s *screen) control(text string, final byte) {
-	if text != "" && strings.IndexByte("?<=>", text[0]) >= 0 {
-		if text == "?1049" || text == "?1047" || text == "?47" {
-			s.turn(final == 'h')
-		}
-		return
-	}
 	parts := strings.Split(text, ";")
 	arg := func(i, missing int) int {
 		if i >= len(parts) {

@@ -8,8 +8,13 @@ import (
 
 func drawn(rows, cols int, output string) *screen {
 	s := newScreen(rows, cols)
-	s.draw([]byte(output))
+	s.show(output)
 	return s
+}
+
+func (s *screen) show(output string) {
+	var f scanner
+	f.scan([]byte(output), s.draw)
 }
 
 // Whoever joins sees what those see who were there all the time: characters, colours, the place of the cursor.
@@ -60,13 +65,13 @@ func TestScreenIsResized(t *testing.T) {
 		t.Error(diff)
 	}
 	s.resize(3, 4)
-	s.draw([]byte("\r\nefgh"))
+	s.show("\r\nefgh")
 	if diff := cmp.Diff([]string{"c", "d", "efgh"}, s.lines()); diff != "" {
 		t.Error(diff)
 	}
 	s = drawn(4, 10, "shell\r\n$ \x1b[?1049hagent")
 	s.resize(2, 3)
-	s.draw([]byte("\x1b[?1049l!"))
+	s.show("\x1b[?1049l!")
 	if diff := cmp.Diff([]string{"she", "$ !"}, s.lines()); diff != "" {
 		t.Error(diff)
 	}
@@ -75,16 +80,23 @@ func TestScreenIsResized(t *testing.T) {
 // What an agent may ask of a terminal that nobody looks at.
 func TestAnswers(t *testing.T) {
 	s := drawn(24, 80, "one\r\ntwo")
-	for question, want := range map[string]string{
+	for text, want := range map[string]string{
 		"\x1b[6n": "\x1b[2;4R", "\x1b[5n": "\x1b[0n", "\x1b[c": "\x1b[?62;22c", "\x1b[0c": "\x1b[?62;22c", "\x1b[18t": "\x1b[8;24;80t",
 		"\x1b[?2026$p": "\x1b[?2026;0$y", "\x1b[?u": "", "\x05": "", "\x1b]11;?\x07": "\x1b]11;rgb:1010/1010/1010\x07",
 		"\x1b]10;?\x1b\\": "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\", "\x1b]4;1;?\x07": "", "\x1bP+q544e\x1b\\": "\x1bP0+r\x1b\\", "\x1b[>q": "\x1bP>|outlive\x1b\\",
 	} {
-		if !isQuestion([]byte(question)) && question != "\x05" {
-			t.Errorf("%q is not a question", question)
-		}
-		if got := s.answer(question); got != want {
-			t.Errorf("%q is answered with %q, want %q", question, got, want)
+		var f scanner
+		asked := 0
+		f.scan([]byte(text), func(p piece) {
+			if asked++; p.kind != question {
+				t.Errorf("%q is not a question", text)
+			}
+			if got := s.answer(p.sequence); got != want {
+				t.Errorf("%q is answered with %q, want %q", text, got, want)
+			}
+		})
+		if asked != 1 {
+			t.Errorf("%q is %d pieces", text, asked)
 		}
 	}
 }

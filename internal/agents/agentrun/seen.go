@@ -29,7 +29,7 @@ type seen struct {
 
 // source is one stream of output.
 type source struct {
-	escapes escapes
+	scanner scanner
 	lines   lines
 }
 
@@ -37,8 +37,8 @@ func newSeen(r Report) *seen {
 	return &seen{changed: make(chan struct{}, 1), report: r}
 }
 
-// output records forwarded bytes. stream is 0 for stdout, 1 for stderr.
-func (s *seen) output(stream int, b []byte, now time.Time) {
+// output records forwarded bytes and hands on their pieces. stream is 0 for stdout, 1 for stderr.
+func (s *seen) output(stream int, b []byte, now time.Time, each func(piece)) {
 	if len(b) == 0 {
 		return
 	}
@@ -48,7 +48,10 @@ func (s *seen) output(stream int, b []byte, now time.Time) {
 	s.rate.add(len(b), now)
 	s.keep(b)
 	src := &s.sources[stream]
-	src.escapes.scan(b, func(g sign) { s.sign(g, now) })
+	src.scanner.scan(b, func(p piece) {
+		p.signs(func(g sign) { s.sign(g, now) })
+		each(p)
+	})
 	src.lines.scan(b, func(line []byte) { s.line(line, now) })
 	s.mu.Unlock()
 	s.poke()
@@ -267,6 +270,9 @@ func onePerLine(tail []byte) []byte {
 	}
 	return lines
 }
+
+// unshared is for the pieces of an output that nobody joins.
+func unshared(piece) {}
 
 func (s *seen) poke() {
 	select {

@@ -79,7 +79,7 @@ func TestStreams(t *testing.T) {
 	for _, tt := range tests {
 		s := newSeen(Report{})
 		for _, line := range tt.lines {
-			s.output(0, []byte(line+"\r\n"), at)
+			s.output(0, []byte(line+"\r\n"), at, unshared)
 		}
 		r := s.snapshot(at)
 		if diff := cmp.Diff(tt.want, r.Stream); diff != "" {
@@ -130,7 +130,7 @@ func TestTail(t *testing.T) {
 		}
 		output := text.String() + "the end\n"
 		for b := []byte(output); len(b) > 0; b = b[min(size, len(b)):] {
-			s.output(0, b[:min(size, len(b))], at)
+			s.output(0, b[:min(size, len(b))], at, unshared)
 		}
 		r := s.snapshot(at)
 		if len(r.LastLines) != lastCount || r.LastLines[lastCount-1] != "the end" {
@@ -209,19 +209,19 @@ func TestWhenReportsAreWritten(t *testing.T) {
 		check("while nothing happens")
 
 		for range 30 { // three seconds of output
-			s.output(0, []byte("x"), time.Now())
+			s.output(0, []byte("x"), time.Now(), unshared)
 			time.Sleep(100 * time.Millisecond)
 		}
 		check("output", 0, time.Second, 2*time.Second, 3*time.Second)
 		time.Sleep(time.Hour)
 		check("until its rate is 0", time.Second, 2*time.Second, 3*time.Second, 4*time.Second)
 
-		s.output(0, []byte("x"), time.Now())
+		s.output(0, []byte("x"), time.Now(), unshared)
 		time.Sleep(200 * time.Millisecond)
-		s.output(0, []byte("\x1b]0;◐ x\x07"), time.Now())
+		s.output(0, []byte("\x1b]0;◐ x\x07"), time.Now(), unshared)
 		check("a title", 0, 200*time.Millisecond)
 		for range 20 {
-			s.output(0, []byte("\x07"), time.Now())
+			s.output(0, []byte("\x07"), time.Now(), unshared)
 			time.Sleep(10 * time.Millisecond)
 		}
 		check("bells", 100*time.Millisecond, 200*time.Millisecond)
@@ -231,7 +231,7 @@ func TestWhenReportsAreWritten(t *testing.T) {
 		mu.Lock()
 		fails = 2
 		mu.Unlock()
-		s.output(0, []byte("\x07"), time.Now())
+		s.output(0, []byte("\x07"), time.Now(), unshared)
 		time.Sleep(2500 * time.Millisecond)
 		check("a disk that is full for a while", 2*time.Second)
 		if err := r.close(); err != nil {

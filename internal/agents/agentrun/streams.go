@@ -208,5 +208,5 @@ func (p *pump) note(b []byte) {
 		p.shared.output(b, time.Now())
 		return
 	}
-	p.seen.output(p.stream, b, time.Now())
+	p.seen.output(p.stream, b, time.Now(), unshared)
 }

@@ -25,9 +25,9 @@ const (
 // terminal each line is shown when it leaves the screen at the top, and the rest of the screen at the end of the run, and when
 // [Text.Settle] is called. It is for one goroutine. Bidirectional controls and the like are the business of the writer below it.
 type Text struct {
-	to     io.Writer
-	filter filter
-	out    bytes.Buffer // for to
+	to      io.Writer
+	scanner scanner
+	out     bytes.Buffer // for to
 
 	begun []byte // text that may be the beginning of a line of ours
 	ours  []byte // of a line of ours, that has not ended; nil: none has begun
@@ -50,7 +50,7 @@ func NewText(to io.Writer) *Text { return &Text{to: to, rows: textRows, cols: te
 
 // Write implements [io.Writer]. It takes the output in pieces of any size.
 func (t *Text) Write(p []byte) (int, error) {
-	t.filter.scan(p, t.piece, func([]byte) {}) // what a program asks its terminal says nothing to people
+	t.scanner.scan(p, t.piece)
 	return len(p), t.pass()
 }
 
@@ -88,15 +88,14 @@ func (t *Text) pass() error {
 // ownLine is how each line of the wrapper's own begins, see [wrapper.keepLine] and [logline.Kept].
 var ownLine = []byte("[outlive] ")
 
-// piece takes a sequence, or text without any.
-func (t *Text) piece(b []byte, drawn bool) {
-	switch {
-	case !drawn || len(b) == 0:
-	case b[0] == esc:
+// piece takes a piece of output. What a program asks its terminal says nothing to people.
+func (t *Text) piece(p piece) {
+	switch p.kind {
+	case plain:
+		t.mixed(slices.Concat(t.begun, p.bytes))
+	case order:
 		t.begunText()
-		t.sequence(b)
-	default:
-		t.mixed(slices.Concat(t.begun, b))
+		t.sequence(p.sequence)
 	}
 }
 
@@ -180,7 +179,7 @@ func shownRune(c rune) rune {
 // text takes text without sequences.
 func (t *Text) text(b []byte) {
 	if t.screen != nil {
-		t.screen.draw(b)
+		t.screen.write(b)
 		return
 	}
 	for len(b) > 0 {
@@ -233,19 +232,18 @@ func (t *Text) emit(line string) {
 }
 
 // sequence obeys a whole sequence.
-func (t *Text) sequence(b []byte) {
-	if t.screen == nil && !t.inLine(b) {
+func (t *Text) sequence(q sequence) {
+	if t.screen == nil && !t.inLine(q) {
 		t.open()
 	}
 	if t.screen == nil {
 		return
 	}
-	leaving := t.screen.under != nil && (string(b) == "\x1b[?1049l" || string(b) == "\x1b[?1047l" || string(b) == "\x1b[?47l")
-	if leaving {
+	before := t.screen.under != nil
+	if before && q.otherScreen() && q.final == 'l' {
 		t.showScreen() // it is lost then
 	}
-	before := t.screen.under != nil
-	t.screen.draw(b)
+	t.screen.obey(q)
 	switch other := t.screen.under != nil; {
 	case other && !before:
 		t.below, t.shown = t.shown, nil
@@ -258,7 +256,7 @@ func (t *Text) sequence(b []byte) {
 func (t *Text) open() {
 	t.screen, t.shown = newScreen(t.rows, t.cols), map[string]int{}
 	for _, line := range t.recent[max(len(t.recent)-t.rows+1, 0):] {
-		t.screen.draw([]byte(line + "\r\n"))
+		t.screen.write([]byte(line + "\r\n"))
 	}
 	for _, line := range append(t.screen.lines(), t.said) {
 		if line = strings.TrimRight(line, " "); line != "" {
@@ -267,33 +265,25 @@ func (t *Text) open() {
 	}
 	t.recent = nil
 	t.screen.left = t.leave
-	t.screen.draw([]byte(string(t.line)))
+	t.screen.write([]byte(string(t.line)))
 	t.screen.move(t.screen.row, t.col%t.cols)
 	t.line, t.col, t.said = nil, 0, ""
 }
 
 // inLine obeys a sequence that matters within a line only, and reports whether it is one, or says nothing about what is shown.
-func (t *Text) inLine(b []byte) bool {
-	if len(b) < 2 {
-		return true
+func (t *Text) inLine(q sequence) bool {
+	switch {
+	case q.intro != '[':
+		return strings.IndexByte("78DEMc", q.intro) < 0
+	case len(q.content) > 0 && strings.IndexByte("?<=>", q.content[0]) >= 0:
+		return !q.otherScreen()
 	}
-	if b[1] != '[' {
-		return !strings.ContainsRune("78DEMc", rune(b[1]))
-	}
-	if len(b) == 2 { // broken off
-		return true
-	}
-	last := len(b) - 1
-	parameters, final := string(b[2:last]), b[last]
-	if parameters != "" && strings.IndexByte("?<=>", parameters[0]) >= 0 {
-		return parameters != "?1049" && parameters != "?1047" && parameters != "?47"
-	}
-	n, err := strconv.Atoi(parameters)
+	n, err := strconv.Atoi(string(q.content))
 	if err != nil || n < 0 {
 		n = 0
 	}
 	n = min(n, mostCols)
-	switch final {
+	switch q.final {
 	case 'K':
 		t.eraseInLine(n)
 	case 'C', 'a':
@@ -303,7 +293,7 @@ func (t *Text) inLine(b []byte) bool {
 	case 'G', '`':
 		t.col = max(n, 1) - 1
 	default:
-		return strings.IndexByte("ABEFHfdeJLMPSTX@rsu", final) < 0
+		return strings.IndexByte("ABEFHfdeJLMPSTX@rsu", q.final) < 0
 	}
 	return true
 }
