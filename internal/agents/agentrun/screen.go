@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Sizes of what is shown of an output's end.
@@ -40,7 +42,7 @@ func lastLines(tail []byte, cut bool, rows, cols int) []string {
 	return found
 }
 
-// screen is a minimal terminal emulator, to know what its lines say: each character is one cell wide.
+// screen is a minimal terminal emulator, to know what its lines say.
 type screen struct {
 	cells       [][]cell
 	row, col    int
@@ -55,11 +57,14 @@ type screen struct {
 	left        func([]cell) // called for each line that leaves the ordinary screen at the top; may be nil
 }
 
-// cell is one character with the number of its style.
+// cell is one character with the number of its style. Behind a character two cells wide is a cell with [behind].
 type cell struct {
 	char  rune
 	style uint16
 }
+
+// behind is the character of the second cell of a wide one.
+const behind = -1
 
 // empty is a cell that nothing was written to.
 var empty = cell{char: ' '}
@@ -67,7 +72,9 @@ var empty = cell{char: ' '}
 func textOf(line []cell) string {
 	var b strings.Builder
 	for _, c := range line {
-		b.WriteRune(c.char)
+		if c.char != behind {
+			b.WriteRune(c.char)
+		}
 	}
 	return b.String()
 }
@@ -113,21 +120,46 @@ func (s *screen) write(b []byte) {
 		case c == '\t':
 			s.col = min(s.col/8*8+8, len(s.cells[0])-1)
 		case c < ' ', c == 0x7f:
-		case unicode.Is(unicode.Mn, c), c == 0x200d, c == 0xfe0f: // joins the character before
 		default:
 			s.put(c)
 		}
 	}
 }
 
+// width is how many cells a terminal gives to a character: 0 to what joins the one before.
+func width(c rune) int {
+	if c < 0x7f {
+		return 1
+	}
+	return ansi.StringWidthWc(string(c))
+}
+
 func (s *screen) put(c rune) {
-	if s.wrap {
+	line := s.cells[s.row]
+	n := min(width(c), len(line))
+	if n == 0 {
+		return
+	}
+	if s.wrap || s.col+n > len(line) {
 		s.col, s.wrap = 0, false
 		s.lineFeed()
+		line = s.cells[s.row]
 	}
-	s.cells[s.row][s.col] = cell{c, s.ink}
-	if s.col++; s.col == len(s.cells[0]) {
+	halve(line, s.col)
+	halve(line, s.col+n)
+	line[s.col] = cell{c, s.ink}
+	if n == 2 {
+		line[s.col+1] = cell{behind, s.ink}
+	}
+	if s.col += n; s.col == len(line) {
 		s.col, s.wrap = s.col-1, true
+	}
+}
+
+// halve empties both cells of a wide character that a change at col would cut in two.
+func halve(line []cell, col int) {
+	if col > 0 && col < len(line) && line[col].char == behind {
+		line[col-1].char, line[col].char = ' ', ' '
 	}
 }
 
@@ -181,6 +213,8 @@ func (s *screen) scrollUp(n int) {
 
 func (s *screen) clear(row, from, to int) {
 	line := s.cells[row]
+	halve(line, from)
+	halve(line, to)
 	for i := max(from, 0); i < min(to, len(line)); i++ {
 		line[i] = cell{' ', s.erased}
 	}
@@ -256,10 +290,14 @@ func (s *screen) control(text string, final byte) {
 		s.scroll(s.top, -n)
 	case 'P':
 		line := s.cells[s.row]
+		halve(line, s.col)
+		halve(line, s.col+n)
 		copy(line[s.col:], line[min(s.col+n, len(line)):])
 		s.clear(s.row, len(line)-n, len(line))
 	case '@':
 		line := s.cells[s.row]
+		halve(line, s.col)
+		halve(line, len(line)-n)
 		copy(line[min(s.col+n, len(line)):], line[s.col:])
 		s.clear(s.row, s.col, s.col+n)
 	case 'X':
@@ -375,6 +413,7 @@ func resized(cells [][]cell, drop, rows, cols int) [][]cell {
 	for i := range next {
 		next[i] = blank(cols)
 		if i < len(cells) {
+			halve(cells[i], cols)
 			copy(next[i], cells[i])
 		}
 	}
@@ -399,7 +438,9 @@ func (s *screen) paint(rows, cols int) []byte {
 				now = c.style
 				b = append(b, s.styles.of(now).sequence()...)
 			}
-			b = utf8.AppendRune(b, c.char)
+			if c.char != behind {
+				b = utf8.AppendRune(b, c.char)
+			}
 		}
 		if now != 0 {
 			b = append(b, "\x1b[0m"...)

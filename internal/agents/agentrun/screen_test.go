@@ -1,9 +1,11 @@
 package agentrun
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func drawn(rows, cols int, output string) *screen {
@@ -26,6 +28,7 @@ func TestPaint(t *testing.T) {
 		"a moved cursor":  "one\r\ntwo\x1b[2;2H",
 		"a scrolled part": "\x1b[2;3rhead\r\na\r\nb\r\nc",
 		"the other one":   "shell\r\n\x1b[?1049hagent\x1b[?1049l$ ",
+		"wide characters": "✅ 日本\x1b[44m漢\x1b[0m|\x1b[2;5H日\x1b[3;23Hab日c",
 		"cut":             "0123456789012345678901234567890",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +50,51 @@ func TestPaint(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Wide characters take two cells, what joins one before takes none, as terminals have it.
+func TestWideCharacters(t *testing.T) {
+	for output, want := range map[string]string{
+		"│ ✅ done │\x1b[1;11HX":      "│ ✅ done X",
+		"日本|\x1b[1;5HX":              "日本X",
+		"日本\x1b[1;2HX":               " X本",
+		"日本\x1b[1;3HX":               "日X",
+		"日本x\x1b[1;4H\x1b[K":         "日",
+		"日本x\x1b[1;2H\x1b[P":         " 本x",
+		"日本x\x1b[1;2H\x1b[@":         "   本x",
+		"日本x\x1b[1;3H\x1b[1K":        "    x",
+		"123456789012345日本":          "123456789012345",
+		"e\u0301|a\u200db\x1b[1;4HX": "e|aX",
+		"1234567890123456\r漢\x1b[5@": "漢     345678901",
+	} {
+		s := drawn(2, 16, output)
+		if got := s.lines()[0]; got != want {
+			t.Errorf("%q shows %q, want %q", output, got, want)
+		}
+	}
+	s := drawn(1, 4, "ab日")
+	s.resize(1, 3)
+	if diff := cmp.Diff([]string{"ab"}, s.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever is drawn, a wide character is there with both of its cells, or not at all.
+func TestWideCharactersAreWhole(t *testing.T) {
+	words := []string{"日", "a", "✅", "\r", "\n", "\b", "\x1b[3G", "\x1b[2@", "\x1b[P", "\x1b[K", "\x1b[1K", "\x1b[3X", "\x1b[2D", "\x1b[C", "\x1b[L"}
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawn(2, rapid.IntRange(2, 9).Draw(t, "columns"), strings.Join(rapid.SliceOf(rapid.SampledFrom(words)).Draw(t, "output"), ""))
+		s.resize(2, rapid.IntRange(2, 9).Draw(t, "columns then"))
+		for _, line := range s.cells {
+			for i, c := range line {
+				first := c.char != behind && width(c.char) == 2
+				second := i+1 < len(line) && line[i+1].char == behind
+				if first != second {
+					t.Fatalf("%q: column %d of %v", s.lines(), i, line)
+				}
+			}
+		}
+	})
 }
 
 // A smaller terminal is shown as much as it has room for.
