@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 )
 
 // due is the earliest deadline of many backends. Each reports changes: asking 200 of them takes microseconds, more than
@@ -13,17 +15,11 @@ type due struct {
 }
 
 // hear takes a backend's deadline. An outdated earlier one costs one extra tick.
-func (d *due) hear(at time.Time) { d.at = earlier(d.at, at) }
+func (d *due) hear(at time.Time) { d.at = deadline.Earliest(d.at, at) }
 
 // deadline is when the loop must tick.
-func (r *Runner) deadline() time.Time { return earlier(earlier(r.gw.Deadline(), r.due.at), r.quiet.at) }
-
-// earlier is the earlier of two times; zero is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
+func (r *Runner) deadline() time.Time {
+	return deadline.Earliest(r.gw.Deadline(), r.due.at, r.quiet.at)
 }
 
 // tick handles everything that is due.

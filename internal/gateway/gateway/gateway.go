@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -246,9 +247,7 @@ func (g *Gateway) Deadline() time.Time { return g.wake }
 
 // at makes sure that Tick is called at the time.
 func (g *Gateway) at(when time.Time) {
-	if g.wake.IsZero() || when.Before(g.wake) {
-		g.wake = when
-	}
+	g.wake = deadline.Earliest(g.wake, when)
 }
 
 // Tick handles everything that is due.

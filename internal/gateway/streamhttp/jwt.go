@@ -15,6 +15,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 )
 
 // How long data of an authorization server are cached.
@@ -99,7 +101,7 @@ func (v *JWTVerifier) VerifyToken(ctx context.Context, token string) (Claims, er
 		return Claims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
 	}
 	claims := Claims{Subject: verified.Subject, Audience: audience, Scopes: scopesOf(verified), Expires: verified.Expiry}
-	v.remember(sum, knownToken{claims: claims, until: earlier(verified.Expiry, now.Add(tokenMemory))}, now)
+	v.remember(sum, knownToken{claims: claims, until: deadline.Earliest(verified.Expiry, now.Add(tokenMemory))}, now)
 	return claims, nil
 }
 
@@ -139,13 +141,6 @@ func isAccessToken(token string, verified *oidc.IDToken) error {
 		return errors.New("it names no subject")
 	}
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 func (v *JWTVerifier) remembered(sum [sha256.Size]byte, now time.Time) (Claims, bool) {

@@ -3,6 +3,8 @@ package health
 import (
 	"fmt"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 )
 
 // phase is the state of a Watch between two Ticks.
@@ -83,7 +85,7 @@ func (w *Watch) Called(now time.Time) {
 	if w.opts.CallTimeout > 0 {
 		due = now.Add(min(w.opts.Every, w.opts.CallTimeout))
 	}
-	w.deadline = earlier(w.deadline, due)
+	w.deadline = deadline.Earliest(w.deadline, due)
 }
 
 // ProbeAnswered records any answer, also an error, to a probe however old. The owner may also report an answer to the
@@ -171,11 +173,11 @@ func (w *Watch) overdue(now time.Time, v View) []Action {
 	}
 	due := later(v.Oldest, w.fresh).Add(w.opts.CallTimeout)
 	if due.After(now) {
-		w.deadline = earlier(w.deadline, due)
+		w.deadline = deadline.Earliest(w.deadline, due)
 		return nil
 	}
 	w.exceeded = true
-	w.deadline = earlier(w.deadline, now.Add(w.lookEvery()))
+	w.deadline = deadline.Earliest(w.deadline, now.Add(w.lookEvery()))
 	return []Action{Overdue{Until: now.Add(-w.opts.CallTimeout)}}
 }
 
@@ -214,13 +216,6 @@ func (w *Watch) reason(now time.Time, v View) string {
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Second) }
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {

@@ -3,6 +3,7 @@ package supervise
 import (
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 )
 
@@ -139,7 +140,7 @@ func (m *Machine) due(now time.Time) {
 
 // Deadline returns when [Machine.Tick] is to be called; the zero time means not at all.
 func (m *Machine) Deadline() time.Time {
-	return sooner(m.at, m.beside.due(m.state == Serving, m.opts.Standby))
+	return deadline.Earliest(m.at, m.beside.due(m.state == Serving, m.opts.Standby))
 }
 
 // Restarts is the number of restarts of any cause so far, one that is waited for included (WD-10).

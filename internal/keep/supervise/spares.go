@@ -3,6 +3,8 @@ package supervise
 import (
 	"slices"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 )
 
 // Spare is a process beside the serving one, as [Snapshot] shows it.
@@ -184,15 +186,15 @@ func (s *spares) due(serving bool, standby int) time.Time {
 	var due time.Time
 	for _, one := range s.all {
 		if !one.Ready {
-			due = sooner(due, one.by)
+			due = deadline.Earliest(due, one.by)
 		}
 	}
 	switch {
 	case !serving:
 	case s.reload != nil:
-		due = sooner(due, s.reload.at)
+		due = deadline.Earliest(due, s.reload.at)
 	case s.short(standby):
-		due = sooner(due, s.refillAt)
+		due = deadline.Earliest(due, s.refillAt)
 	}
 	return due
 }
@@ -237,14 +239,6 @@ func (m *Machine) spawnSpare(now time.Time, a SpawnSpare) {
 
 // fresh reports whether a spare that stands by can serve now and runs no old code.
 func fresh(s Spare) bool { return s.Ready && !s.Stale && !s.Reload }
-
-// sooner returns the earlier time; zero is never.
-func sooner(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // later returns the later time.
 func later(a, b time.Time) time.Time {

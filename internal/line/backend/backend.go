@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -94,24 +95,12 @@ func (b *Backend) tellWake() {
 
 // deadline is when Tick must be called; zero: not needed.
 func (b *Backend) deadline() time.Time {
-	at := b.machine.Deadline()
-	if t := b.health.healthDeadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
-		at = t
-	}
-	for _, t := range b.timers {
-		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
+	at := deadline.Earliest(b.machine.Deadline(), b.health.healthDeadline(), deadline.Earliest(b.timers[:]...))
 	for p := range b.all {
-		if t := p.deadline(); !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
+		at = deadline.Earliest(at, p.deadline())
 	}
 	if b.eras.adapter != nil {
-		if t := b.eras.adapter.deadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
-			at = t
-		}
+		at = deadline.Earliest(at, b.eras.adapter.deadline())
 	}
 	return at
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -46,9 +47,7 @@ func (l *longCalls) look() {
 		if !l.concerned(c) {
 			continue
 		}
-		if at := l.attend(c); next.IsZero() || at.Before(next) {
-			next = at
-		}
+		next = deadline.Earliest(next, l.attend(c))
 	}
 	l.timers[timerLong] = next
 }

@@ -3,6 +3,7 @@ package backend
 import (
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
@@ -159,16 +160,9 @@ func (p *process) say(line []byte) {
 
 // deadline is the earliest of p's own deadlines; zero: none.
 func (p *process) deadline() time.Time {
-	at := p.settingsBy
-	for _, t := range []time.Time{p.drainBy, p.closedBy, p.trial.deadline()} {
-		if at.IsZero() || !t.IsZero() && t.Before(at) {
-			at = t
-		}
-	}
+	at := deadline.Earliest(p.settingsBy, p.drainBy, p.closedBy, p.trial.deadline())
 	if p.retirement != nil && p.up() {
-		if t := p.retirement.Deadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
-			at = t
-		}
+		at = deadline.Earliest(at, p.retirement.Deadline())
 	}
 	return at
 }

@@ -1,6 +1,10 @@
 package proxy
 
-import "time"
+import (
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
+)
 
 const (
 	// serverBehind is how many bytes may wait for the server before the client is not read any more: then further
@@ -37,8 +41,8 @@ func (p *Proxy) mayReadClient() bool {
 // deadline is the backend's, or the time at which a held-back client is to be read again.
 func (p *Proxy) deadline() time.Time {
 	at := p.host.Deadline()
-	if look := p.pressure.since.Add(stalledAfter); p.pressure.held && look.After(p.loop.Now()) && (at.IsZero() || look.Before(at)) {
-		return look
+	if look := p.pressure.since.Add(stalledAfter); p.pressure.held && look.After(p.loop.Now()) {
+		at = deadline.Earliest(at, look)
 	}
 	return at
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
@@ -146,7 +147,7 @@ func (qs *questions) expire() {
 func (qs *questions) deadline() time.Time {
 	at := qs.Ruling
 	for _, q := range qs.Open {
-		at = earlier(at, q.Until)
+		at = deadline.Earliest(at, q.Until)
 	}
 	return at
 }

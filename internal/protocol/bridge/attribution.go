@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -166,7 +167,7 @@ func (qs *questions) rule() {
 	}
 	for _, q := range qs.Open {
 		if living := slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return qs.calls[wire] == nil }); len(living) < 2 {
-			q.Until = earlier(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
+			q.Until = deadline.Earliest(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
 		}
 	}
 }

@@ -214,13 +214,5 @@ func looksPrivate(id []byte) bool {
 	return ok && strings.HasPrefix(text, privatePrefix)
 }
 
-// earlier returns the earlier of two times, of which zero is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // due reports whether a time has come; zero never comes.
 func (c *core) due(at time.Time) bool { return !at.IsZero() && !c.now.Before(at) }

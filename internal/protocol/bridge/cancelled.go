@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
@@ -46,7 +47,7 @@ func (cs *cancelledCalls) asked(wire string) {
 		return
 	}
 	cs.Calls = slices.Clone(cs.Calls)
-	cs.Calls[i].Until = earlier(cs.Calls[i].Until, cs.now.Add(crossFor))
+	cs.Calls[i].Until = deadline.Earliest(cs.Calls[i].Until, cs.now.Add(crossFor))
 }
 
 // answered forgets the call with this raw id at the server. It reports whether there was one.

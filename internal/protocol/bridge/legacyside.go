@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -345,5 +346,5 @@ func (s *legacySide) tick() {
 }
 
 func (s *legacySide) deadline() time.Time {
-	return earlier(s.roundsDeadline(), s.watchDeadline())
+	return deadline.Earliest(s.roundsDeadline(), s.watchDeadline())
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -174,7 +175,7 @@ func (s *legacySide) roundsDeadline() time.Time {
 	var at time.Time
 	for _, c := range s.Calls {
 		if c.Round != nil {
-			at = earlier(earlier(at, c.Round.Pace), c.Round.Until)
+			at = deadline.Earliest(at, c.Round.Pace, c.Round.Until)
 		}
 	}
 	return at

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -184,11 +185,11 @@ func (s *modernSide) deadline() time.Time {
 	at := s.Leveling.Until
 	for _, t := range s.Calls {
 		if t.suspended() {
-			at = earlier(at, t.Expires)
+			at = deadline.Earliest(at, t.Expires)
 		}
 	}
 	if s.Questions.Shared && len(s.Queue) > 0 {
-		at = earlier(at, s.Queue[0].Came.Add(turnFor))
+		at = deadline.Earliest(at, s.Queue[0].Came.Add(turnFor))
 	}
-	return earlier(at, s.Questions.deadline())
+	return deadline.Earliest(at, s.Questions.deadline())
 }

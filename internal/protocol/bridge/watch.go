@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -345,7 +346,7 @@ func (s *legacySide) tickWatch() {
 func (s *legacySide) watchDeadline() time.Time {
 	at := s.Watch.Again
 	if s.Watch.Next != nil {
-		at = earlier(at, s.Watch.Next.Until)
+		at = deadline.Earliest(at, s.Watch.Next.Until)
 	}
 	return at
 }
