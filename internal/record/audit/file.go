@@ -29,8 +29,15 @@ func (f *file) close() {
 	}
 }
 
-// append writes one complete line, or nothing.
-func (f *file) append(line []byte) error {
+// Write writes complete lines, or nothing.
+func (f *file) Write(lines []byte) (int, error) {
+	if err := f.append(lines); err != nil {
+		return 0, err
+	}
+	return len(lines), nil
+}
+
+func (f *file) append(lines []byte) error {
 	locked, err := f.acquire()
 	if err != nil {
 		return err
@@ -48,7 +55,7 @@ func (f *file) append(line []byte) error {
 		return err
 	}
 	size, limit := st.Size(), int64(f.opts.MaxSizeMiB)<<20
-	if size > 0 && size+int64(len(line)) > limit && locked {
+	if size > 0 && size+int64(len(lines)) > limit && locked {
 		if err := f.rotate(); err != nil && size > 2*limit {
 			return fmt.Errorf("%w: %w", ErrFull, err)
 		}
@@ -56,9 +63,9 @@ func (f *file) append(line []byte) error {
 			return err
 		}
 	}
-	n, err := f.f.Write(line)
+	n, err := f.f.Write(lines)
 	if err != nil && n > 0 && locked {
-		// A partial line would break every reader of the file. Under the lock no other process has written after it.
+		// A part of a line would break every reader of the file. Under the lock no other process has written after it.
 		if st, statErr := f.f.Stat(); statErr == nil {
 			_ = cut(f.f, st.Size()-int64(n))
 		}

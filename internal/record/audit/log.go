@@ -3,12 +3,12 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/queue"
 )
 
 // Options are settings of a [Log]. The zero value means the documented defaults: 10 MiB a file, 5 old files, 14 days.
@@ -23,28 +23,15 @@ type Options struct {
 }
 
 const (
-	queueLines    = 1024                   // maximum number of queued lines
-	flushPatience = time.Second            // how long Close waits
-	shortPatience = 200 * time.Millisecond // how long Flush waits
-	flushLook     = 200 * time.Microsecond // its polling interval
-	retryPause    = time.Second            // between attempts to open a path that failed
-	lineLimit     = 64 << 10               // longest line, in bytes
+	closePatience = time.Second // how long Close waits for the file to accept more
+	lineLimit     = 64 << 10    // longest line, in bytes
 )
-
-// ErrUnflushed is returned by [Log.Close] if not everything was written in time.
-var ErrUnflushed = errors.New("audit log not flushed in time")
 
 // Log is the audit log. It implements [event.Sink].
 type Log struct {
 	opts  Options
-	file  *file
-	lines chan []byte
-	done  chan struct{}
-	lost  atomic.Int64
-	open  atomic.Int64 // lines that are queued and not handled yet
-
-	mu     sync.RWMutex // guards lines: Emit must not send when it is closed
-	closed bool
+	file  *file // of the queue's goroutine
+	queue *queue.Queue
 }
 
 var _ event.Sink = (*Log)(nil)
@@ -65,13 +52,8 @@ func Open(path string, opts Options) (*Log, error) {
 	opts.MaxSizeMiB = orDefault(opts.MaxSizeMiB, 10)
 	opts.MaxBackups = orDefault(opts.MaxBackups, 5)
 	opts.MaxAgeDays = orDefault(opts.MaxAgeDays, 14)
-	l := &Log{
-		opts:  opts,
-		file:  &file{path: path, opts: opts},
-		lines: make(chan []byte, queueLines),
-		done:  make(chan struct{}),
-	}
-	go l.write()
+	l := &Log{opts: opts, file: &file{path: path, opts: opts}}
+	l.queue = queue.New(l.file, l.gap, queue.Options{Failed: l.failed, WholeLines: true})
 	return l, nil
 }
 
@@ -82,87 +64,41 @@ func orDefault(n, def int) int {
 	return n
 }
 
+// gap is the line in place of events that are missing.
+func (l *Log) gap(g queue.Gap) []byte {
+	return AppendLine(nil, event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
+		Message: fmt.Sprintf("%d events (%d bytes) are missing here: they could not be written in time", g.Lines, g.Bytes),
+		Attrs:   []slog.Attr{slog.Int(event.KeyCount, g.Lines)}}, l.opts.ProxyPID)
+}
+
+func (l *Log) failed(err error) {
+	if l.opts.OnFailure != nil {
+		l.opts.OnFailure(fmt.Errorf("write audit log %s: %w", l.file.path, err))
+	}
+}
+
 // Path returns where the log is written.
 func (l *Log) Path() string { return l.file.path }
 
 // Lost returns how many events could not be written: full queue, full disk, unwritable path, closed log.
-func (l *Log) Lost() int { return int(l.lost.Load()) }
+func (l *Log) Lost() int { return l.queue.Lost() }
 
 // Emit implements [event.Sink]. It never blocks.
-func (l *Log) Emit(e event.Event) {
-	line := AppendLine(nil, e, l.opts.ProxyPID)
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.closed {
-		l.lost.Add(1)
-		return
-	}
-	l.open.Add(1)
-	select {
-	case l.lines <- line:
-	default:
-		l.open.Add(-1)
-		l.lost.Add(1)
-	}
-}
+func (l *Log) Emit(e event.Event) { l.queue.Put(AppendLine(nil, e, l.opts.ProxyPID), 1) }
 
-// Close writes what is queued, for at most a second, and closes the file. Later events are counted as lost.
-func (l *Log) Close() error {
-	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		close(l.lines)
-	}
-	l.mu.Unlock()
-	select {
-	case <-l.done:
-		return nil
-	case <-time.After(flushPatience):
-		return fmt.Errorf("close %s: %w", l.file.path, ErrUnflushed)
-	}
-}
-
-// write is the log's goroutine.
-func (l *Log) write() {
-	defer close(l.done)
-	defer l.file.close()
-	var t trouble
-	for line := range l.lines {
-		l.writeLine(line, &t)
-		l.open.Add(-1)
-	}
-}
-
-// trouble is the state of the log's goroutine while the path cannot be written.
-type trouble struct {
-	failing   bool
-	notBefore time.Time // time of the next attempt
-}
-
-func (l *Log) writeLine(line []byte, t *trouble) {
-	if t.failing && time.Now().Before(t.notBefore) {
-		l.lost.Add(1)
-		return
-	}
-	err := l.file.append(line)
-	if err == nil {
-		t.failing = false
-		return
-	}
-	l.lost.Add(1)
-	t.notBefore = time.Now().Add(retryPause)
-	if !t.failing && l.opts.OnFailure != nil {
-		l.opts.OnFailure(fmt.Errorf("write audit log %s: %w", l.file.path, err))
-	}
-	t.failing = true
-}
-
-// Flush writes what is queued, for at most 200 ms.
+// Flush writes what is queued; it gives up as [queue.Queue.Flush] does.
 func (l *Log) Flush() error {
-	for end := time.Now().Add(shortPatience); l.open.Load() > 0; time.Sleep(flushLook) {
-		if time.Now().After(end) {
-			return fmt.Errorf("flush %s: %w", l.file.path, ErrUnflushed)
-		}
+	if err := l.queue.Flush(); err != nil {
+		return fmt.Errorf("flush %s: %w", l.file.path, err)
 	}
+	return nil
+}
+
+// Close writes what is queued, as long as data is accepted but at most 2 s, and closes the file. Later events are counted as lost.
+func (l *Log) Close() error {
+	if err := l.queue.Close(closePatience); err != nil {
+		return fmt.Errorf("close %s: %w", l.file.path, err)
+	}
+	l.file.close()
 	return nil
 }

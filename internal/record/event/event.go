@@ -190,7 +190,8 @@ const (
 // ProxyLost: a running outlive that is looked at is not there any more, and has not said that it ends. It is in no audit log.
 const ProxyLost Type = "proxy_lost"
 
-// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message has the details.
+// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message has the details. In the audit log,
+// in place of events that are missing there, it has KeyCount.
 const ServerLogLost Type = "log_lost"
 
 // Types returns all types, in the order of a run.

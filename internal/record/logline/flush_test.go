@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/queue"
 )
 
 // TestFlush: what was given before is there afterwards, an unfinished line included, and what comes later still works.
@@ -56,7 +58,7 @@ func TestFlushGivesUp(t *testing.T) {
 	r, stuck := io.Pipe() // it is never read
 	w := NewWriter(stuck, Options{})
 	w.Raw([]byte("x\n"))
-	if err := w.Flush(); !errors.Is(err, ErrUnflushed) {
+	if err := w.Flush(); !errors.Is(err, queue.ErrUnflushed) {
 		t.Errorf("flush: %v", err)
 	}
 	_ = r.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/DeRuina/timberjack"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/record/queue"
 )
 
 // KeptOptions are settings of a [Kept]. The zero value keeps 10 MiB a file, 5 old files, 14 days.
@@ -43,7 +44,7 @@ const (
 type Kept struct {
 	path  string
 	opts  KeptOptions
-	queue *queue // nil without a file
+	queue *queue.Queue // nil without a file
 	file  *rotated
 
 	mu      sync.Mutex
@@ -58,17 +59,23 @@ func OpenKept(path string, opts KeptOptions) *Kept {
 	if path == "" {
 		return k
 	}
-	k.file = &rotated{onFailure: opts.OnFailure, log: &timberjack.Logger{
+	k.file = &rotated{log: &timberjack.Logger{
 		Filename:   path,
 		MaxSize:    orDefault(opts.MaxSizeMiB, 10),
 		MaxBackups: orDefault(opts.MaxBackups, 5),
 		MaxAge:     orDefault(opts.MaxAgeDays, 14),
 		FileMode:   0o600,
 	}}
-	k.queue = newQueue(k.file, k.file.failed, func(g gap) []byte {
-		return fmt.Appendf(nil, "[outlive] %d lines (%d bytes) are missing here: they could not be written in time\n", g.lines, g.bytes)
-	})
+	k.queue = queue.New(k.file, func(g queue.Gap) []byte {
+		return fmt.Appendf(nil, "[outlive] %d lines (%d bytes) are missing here: they could not be written in time\n", g.Lines, g.Bytes)
+	}, queue.Options{Failed: k.failed})
 	return k
+}
+
+func (k *Kept) failed(err error) {
+	if k.opts.OnFailure != nil {
+		k.opts.OnFailure(fmt.Errorf("keep stderr in %s: %w", k.path, err))
+	}
 }
 
 func orDefault(n, def int) int {
@@ -109,7 +116,7 @@ func Older(path string) []string {
 // [Writer.Room]; call it again then.
 func (k *Kept) Room() <-chan struct{} {
 	if k.queue != nil {
-		if full := k.queue.room(); full != nil {
+		if full := k.queue.Room(); full != nil {
 			return full
 		}
 	}
@@ -134,7 +141,7 @@ func (k *Kept) Write(p []byte) (int, error) {
 	k.midLine = len(p) > 0 && p[len(p)-1] != '\n'
 	k.mu.Unlock()
 	if k.queue != nil {
-		k.queue.put(p, max(1, bytes.Count(p, []byte("\n"))))
+		k.queue.Put(p, max(1, bytes.Count(p, []byte("\n"))))
 	}
 	return len(p), nil
 }
@@ -152,7 +159,7 @@ func (k *Kept) Note(at time.Time, text string) {
 	}
 	k.midLine = false
 	k.mu.Unlock()
-	k.queue.put(line, 1)
+	k.queue.Put(line, 1)
 }
 
 // Tail returns the last lines, oldest first, at most n, from the last 64 KiB. Long ones are cut at 1,000 bytes; bytes
@@ -185,7 +192,15 @@ func (k *Kept) Lost() int {
 	if k.queue == nil {
 		return 0
 	}
-	return k.queue.lostLines()
+	return k.queue.Lost()
+}
+
+// Flush writes what is queued; it gives up as [queue.Queue.Flush] does.
+func (k *Kept) Flush() error {
+	if k.queue == nil {
+		return nil
+	}
+	return k.queue.Flush()
 }
 
 // Close writes what is queued, as long as data is accepted but at most 2 s, and closes the file.
@@ -193,19 +208,16 @@ func (k *Kept) Close() error {
 	if k.queue == nil {
 		return nil
 	}
-	if !k.queue.close(keptPatience) {
-		return fmt.Errorf("close %s: %w", k.path, ErrUnflushed)
+	if err := k.queue.Close(keptPatience); err != nil {
+		return fmt.Errorf("close %s: %w", k.path, err)
 	}
 	return k.file.log.Close()
 }
 
-// rotated is the file for the queue's goroutine: it accepts chunks of any size, and reports a series of failures
-// once.
+// rotated is the file for the queue's goroutine.
 type rotated struct {
-	log       *timberjack.Logger
-	onFailure func(error)
-	made      bool // the directory was created, private because stderr may contain secrets
-	failing   bool
+	log  *timberjack.Logger
+	made bool // the directory was created, private because stderr may contain secrets
 }
 
 func (r *rotated) Write(p []byte) (int, error) {
@@ -218,9 +230,6 @@ func (r *rotated) Write(p []byte) (int, error) {
 	n, err := r.log.Write(p)
 	if err != nil && n == 0 && r.appendBeyond(p) {
 		n, err = len(p), nil
-	}
-	if err == nil {
-		r.failing = false
 	}
 	return n, err
 }
@@ -240,11 +249,4 @@ func (r *rotated) appendBeyond(p []byte) bool {
 		_, err = f.Write(p)
 	}
 	return errors.Join(err, f.Close()) == nil
-}
-
-func (r *rotated) failed(err error) {
-	if !r.failing && r.onFailure != nil {
-		r.onFailure(fmt.Errorf("keep stderr in %s: %w", r.log.Filename, err))
-	}
-	r.failing = true
 }

@@ -2,7 +2,6 @@ package logline
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/queue"
 )
 
 // Format is the format of the lines.
@@ -47,7 +47,7 @@ type Options struct {
 }
 
 const (
-	// closePatience is how long Close and Flush wait for the destination to accept more.
+	// closePatience is how long Close waits for the destination to accept more.
 	closePatience = 200 * time.Millisecond
 	// linePatience is how long an incomplete line of the server is held back, so that none of our lines is written
 	// into it.
@@ -56,13 +56,10 @@ const (
 	heldLimit = 64 << 10
 )
 
-// ErrUnflushed is returned by Close when not everything could be written in time.
-var ErrUnflushed = errors.New("log not flushed in time")
-
 // Writer writes the log lines. It implements [event.Sink]; its methods may be called from any goroutine and never
 // block.
 type Writer struct {
-	queue *queue
+	queue *queue.Queue
 
 	mu     sync.Mutex // keeps lines and raw bytes in one order
 	opts   Options
@@ -82,14 +79,14 @@ func NewWriter(out io.Writer, opts Options) *Writer {
 		opts.Format = Text
 	}
 	w := &Writer{opts: opts, tells: formatter{opts: opts}}
-	w.queue = newQueue(out, nil, w.tellGap)
+	w.queue = queue.New(out, w.tellGap, queue.Options{})
 	return w
 }
 
 // tellGap is the line about the size of a gap. It is written regardless of the level.
-func (w *Writer) tellGap(g gap) []byte {
+func (w *Writer) tellGap(g queue.Gap) []byte {
 	e := event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
-		Message: fmt.Sprintf("%d lines (%d bytes) are missing here: stderr was not read in time", g.lines, g.bytes)}
+		Message: fmt.Sprintf("%d lines (%d bytes) are missing here: stderr was not read in time", g.Lines, g.Bytes)}
 	l := line{supervisor, marked(e)}
 	if w.opts.Gateway {
 		l.tag = gateway
@@ -119,7 +116,7 @@ func (w *Writer) Emit(e event.Event) {
 		} else {
 			w.buf = appendText(w.buf, e.Time, l)
 		}
-		w.queue.put(w.buf, 1)
+		w.queue.Put(w.buf, 1)
 	}
 }
 
@@ -166,16 +163,24 @@ func (w *Writer) release(p []byte) {
 	if w.inLine {
 		lines++
 	}
-	w.queue.put(p, lines)
+	w.queue.Put(p, lines)
 }
 
 // Room returns nil if there is room for more of the server's stderr. Otherwise too much is queued, and the channel is
 // closed when there is room again, or when nothing was read for 2 s. A caller that can wait does not lose output when
 // the reader is slow.
-func (w *Writer) Room() <-chan struct{} { return w.queue.room() }
+func (w *Writer) Room() <-chan struct{} { return w.queue.Room() }
 
 // Lost returns how many lines were dropped.
-func (w *Writer) Lost() int { return w.queue.lostLines() }
+func (w *Writer) Lost() int { return w.queue.Lost() }
+
+// Flush writes what is queued, including an incomplete line of the server. It gives up as [queue.Queue.Flush] does.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	w.release(nil)
+	w.mu.Unlock()
+	return w.queue.Flush()
+}
 
 // Close writes what is queued, like [Writer.Flush], and ends the goroutine. Later lines are counted as lost.
 func (w *Writer) Close() error {
@@ -183,8 +188,5 @@ func (w *Writer) Close() error {
 	w.release(nil)
 	w.closed = true
 	w.mu.Unlock()
-	if !w.queue.close(closePatience) {
-		return ErrUnflushed
-	}
-	return nil
+	return w.queue.Close(closePatience)
 }

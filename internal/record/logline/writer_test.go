@@ -137,6 +137,13 @@ func TestUnfinishedServerLine(t *testing.T) {
 	}
 }
 
+// What package queue has as its limits.
+const (
+	roomy        = 256 << 10
+	most         = 2 << 20
+	stalledAfter = 2 * time.Second
+)
+
 func TestNobodyReads(t *testing.T) {
 	r, out := io.Pipe()
 	w := NewWriter(out, Options{})
@@ -159,10 +166,7 @@ func TestNobodyReads(t *testing.T) {
 	tier.Within(t, "Close", time.Since(began), 2*time.Second)
 	w.Emit(message("late"))
 	_ = r.Close() // ends the goroutine
-	<-w.queue.done
-	if lost := w.Lost(); lost != lines+2 {
-		t.Errorf("%d lost in the end", lost)
-	}
+	await.Value(t, "all is counted", func() (int, bool) { lost := w.Lost(); return lost, lost == lines+2 })
 }
 
 // TestSlowReaderGetsEverything: a caller that waits for room loses nothing to a slow reader.
