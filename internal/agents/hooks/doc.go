@@ -26,7 +26,7 @@
 // hidden file, which the next process removes. Other programs of the same user are trusted: they could answer for the
 // user, just as they could type for the user.
 //
-// [Vendor.Install] and [Vendor.Remove] edit the text of a settings file with package edit, never by decoding and
+// [Vendor.Install] and [Vendor.Remove] edit the text of a settings file with package tree, never by decoding and
 // encoding; each edit is checked by undoing it.
 //
 // # Goroutines

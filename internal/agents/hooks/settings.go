@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // byteOrderMark is at the beginning of files that Windows editors wrote.
@@ -45,18 +45,18 @@ func (v *Vendor) Install(text []byte, entries []Entry) ([]byte, error) {
 }
 
 // openSettings parses a text. events is nil when there are no hooks; both are nil for a text of white space only.
-func openSettings(text []byte) (d *edit.Doc, events *edit.Node, err error) {
-	d, err = edit.Open(edit.JSON, "settings", text)
+func openSettings(text []byte) (d *tree.Doc, events *tree.Node, err error) {
+	d, err = tree.Open(tree.JSON, "settings", text)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("%w: %w", ErrSettings, err)
 	case d.Root == nil:
 		return d, nil, nil
-	case d.Root.Kind != edit.Object:
+	case d.Root.Kind != tree.Object:
 		return nil, nil, fmt.Errorf("%w: the file must hold a JSON object", ErrSettings)
 	}
 	events = d.Root.Get("hooks")
-	if events != nil && events.Kind != edit.Object {
+	if events != nil && events.Kind != tree.Object {
 		return nil, nil, fmt.Errorf("%w: hooks must be an object", ErrSettings)
 	}
 	return d, events, nil
@@ -68,15 +68,15 @@ func (v *Vendor) add(text []byte, e Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	handler := edit.Map{{Key: "type", Value: "command"}, {Key: "command", Value: e.Command}, {Key: "timeout", Value: int64(e.Timeout / v.Unit)}}
-	group := edit.Map{{Key: "hooks", Value: []any{handler}}}
+	handler := tree.Map{{Key: "type", Value: "command"}, {Key: "command", Value: e.Command}, {Key: "timeout", Value: int64(e.Timeout / v.Unit)}}
+	group := tree.Map{{Key: "hooks", Value: []any{handler}}}
 	groups := events.Get(e.Event)
 	switch {
 	case d.Root == nil:
-		return edit.NewJSON(edit.Map{{Key: "hooks", Value: edit.Map{{Key: e.Event, Value: []any{group}}}}}), nil
+		return tree.NewJSON(tree.Map{{Key: "hooks", Value: tree.Map{{Key: e.Event, Value: []any{group}}}}}), nil
 	case groups == nil:
 		err = d.Set([]any{group}, "hooks", e.Event)
-	case groups.Kind != edit.List:
+	case groups.Kind != tree.List:
 		return nil, fmt.Errorf("%w: hooks.%s must be a list", ErrSettings, e.Event)
 	default:
 		err = d.Insert(groups, -1, "", group)
@@ -101,14 +101,14 @@ func (v *Vendor) Remove(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-func (v *Vendor) remove(d *edit.Doc, events *edit.Node, text []byte) ([]byte, error) {
+func (v *Vendor) remove(d *tree.Doc, events *tree.Node, text []byte) ([]byte, error) {
 	var errs []error
-	gone := map[*edit.Node]bool{}
-	all := func(n *edit.Node) bool {
-		return len(n.Kids) > 0 && !slices.ContainsFunc(n.Kids, func(k *edit.Node) bool { return !gone[k] })
+	gone := map[*tree.Node]bool{}
+	all := func(n *tree.Node) bool {
+		return len(n.Kids) > 0 && !slices.ContainsFunc(n.Kids, func(k *tree.Node) bool { return !gone[k] })
 	}
 	// take removes those children of a container that goes selects.
-	take := func(n *edit.Node) { errs = append(errs, d.Remove(n, func(k *edit.Node) bool { return gone[k] })) }
+	take := func(n *tree.Node) { errs = append(errs, d.Remove(n, func(k *tree.Node) bool { return gone[k] })) }
 	for _, event := range events.Kids {
 		for _, handlers := range handlersOf(event) {
 			for _, h := range handlers.Kids {
@@ -136,9 +136,9 @@ func (v *Vendor) remove(d *edit.Doc, events *edit.Node, text []byte) ([]byte, er
 }
 
 // handlersOf returns an event's lists of hooks.
-func handlersOf(event *edit.Node) (lists []*edit.Node) {
+func handlersOf(event *tree.Node) (lists []*tree.Node) {
 	for _, group := range event.Kids {
-		if h := group.Get("hooks"); h != nil && h.Kind == edit.List && event.Kind == edit.List {
+		if h := group.Get("hooks"); h != nil && h.Kind == tree.List && event.Kind == tree.List {
 			lists = append(lists, h)
 		}
 	}
@@ -153,7 +153,7 @@ func blank(text []byte) bool {
 // ourCommand matches a command that runs a hook of outlive, with the program quoted in any way.
 var ourCommand = lazyregexp.New(`^\s*(?:&\s*)?(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
 
-func (v *Vendor) isOurs(handler *edit.Node) bool {
+func (v *Vendor) isOurs(handler *tree.Node) bool {
 	m := ourCommand.FindStringSubmatch(handler.Text("command"))
 	return m != nil && m[1] == v.Name
 }
@@ -209,13 +209,13 @@ func (v *Vendor) Inspect(text []byte) (s Status, err error) {
 }
 
 // timeoutOf is a hook's timeout in the vendor's unit; 0: none is given.
-func timeoutOf(hook *edit.Node) (float64, error) {
+func timeoutOf(hook *tree.Node) (float64, error) {
 	n := hook.Get("timeout")
-	if n == nil || n.Kind == edit.Null {
+	if n == nil || n.Kind == tree.Null {
 		return 0, nil
 	}
 	timeout, err := strconv.ParseFloat(n.Value, 64)
-	if err != nil || n.Kind != edit.Number {
+	if err != nil || n.Kind != tree.Number {
 		return 0, fmt.Errorf("%w: timeout must be a number", ErrSettings)
 	}
 	return timeout, nil

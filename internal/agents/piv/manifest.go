@@ -75,15 +75,14 @@ func progress(phases *tree.Node) (current int, complete bool) {
 		return NoPhase, false
 	}
 	open, known := NoPhase, false
-	for _, f := range phases.Fields {
+	for _, f := range phases.Members() {
 		number, err := strconv.Atoi(f.Key)
 		if err != nil {
 			continue
 		}
 		known = true
-		entry := f.Value
-		validated := entry.TextOf("validation")
-		if entry.TextOf("plan") == "complete" && entry.TextOf("execution") == "complete" && (validated == "pass" || validated == "complete") {
+		validated := f.TextOf("validation")
+		if f.TextOf("plan") == "complete" && f.TextOf("execution") == "complete" && (validated == "pass" || validated == "complete") {
 			continue
 		}
 		if open == NoPhase || number < open {

@@ -15,7 +15,7 @@ func parse(text []byte) (*tree.Node, error) {
 		return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrBroken, len(text), SizeLimit)
 	}
 	s := fileerror.NewSource("it", text)
-	root, problems := tree.YAML(s)
+	root, problems := tree.Read(tree.YAML, s)
 	switch err := s.Problems(problems); {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
@@ -45,7 +45,7 @@ func yes(n *tree.Node, key string) bool { return strings.EqualFold(n.TextOf(key)
 // items are the mappings of a member that is a list.
 func items(n *tree.Node, key string) (list []*tree.Node) {
 	if v := n.Good(key); v != nil {
-		for _, c := range v.Items {
+		for _, c := range v.Items() {
 			if c.Kind == tree.Object {
 				list = append(list, c)
 			}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
@@ -72,15 +71,15 @@ func ParseRegistry(text []byte) (*Registry, error) {
 	r := &Registry{text: text, Complete: root.TextOf("lastUpdated") != ""}
 	projects := root.Get("projects")
 	switch {
-	case root != nil && len(root.Fields) > 0 && projects == nil:
+	case root != nil && len(root.Members()) > 0 && projects == nil:
 		return nil, fmt.Errorf("registry %w: it has no projects", ErrBroken)
 	case projects == nil || projects.Kind == tree.Null:
 		return r, nil
 	case projects.Kind != tree.Object:
 		return nil, fmt.Errorf("registry %w: line %d: projects must be a mapping", ErrBroken, projects.Pos.Line)
 	}
-	for _, f := range projects.Fields {
-		r.Projects = append(r.Projects, project(f.Key, f.Value))
+	for _, f := range projects.Members() {
+		r.Projects = append(r.Projects, project(f.Key, f))
 	}
 	return r, nil
 }
@@ -121,7 +120,7 @@ type Change struct {
 // With returns the registry's text with the changes, lastUpdated included. Everything else stays byte for byte. A project
 // that is not there is left out: it was taken away meanwhile.
 func (r *Registry) With(changes []Change, now time.Time) ([]byte, error) {
-	d, err := edit.Open(edit.YAML, "registry", r.text)
+	d, err := tree.Open(tree.YAML, "registry", r.text)
 	set := func(v any, path ...string) {
 		if err == nil {
 			err = d.Set(v, path...)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // ErrUnknown is wrapped by the errors about an agent that is not declared.
@@ -17,7 +17,7 @@ var ErrUnknown = errors.New("no such agent")
 // ErrExists is wrapped by the error about an agent that is declared already.
 var ErrExists = errors.New("is declared already")
 
-// Document is a registry while [Edit] changes it. It is edited by package edit: comments, order, blank lines and unknown
+// Document is a registry while [Edit] changes it. It is edited by package tree: comments, order, blank lines and unknown
 // keys are kept.
 type Document struct {
 	text []byte
@@ -31,9 +31,9 @@ func (d *Document) Add(name string, kind Kind, path string) error {
 	if d.has(name) {
 		return fmt.Errorf("add agent %s: it %w", name, ErrExists)
 	}
-	entry := edit.Map{{Key: "kind", Value: string(kind)}}
+	entry := tree.Map{{Key: "kind", Value: string(kind)}}
 	if path != "" {
-		entry = slices.Insert(entry, 0, edit.Member{Key: "path", Value: path})
+		entry = slices.Insert(entry, 0, tree.Member{Key: "path", Value: path})
 	}
 	return d.set(entry, "agents", name)
 }
@@ -69,7 +69,7 @@ func (d *Document) set(v any, path ...string) error {
 			err = doc.Set(FormatDuration(value), path...)
 		case Limit:
 			err = doc.Set(value.String(), path...)
-		case bool, int, float64, string, []string, edit.Map, edit.Raw:
+		case bool, int, float64, string, []string, tree.Map, tree.Raw:
 			err = doc.Set(value, path...)
 		default:
 			err = fmt.Errorf("a registry cannot hold a %T", v)
@@ -84,11 +84,11 @@ func (d *Document) set(v any, path ...string) error {
 	return nil
 }
 
-func (d *Document) open() (*edit.Doc, error) {
-	doc, err := edit.Open(edit.YAML, "registry", d.text)
+func (d *Document) open() (*tree.Doc, error) {
+	doc, err := tree.Open(tree.YAML, "registry", d.text)
 	if err == nil && doc.Root == nil {
 		d.text = append(slices.Clip(d.text), "version: 2\n"...)
-		return edit.Open(edit.YAML, "registry", d.text)
+		return tree.Open(tree.YAML, "registry", d.text)
 	}
 	return doc, err
 }
@@ -100,7 +100,7 @@ func (d *Document) has(name string) bool {
 }
 
 // written returns the keys of a path in this registry's spelling: each may have PIV's name for it.
-func written(n *edit.Node, path []string) []string {
+func written(n *tree.Node, path []string) []string {
 	path = slices.Clone(path)
 	for i, key := range path {
 		for _, name := range []string{camel(key), map[string]string{"agents": "projects"}[key]} {

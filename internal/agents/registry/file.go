@@ -12,7 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // BackupSuffix is appended to the registry's name for the last good copy, which [Edit] writes.
@@ -113,5 +113,5 @@ func (d *Document) stamp(now time.Time) error {
 	if doc, err := d.open(); err == nil && doc.Root.At(written(doc.Root, []string{"last_updated"})...) != nil {
 		key = "last_updated"
 	}
-	return d.set(edit.Raw(now.UTC().Format(time.RFC3339)), key)
+	return d.set(tree.Raw(now.UTC().Format(time.RFC3339)), key)
 }

@@ -34,7 +34,7 @@ type mention struct {
 // registry reads the whole document.
 func (r *reader) registry(root *tree.Node) {
 	version := root.TextOf("version")
-	agents, projects := root.Field("agents") != nil, root.Field("projects") != nil
+	agents, projects := root.Get("agents") != nil, root.Get("projects") != nil
 	if version == "1" || version == "" && !agents && projects {
 		r.version1(root)
 		return
@@ -114,8 +114,8 @@ func zone(to **time.Location) *schema.Shape {
 // channels reads the channels. Their addresses are not shown in messages, because they may contain a token.
 func channels(to *[]Channel) *schema.Shape {
 	address := &schema.Shape{Kind: schema.Text, Form: addressForm, Secret: true}
-	return dict(channelForm, address, func(f tree.Field, _ string) {
-		*to = append(*to, Channel{Name: f.Key, Address: f.Value.Raw, Pos: f.Pos})
+	return dict(channelForm, address, func(f *tree.Node, _ string) {
+		*to = append(*to, Channel{Name: f.Key, Address: f.Raw, Pos: f.KeyPos})
 	})
 }
 
@@ -147,14 +147,14 @@ var agentName = &schema.Form{Pattern: lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]
 // agents reads the agents, each of which starts from the defaults.
 func (r *reader) agents(defaults *Agent) *schema.Shape {
 	anything := &schema.Shape{Kind: schema.Anything, Amend: func(s *jsonschema.Schema) { s.Ref = "#/$defs/agent" }}
-	return dict(agentName, anything, func(f tree.Field, label string) {
-		if f.Value.Kind == tree.Null {
-			r.Problem(f.Value.Pos, label+" is empty", "write its keys below it")
+	return dict(agentName, anything, func(f *tree.Node, label string) {
+		if f.Kind == tree.Null {
+			r.Problem(f.Pos, label+" is empty", "write its keys below it")
 			return
 		}
 		a := defaults.clone()
-		a.Name, a.Pos = f.Key, f.Pos
-		if r.Check(f.Value, object(r.keysOfAgent(&a)...), label); f.Value.Bad {
+		a.Name, a.Pos = f.Key, f.KeyPos
+		if r.Check(f, object(r.keysOfAgent(&a)...), label); f.Bad {
 			return
 		}
 		r.checkAgent(f, label, a)
@@ -162,14 +162,14 @@ func (r *reader) agents(defaults *Agent) *schema.Shape {
 	})
 }
 
-func (r *reader) checkAgent(f tree.Field, label string, a Agent) {
+func (r *reader) checkAgent(f *tree.Node, label string, a Agent) {
 	switch { // a given but invalid value is reported already
-	case a.Kind == "" && f.Value.Get("kind") == nil:
-		r.Problem(f.Pos, label+" has no kind", "write one of "+KindNames(", "))
-	case a.Path == "" && a.Kind != Command && f.Value.Get("path") == nil:
-		r.Problem(f.Pos, label+" has no path", "write its directory")
+	case a.Kind == "" && f.Get("kind") == nil:
+		r.Problem(f.KeyPos, label+" has no kind", "write one of "+KindNames(", "))
+	case a.Path == "" && a.Kind != Command && f.Get("path") == nil:
+		r.Problem(f.KeyPos, label+" has no path", "write its directory")
 	case a.Expect.Beat > 0 && a.Expect.Stale > 0 && a.Expect.Stale <= a.Expect.Beat:
-		r.Problem(f.Pos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
+		r.Problem(f.KeyPos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
 			label, FormatDuration(a.Expect.Stale), FormatDuration(a.Expect.Beat)), "let stale be three times beat")
 	}
 }
@@ -233,10 +233,10 @@ func (r *reader) version1(root *tree.Node) {
 	if projects == nil {
 		return
 	}
-	for _, p := range projects.Fields {
-		a := Agent{Name: p.Key, Kind: PIV, Path: p.Value.TextOf("path"), Pos: p.Pos}
+	for _, p := range projects.Members() {
+		a := Agent{Name: p.Key, Kind: PIV, Path: p.TextOf("path"), Pos: p.KeyPos}
 		if a.Path == "" {
-			r.Warn(p.Pos, fmt.Sprintf("project %q has no path, and is left out", fileerror.Shortened(p.Key)), "")
+			r.Warn(p.KeyPos, fmt.Sprintf("project %q has no path, and is left out", fileerror.Shortened(p.Key)), "")
 			continue
 		}
 		r.result.Agents = append(r.result.Agents, a)

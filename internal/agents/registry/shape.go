@@ -49,11 +49,11 @@ func shorthand(alone, whole *schema.Shape) *schema.Shape {
 }
 
 // dict is a mapping whose keys are names. take is called for each valid entry.
-func dict(names *schema.Form, of *schema.Shape, take func(f tree.Field, label string)) *schema.Shape {
+func dict(names *schema.Form, of *schema.Shape, take func(f *tree.Node, label string)) *schema.Shape {
 	return &schema.Shape{Kind: schema.Dict, Open: notes, Names: names, Of: of,
 		Take: func(n *tree.Node, label string) {
-			for _, f := range n.Fields {
-				if !f.Value.Bad && !strings.HasPrefix(f.Key, "x-") {
+			for _, f := range n.Members() {
+				if !f.Bad && !strings.HasPrefix(f.Key, "x-") {
 					take(f, label+"."+fileerror.Shortened(f.Key))
 				}
 			}
@@ -81,7 +81,7 @@ func list(to *[]string, of *schema.Shape) *schema.Shape {
 // items returns a list's items, or the one value that is given instead of a list.
 func items(n *tree.Node) []*tree.Node {
 	if n.Kind == tree.List {
-		return n.Items
+		return n.Items()
 	}
 	return []*tree.Node{n}
 }
@@ -101,7 +101,7 @@ func (r *reader) command(to *[]string) *schema.Shape {
 		return fmt.Sprintf("want the program and its arguments: [%s]", strings.Join(strings.Fields(fileerror.Shortened(line)), ", "))
 	}, Take: func(n *tree.Node, label string) {
 		if *to = texts(n); len(*to) > 0 && (*to)[0] == "" {
-			r.Problem(n.Items[0].Pos, label+" names no program", "")
+			r.Problem(n.Items()[0].Pos, label+" names no program", "")
 		}
 	}}
 }
@@ -177,10 +177,10 @@ func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape 
 	var one T
 	entry := of(&one)
 	entry.Null = entry.Kind == schema.ListOrText // null means that nothing is to be tried
-	s := dict(classes, entry, func(f tree.Field, label string) {
+	s := dict(classes, entry, func(f *tree.Node, label string) {
 		var none T
-		if one = none; f.Value.Kind != tree.Null {
-			entry.Take(f.Value, label)
+		if one = none; f.Kind != tree.Null {
+			entry.Take(f, label)
 		}
 		if *to == nil {
 			*to = map[string]T{}

@@ -13,7 +13,7 @@ func treeOf(s *fileerror.Source) (*tree.Node, []fileerror.Problem) {
 	if len(s.Text) > SizeLimit {
 		return nil, []fileerror.Problem{{Message: "the file is longer than 1 MiB", Hint: "a registry is written by hand"}}
 	}
-	root, problems := tree.YAML(s)
+	root, problems := tree.Read(tree.YAML, s)
 	switch {
 	case root == nil || root.Kind == tree.Null:
 		return nil, problems

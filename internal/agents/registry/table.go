@@ -128,11 +128,11 @@ func notEmpty(s string) (message, hint string) {
 func environment(to *map[string]string) *schema.Shape {
 	value := anyText("null")
 	value.Null, value.Form = true, &schema.Form{Judge: noNUL}
-	return dict(envForm, value, func(f tree.Field, _ string) {
+	return dict(envForm, value, func(f *tree.Node, _ string) {
 		if *to == nil {
 			*to = map[string]string{}
 		}
-		if (*to)[f.Key] = f.Value.Raw; f.Value.Kind == tree.Null {
+		if (*to)[f.Key] = f.Raw; f.Kind == tree.Null {
 			(*to)[f.Key] = ""
 		}
 	})

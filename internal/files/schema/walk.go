@@ -104,7 +104,7 @@ func (w *Walk) list(n *tree.Node, s *Shape, label string) {
 		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), hint)
 		return
 	}
-	for i, item := range n.Items {
+	for i, item := range n.Items() {
 		name := fmt.Sprintf("%s[%d]", label, i)
 		if item.Kind == tree.Null && !item.Bad {
 			w.Wrong(item, name+" is empty", "remove it, or write a value")
@@ -122,18 +122,18 @@ func (w *Walk) dict(n *tree.Node, s *Shape, label string) {
 		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want names with a value each")
 		return
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Members() {
 		if s.passes(f.Key) {
 			continue
 		}
 		if s.Names != nil {
 			if message, hint := s.Names.Check(f.Key); message != "" {
-				w.Problem(f.Pos, fmt.Sprintf("%q %s", fileerror.Shortened(f.Key), message), hint)
-				f.Value.Bad = true
+				w.Problem(f.KeyPos, fmt.Sprintf("%q %s", fileerror.Shortened(f.Key), message), hint)
+				f.Bad = true
 				continue
 			}
 		}
-		w.Check(f.Value, s.Of, joined(label, fileerror.Shortened(f.Key)))
+		w.Check(f, s.Of, joined(label, fileerror.Shortened(f.Key)))
 	}
 }
 
@@ -149,9 +149,9 @@ func (w *Walk) object(n *tree.Node, s *Shape, label string) {
 		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want keys, such as "+s.Keys[0].Name)
 		return
 	}
-	fields := n.Fields
+	fields := n.Members()
 	if s.Ordered {
-		fields = slices.SortedStableFunc(slices.Values(fields), func(a, b tree.Field) int { return cmp.Compare(s.index(a.Key), s.index(b.Key)) })
+		fields = slices.SortedStableFunc(slices.Values(fields), func(a, b *tree.Node) int { return cmp.Compare(s.index(a.Key), s.index(b.Key)) })
 	}
 	for _, f := range fields {
 		k := s.Key(f.Key)
@@ -159,9 +159,9 @@ func (w *Walk) object(n *tree.Node, s *Shape, label string) {
 		case k == nil:
 			w.Unknown(f, s, label)
 		case f.Key == k.Also && n.Get(k.Name) != nil:
-			w.Wrong(f.Value, fmt.Sprintf("%q is given twice: it is also called %q", f.Key, k.Name), "keep one of them")
+			w.Wrong(f, fmt.Sprintf("%q is given twice: it is also called %q", f.Key, k.Name), "keep one of them")
 		default:
-			w.Check(f.Value, k.Shape, joined(label, k.Name))
+			w.Check(f, k.Shape, joined(label, k.Name))
 		}
 	}
 	for _, k := range s.Keys {
@@ -179,7 +179,7 @@ func joined(label, name string) string {
 }
 
 // Unknown reports an unknown key.
-func (w *Walk) Unknown(f tree.Field, s *Shape, label string) {
+func (w *Walk) Unknown(f *tree.Node, s *Shape, label string) {
 	if s.passes(f.Key) {
 		return
 	}
@@ -192,10 +192,10 @@ func (w *Walk) Unknown(f tree.Field, s *Shape, label string) {
 		hint = "" // most keys are not meant for us
 	}
 	if w.Manner == Strict {
-		w.Problem(f.Pos, message, hint)
+		w.Problem(f.KeyPos, message, hint)
 		return
 	}
-	w.Warn(f.Pos, message, hint)
+	w.Warn(f.KeyPos, message, hint)
 }
 
 // scalar accepts texts for numbers and words only if they contain a reference, which has no type.

@@ -96,7 +96,7 @@ func TestWalk(t *testing.T) {
 func walk(t *testing.T, w *Walk, text string, s *Shape) *fileerror.Source {
 	t.Helper()
 	source := fileerror.NewSource("f", []byte(text))
-	root, problems := tree.YAML(source)
+	root, problems := tree.Read(tree.YAML, source)
 	if len(problems) > 0 {
 		t.Fatal(source.Problems(problems))
 	}

@@ -1,145 +1,175 @@
 package tree
 
 import (
-	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// YAML parses a YAML document. A nil tree without a problem means an empty file.
-func YAML(s *fileerror.Source) (*Node, []fileerror.Problem) {
+// readYAML parses a document. One that is edited needs more positions, and has no tree if it has no value.
+func (d *Doc) readYAML(edited bool) []fileerror.Problem {
 	var document yaml.Node
-	if err := yaml.Load(s.Text, &document); err != nil {
+	if err := yaml.Load(d.text, &document); err != nil {
 		if fileerror.Empty(err) {
-			return nil, nil
+			return nil
 		}
-		return nil, []fileerror.Problem{fileerror.YAML(s, err)}
+		return []fileerror.Problem{fileerror.YAML(d.source, err)}
 	}
-	if len(document.Content) == 0 {
-		return nil, nil
+	if len(document.Content) == 0 || edited && isNull(document.Content[0]) {
+		return nil
 	}
-	y := yamlTree{source: s, done: map[*yaml.Node]*Node{}}
-	root := y.node(document.Content[0], 0)
-	return root, y.problems
+	d.Root = d.yamlNode(document.Content[0], map[*yaml.Node]*Node{})
+	if !edited {
+		return nil
+	}
+	// Lines are separated by the same line breaks as in the other formats.
+	plain := strings.NewReplacer("\r\n", "\n").Replace(string(d.text))
+	if at := strings.IndexAny(plain, "\r\u0085\u2028\u2029"); at >= 0 {
+		return []fileerror.Problem{{Pos: d.source.At(strings.IndexAny(string(d.text), "\r\u0085\u2028\u2029")), Message: "a line end that only YAML takes for one", Hint: byHand}}
+	}
+	d.placeYAML(d.Root, document.Content[0])
+	return nil
 }
 
-// yamlTree converts yaml.Nodes. An anchored node becomes one node, however often it is used, so that a file full of
-// aliases does not grow.
-type yamlTree struct {
-	source   *fileerror.Source
-	done     map[*yaml.Node]*Node
-	merged   int // number of members added by <<
-	problems []fileerror.Problem
-}
+func isNull(y *yaml.Node) bool { return y.Kind == yaml.ScalarNode && y.Tag == "!!null" }
 
-// mostMerged is how many members << may add in a file in total: groups that merge groups would multiply.
-const mostMerged = 1 << 18
-
-func (y *yamlTree) problem(at *yaml.Node, message, hint string) *Node {
-	p := y.source.Inside(fileerror.Pos{Line: at.Line, Column: at.Column})
-	y.problems = append(y.problems, fileerror.Problem{Pos: p, Message: message, Hint: hint})
-	return &Node{Kind: Null, Pos: p, Bad: true}
-}
-
-func (y *yamlTree) node(from *yaml.Node, depth int) *Node {
-	if n, known := y.done[from]; known {
-		return n
-	}
-	if depth > edit.Deepest {
-		return y.problem(from, "nested too deeply", "")
-	}
-	y.done[from] = nil // an alias to it within itself would be endless
-	n := y.fresh(from, depth)
-	y.done[from] = n
-	return n
-}
-
-func (y *yamlTree) fresh(from *yaml.Node, depth int) *Node {
-	n := &Node{Pos: y.source.Inside(fileerror.Pos{Line: from.Line, Column: from.Column})}
-	switch from.Kind {
+// yamlNode converts a node, without the positions that edits need.
+func (d *Doc) yamlNode(y *yaml.Node, known map[*yaml.Node]*Node) *Node {
+	n := &Node{Raw: y.Value, Value: y.Value, Pos: d.posOf(y)}
+	known[y] = n
+	switch y.Kind {
 	case yaml.AliasNode:
-		if from.Alias == nil {
-			return y.problem(from, "an alias of nothing", "")
-		}
-		if n, begun := y.done[from.Alias]; begun && n == nil {
-			return y.problem(from, "this contains itself", "an alias may not stand inside what it is an alias of")
-		}
-		return y.node(from.Alias, depth+1)
+		n.Kind, n.alias = Text, known[y.Alias]
 	case yaml.SequenceNode:
 		n.Kind = List
-		for _, c := range from.Content {
-			n.Items = append(n.Items, y.node(c, depth+1))
+		for _, c := range y.Content {
+			n.Kids = append(n.Kids, d.yamlNode(c, known))
 		}
 	case yaml.MappingNode:
 		n.Kind = Object
-		y.members(n, from, depth)
-	case yaml.ScalarNode:
-		n.Kind, n.Raw, n.Value = edit.KindOfTag(from.Tag), from.Value, from.Value
-		if n.Kind == Bool {
-			n.Value = strings.ToLower(from.Value) // True, TRUE
+		for i := 0; i+1 < len(y.Content); i += 2 {
+			kid, key := d.yamlNode(y.Content[i+1], known), y.Content[i]
+			kid.KeyPos = d.posOf(key)
+			if key.Kind == yaml.AliasNode && key.Alias != nil {
+				key = key.Alias
+			}
+			if kid.Key = key.Value; key.Kind != yaml.ScalarNode {
+				kid.key = noText
+			} else if key.Tag == "!!merge" {
+				kid.key = merge
+			}
+			n.Kids = append(n.Kids, kid)
 		}
-		if !utf8.ValidString(from.Value) { // as "\xff" in double quotes
-			return y.problem(from, "this text is not UTF-8", `write characters as they are, or as \u…`)
+	default:
+		if n.Kind = kindOfTag(y.Tag); n.Kind == Bool {
+			n.Value = strings.ToLower(y.Value) // True, TRUE
 		}
 	}
 	return n
 }
 
-// members converts a mapping. What << adds comes after the mapping's own members, and never replaces them.
-func (y *yamlTree) members(n *Node, from *yaml.Node, depth int) {
-	var merged []*Node
-	for i := 0; i+1 < len(from.Content); i += 2 {
-		k, v := from.Content[i], from.Content[i+1]
-		if k.Kind == yaml.AliasNode && k.Alias != nil {
-			k = k.Alias
+func (d *Doc) posOf(y *yaml.Node) fileerror.Pos {
+	return d.source.Inside(fileerror.Pos{Line: y.Line, Column: y.Column})
+}
+
+// placeYAML sets the positions of a container's entries.
+func (d *Doc) placeYAML(n *Node, y *yaml.Node) {
+	n.start = d.offset(y)
+	switch {
+	case y.Kind != yaml.MappingNode && y.Kind != yaml.SequenceNode:
+		return
+	case y.Style&yaml.FlowStyle != 0:
+		if n.start < len(d.text) && strings.IndexByte("[{", d.text[n.start]) >= 0 {
+			d.place(n, d.group(n.start))
 		}
-		switch {
-		case k.Kind != yaml.ScalarNode:
-			y.problem(k, "a key has to be a text", "")
-		case k.Tag == "!!merge":
-			value := y.node(v, depth+1)
-			switch value.Kind {
-			case List:
-				merged = append(merged, value.Items...)
-			default:
-				merged = append(merged, value)
-			}
-		default:
-			at := y.source.Inside(fileerror.Pos{Line: from.Content[i].Line, Column: from.Content[i].Column})
-			y.problems = n.add(k.Value, at, y.node(v, depth+1), y.problems)
-		}
+		return
 	}
-	for _, m := range merged {
-		if m.Kind != Object {
-			if !m.Bad {
-				y.problems = append(y.problems, fileerror.Problem{Pos: m.Pos, Message: "<< wants a group of keys, and this is " + m.Is(), Hint: "name the anchor of one: <<: *name"})
+	n.form = block
+	for i, k := range n.Kids {
+		k.up = n
+		value := y.Content[i]
+		if y.Kind == yaml.MappingNode {
+			value = y.Content[2*i+1]
+			k.from = d.offset(y.Content[2*i])
+			k.sep, _ = d.separator(k.from, d.lineEnd(k.from))
+		} else {
+			at := d.offset(value)
+			k.from = d.lineStart(at) + strings.LastIndexByte(string(d.text[d.lineStart(at):at]), '-')
+			k.sep = k.from + 1
+			if k.from < d.lineStart(at) || isNull(value) {
+				k.sep = -1
 			}
+		}
+		if k.sep < 0 {
 			continue
 		}
-		if before := y.merged; before > mostMerged {
-			return
-		} else if y.merged += len(m.Fields); y.merged > mostMerged {
-			y.problem(from, "<< is used too often", "")
-			return
-		}
-		for _, f := range m.Fields {
-			if n.Field(f.Key) == nil {
-				n.Fields = append(n.Fields, f)
-			}
+		k.placed, k.name = true, k.from
+		k.stop = d.entryStop(k.from, value.Kind == yaml.SequenceNode && y.Kind == yaml.MappingNode)
+		d.placeValue(k, value)
+	}
+}
+
+// offset is where a node begins.
+func (d *Doc) offset(y *yaml.Node) int { return d.source.Offset(d.posOf(y)) }
+
+// placeValue finds the value of an entry of a block.
+func (d *Doc) placeValue(k *Node, y *yaml.Node) {
+	k.start, k.end = k.sep, k.sep
+	if isNull(y) && y.Value == "" {
+		k.property = y.Anchor != ""
+		return
+	}
+	at := d.offset(y)
+	if begin, _ := d.blank(k.sep); begin != at || y.Anchor != "" || at >= len(d.text) || d.text[at] == '!' {
+		k.property = true
+		return
+	}
+	k.start, k.end = at, d.trimmed(at, max(at, k.stop))
+	first := d.lineEnd(at)
+	switch c := d.text[at]; {
+	case y.Kind == yaml.MappingNode || y.Kind == yaml.SequenceNode:
+		d.placeYAML(k, y)
+	case c == '"' || c == '\'':
+		k.end = d.quoteEnd(at)
+	case c == '|' || c == '>':
+	case k.stop > first && k.alias == nil: // a plain text of several lines
+		k.property = strings.Contains(string(d.text[at:k.end]), " #")
+	default:
+		if i := strings.Index(string(d.text[at:k.end]), " #"); i >= 0 {
+			k.end = d.trimmed(at, at+i)
 		}
 	}
 }
 
-// add appends a member, or reports a duplicate key: the first one is kept.
-func (n *Node) add(key string, at fileerror.Pos, value *Node, problems []fileerror.Problem) []fileerror.Problem {
-	if first := n.Field(key); first != nil {
-		return append(problems, fileerror.Problem{Pos: at, Message: fmt.Sprintf("%q is given twice", fileerror.Shortened(key)), Hint: fmt.Sprintf("it is already in line %d", first.Pos.Line)})
+// entryStop is the end of the last line of an entry that begins at from; a list may have the same indentation as its
+// key.
+func (d *Doc) entryStop(from int, list bool) int {
+	indent, stop := d.column(from), d.lineEnd(from)
+	for at := stop; at < len(d.text); at = d.lineEnd(at) {
+		line := string(d.text[at:d.lineEnd(at)])
+		text := strings.TrimSpace(line)
+		switch in := indentOf(line); {
+		case text == "":
+			continue
+		case in < indent, in == indent && !(list && (text == "-" || strings.HasPrefix(text, "- "))):
+			return stop
+		}
+		stop = d.lineEnd(at)
 	}
-	n.Fields = append(n.Fields, Field{key, at, value})
-	return problems
+	return stop
+}
+
+// kindOfTag is the kind of a scalar with this tag.
+func kindOfTag(tag string) Kind {
+	switch tag {
+	case "!!null":
+		return Null
+	case "!!bool":
+		return Bool
+	case "!!int", "!!float":
+		return Number
+	}
+	return Text
 }

@@ -13,7 +13,7 @@ import (
 
 // readClient reads the configuration file of an AI client. Keys that outlive has no use for are ignored. What it does
 // not understand is a warning, not an error, where the client itself would accept it.
-func (r *reader) readClient(format Format, where *tree.Field, root *tree.Node) {
+func (r *reader) readClient(format Format, where, root *tree.Node) {
 	if filepath.Base(r.dir) == "User" { // the folder of VS Code's user profile, which is no project folder
 		r.workspace = ""
 	} else {
@@ -22,29 +22,28 @@ func (r *reader) readClient(format Format, where *tree.Field, root *tree.Node) {
 	r.refs = references{none: format == Zed || format == Codex}
 	if format == MCPServers {
 		r.refs.bare = true
-		r.refs.dollar = r.isGemini(where.Value)
+		r.refs.dollar = r.isGemini(where)
 	}
 	inputs := root.Get("inputs")
-	if root.Field("inputs") == nil {
+	if root.Get("inputs") == nil {
 		inputs = root.Get("mcp").Get("inputs")
 	}
 	if inputs != nil && inputs.Kind == tree.List {
-		for _, in := range inputs.Items {
+		for _, in := range inputs.Items() {
 			pickValues(in)
 		}
 		r.readInputs(inputs, &schema.Shape{Kind: schema.List, Of: vscodeInput()})
 	}
-	n := where.Value
-	if n.Kind != tree.Object {
-		if !n.Bad {
-			r.Problem(n.Pos, where.Key+" is "+n.Is(), "want names with a command or a url each")
+	if where.Kind != tree.Object {
+		if !where.Bad {
+			r.Problem(where.Pos, where.Key+" is "+where.Is(), "want names with a command or a url each")
 		}
 		return
 	}
-	if len(n.Fields) == 0 {
-		r.Problem(n.Pos, "the file names no servers", "add one to "+where.Key)
+	if len(where.Members()) == 0 {
+		r.Problem(where.Pos, "the file names no servers", "add one to "+where.Key)
 	}
-	for _, f := range n.Fields {
+	for _, f := range where.Members() {
 		r.readClientServer(format, f, root)
 	}
 	r.checkServers()
@@ -56,8 +55,8 @@ func (r *reader) isGemini(servers *tree.Node) bool {
 	if slices.Contains(strings.Split(filepath.ToSlash(r.source.Name), "/"), ".gemini") {
 		return true
 	}
-	return slices.ContainsFunc(servers.Fields, func(f tree.Field) bool {
-		return f.Value.Given("httpUrl", "includeTools", "excludeTools", "trust", "authProviderType")
+	return slices.ContainsFunc(servers.Members(), func(f *tree.Node) bool {
+		return f.Given("httpUrl", "includeTools", "excludeTools", "trust", "authProviderType")
 	})
 }
 
@@ -67,9 +66,9 @@ func pickValues(n *tree.Node) {
 	if options == nil {
 		return
 	}
-	for i, o := range options.Items {
+	for i, o := range options.Items() {
 		if v := o.Get("value"); v != nil {
-			options.Items[i] = v
+			options.Kids[i] = v
 		}
 	}
 }
@@ -87,30 +86,29 @@ func clientShape(format Format) *schema.Shape {
 	return mcpServersShape()
 }
 
-func (r *reader) readClientServer(format Format, f tree.Field, root *tree.Node) {
-	n := f.Value
+func (r *reader) readClientServer(format Format, n, root *tree.Node) {
 	if format == Zed {
 		n = lifted(n)
 	}
-	disabled := isOff(n) || format == MCPServers && switchedOff(root.Get("mcp"), f.Key)
+	disabled := isOff(n) || format == MCPServers && switchedOff(root.Get("mcp"), n.Key)
 	r.quiet, r.Off = disabled, disabled
 	defer func() { r.quiet, r.Off = false, false }()
 	before := len(r.Problems)
 	form := clientShape(format)
-	r.Check(n, form, fileerror.Shortened(f.Key))
+	r.Check(n, form, fileerror.Shortened(n.Key))
 	if n.Kind == tree.Null && !n.Bad || n.Kind != tree.Object {
 		if n.Kind == tree.Null {
-			r.Problem(f.Pos, fileerror.Shortened(f.Key)+" is empty", "add a command or a url")
+			r.Problem(n.KeyPos, fileerror.Shortened(n.Key)+" is empty", "add a command or a url")
 		}
 		return
 	}
 	if format == Zed && n.TextOf("source") == "extension" || format == Zed && !n.Given("command", "url") && n.Has("settings") {
-		r.Warn(f.Pos, fmt.Sprintf("%s comes from an extension of Zed", fileerror.Shortened(f.Key)), "only Zed can start it; it is left out")
+		r.Warn(n.KeyPos, fmt.Sprintf("%s comes from an extension of Zed", fileerror.Shortened(n.Key)), "only Zed can start it; it is left out")
 		return
 	}
-	s := Server{Name: r.freeName(f.Key), Pos: f.Pos, Disabled: disabled, Instances: 1}
+	s := Server{Name: r.freeName(n.Key), Pos: n.KeyPos, Disabled: disabled, Instances: 1}
 	s.Prefix = r.freePrefix(prefixOf(s.Name))
-	r.clientTarget(&s, f, n, form, len(r.Problems) > before)
+	r.clientTarget(&s, n, form, len(r.Problems) > before)
 	r.clientEnv(&s, n, format)
 	r.clientHeaders(&s, n)
 	s.Allow, s.Deny = toolFilter(n)
@@ -118,7 +116,7 @@ func (r *reader) readClientServer(format Format, f tree.Field, root *tree.Node) 
 	r.clientPolicy(own, n)
 	s.Policy = r.policy(nil, own)
 	if n.IsTrue("sandboxEnabled") {
-		r.Warn(n.Field("sandboxEnabled").Pos, fmt.Sprintf("%s runs in a sandbox in VS Code", s.Name), "here it runs without one")
+		r.Warn(n.Get("sandboxEnabled").KeyPos, fmt.Sprintf("%s runs in a sandbox in VS Code", s.Name), "here it runs without one")
 	}
 	if v := n.Good("headersHelper"); v != nil {
 		r.Warn(v.Pos, "headersHelper is not run here", "use headers, or auth in outlive.yaml")
@@ -132,18 +130,20 @@ func lifted(n *tree.Node) *tree.Node {
 	if command == nil || command.Kind != tree.Object {
 		return n
 	}
-	flat := tree.Node{Kind: n.Kind, Pos: n.Pos, Bad: n.Bad}
-	for _, f := range n.Fields {
+	flat := *n
+	flat.Kids = nil
+	for _, f := range n.Members() {
 		if f.Key != "command" {
-			flat.Fields = append(flat.Fields, f)
+			flat.Kids = append(flat.Kids, f)
 			continue
 		}
-		for _, inner := range command.Fields {
-			if inner.Key == "path" {
-				inner.Key = "command"
+		for _, inner := range command.Members() {
+			one := *inner
+			if one.Key == "path" {
+				one.Key = "command"
 			}
-			if flat.Field(inner.Key) == nil && n.Field(inner.Key) == nil || inner.Key == "command" {
-				flat.Fields = append(flat.Fields, inner)
+			if flat.Get(one.Key) == nil && (n.Get(one.Key) == nil || one.Key == "command") {
+				flat.Kids = append(flat.Kids, &one)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func switchedOff(mcp *tree.Node, name string) bool {
 		return true
 	}
 	allowed := mcp.Good("allowed")
-	return allowed != nil && allowed.Kind == tree.List && len(allowed.Items) > 0 && !slices.Contains(allowed.Texts(), name)
+	return allowed != nil && allowed.Kind == tree.List && len(allowed.Items()) > 0 && !slices.Contains(allowed.Texts(), name)
 }
 
 // freeName converts a server's name in a client's file, where any text is allowed, to a valid name that is not taken.
@@ -194,7 +194,7 @@ func free(name string, taken func(Server, string) bool, servers []Server) string
 }
 
 // clientTarget reads how a server is reached: its command or its URL.
-func (r *reader) clientTarget(s *Server, f tree.Field, n *tree.Node, form *schema.Shape, told bool) {
+func (r *reader) clientTarget(s *Server, n *tree.Node, form *schema.Shape, told bool) {
 	var url *tree.Node
 	for _, k := range []string{"httpUrl", "url", "serverUrl"} {
 		if url == nil && n.Has(k) {
@@ -204,7 +204,7 @@ func (r *reader) clientTarget(s *Server, f tree.Field, n *tree.Node, form *schem
 	command := n.Get("command")
 	switch {
 	case n.Has("command") && url != nil:
-		r.Problem(f.Pos, fmt.Sprintf("%s has a command and a url", s.Name), "one server is either started or reached: remove one")
+		r.Problem(n.KeyPos, fmt.Sprintf("%s has a command and a url", s.Name), "one server is either started or reached: remove one")
 	case n.Has("command"):
 		s.Transport, s.TargetPos = Stdio, command.Pos
 		if !command.Bad {
@@ -222,17 +222,17 @@ func (r *reader) clientTarget(s *Server, f tree.Field, n *tree.Node, form *schem
 		r.clientMisplaced(n, []string{"args", "cwd", "envFile"}, "with a command")
 	case misspeltTarget(n, form) != nil:
 		wrong := misspeltTarget(n, form)
-		r.Problem(wrong.Pos, fmt.Sprintf("unknown key %q, and neither a command nor a url", fileerror.Shortened(wrong.Key)), didYouMean(wrong.Key, form.KeyNames()))
+		r.Problem(wrong.KeyPos, fmt.Sprintf("unknown key %q, and neither a command nor a url", fileerror.Shortened(wrong.Key)), didYouMean(wrong.Key, form.KeyNames()))
 	case !told:
-		r.Problem(f.Pos, fmt.Sprintf("%s has neither a command nor a url", s.Name), "add one")
+		r.Problem(n.KeyPos, fmt.Sprintf("%s has neither a command nor a url", s.Name), "add one")
 	}
 	r.clientTransport(s, n)
 }
 
 func (r *reader) clientMisplaced(n *tree.Node, keys []string, belongs string) {
 	for _, k := range keys {
-		if f := n.Field(k); f != nil && f.Value.Kind != tree.Null && len(f.Value.Items)+len(f.Value.Fields)+len(f.Value.Raw) > 0 {
-			r.Warn(f.Pos, k+" is only for servers "+belongs, "it has no effect")
+		if f := n.Get(k); f != nil && f.Kind != tree.Null && len(f.Items())+len(f.Members())+len(f.Raw) > 0 {
+			r.Warn(f.KeyPos, k+" is only for servers "+belongs, "it has no effect")
 		}
 	}
 }

@@ -30,9 +30,9 @@ func (r *reader) clientEnv(s *Server, n *tree.Node, format Format) {
 	}
 	if own := n.Good("env"); own != nil {
 		maps.Copy(env, own.Dict())
-		for _, f := range own.Fields {
-			if f.Value.Kind == tree.Null {
-				r.Warn(f.Pos, fmt.Sprintf("null would remove the variable %s", fileerror.Shortened(f.Key)), "here the server gets it as outlive has it")
+		for _, f := range own.Members() {
+			if f.Kind == tree.Null {
+				r.Warn(f.KeyPos, fmt.Sprintf("null would remove the variable %s", fileerror.Shortened(f.Key)), "here the server gets it as outlive has it")
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func passedOn(n *tree.Node) []string {
 	if n == nil {
 		return nil
 	}
-	for _, item := range n.Items {
+	for _, item := range n.Items() {
 		switch {
 		case item.Kind == tree.Text:
 			names = append(names, item.Raw)
@@ -74,14 +74,14 @@ func (r *reader) clientHeaders(s *Server, n *tree.Node) {
 	maps.Copy(headers, n.Good("headers").Dict())
 	maps.Copy(headers, n.Good("http_headers").Dict())
 	if from := n.Good("env_http_headers"); from != nil {
-		for _, f := range from.Fields {
-			value, set := r.lookup(f.Value.Value)
+		for _, f := range from.Members() {
+			value, set := r.lookup(f.Value)
 			if message, _ := oneLine.Check(value); message != "" {
-				r.Problem(f.Value.Pos, fmt.Sprintf("the environment variable %s %s", f.Value.Raw, message), "a header is one line")
+				r.Problem(f.Pos, fmt.Sprintf("the environment variable %s %s", f.Raw, message), "a header is one line")
 			} else if set {
 				headers[f.Key] = value
 			} else if !r.quiet {
-				r.Warn(f.Value.Pos, fmt.Sprintf("the environment variable %s is not set", f.Value.Raw), "the header is left out")
+				r.Warn(f.Pos, fmt.Sprintf("the environment variable %s is not set", f.Raw), "the header is left out")
 			}
 		}
 	}

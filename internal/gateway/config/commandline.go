@@ -38,7 +38,8 @@ func OfCommandLine(g Given, opts Options) (*File, error) {
 	r.conceal(&known)
 	form := serverShape(policyKeys(opts.Keys))
 	r.Check(root, form, "")
-	r.readServer(tree.Field{Key: g.Name, Value: root}, form, nil)
+	root.Key = g.Name
+	r.readServer(root, form, nil)
 	r.checkServers()
 	return r.result()
 }
@@ -52,7 +53,7 @@ func (g Given) tree() (server *tree.Node, command []*tree.Node) {
 		program := textNode(g.Command[0])
 		add(server, "command", program)
 		add(server, "args", args)
-		return server, append(slices.Clone(args.Items), program)
+		return server, append(slices.Clone(args.Items()), program)
 	}
 	add(server, "url", textNode(g.URL))
 	if len(g.Headers) > 0 {
@@ -78,7 +79,7 @@ func (g Given) tree() (server *tree.Node, command []*tree.Node) {
 		port := strconv.Itoa(g.CallbackPort)
 		add(oauth, "callback_port", &tree.Node{Kind: tree.Number, Raw: port, Value: port})
 	}
-	if len(oauth.Fields) > 0 {
+	if len(oauth.Members()) > 0 {
 		auth := &tree.Node{Kind: tree.Object}
 		add(auth, "oauth", oauth)
 		add(server, "auth", auth)
@@ -87,7 +88,8 @@ func (g Given) tree() (server *tree.Node, command []*tree.Node) {
 }
 
 func add(to *tree.Node, key string, value *tree.Node) {
-	to.Fields = append(to.Fields, tree.Field{Key: key, Value: value})
+	value.Key = key
+	to.Kids = append(to.Kids, value)
 }
 
 func textNode(s string) *tree.Node { return &tree.Node{Kind: tree.Text, Raw: s, Value: s} }
@@ -95,7 +97,7 @@ func textNode(s string) *tree.Node { return &tree.Node{Kind: tree.Text, Raw: s, 
 func textsNode(texts []string) *tree.Node {
 	n := &tree.Node{Kind: tree.List}
 	for _, s := range texts {
-		n.Items = append(n.Items, textNode(s))
+		n.Kids = append(n.Kids, textNode(s))
 	}
 	return n
 }

@@ -173,7 +173,7 @@ func (r *reader) read() {
 	var known secret.Known
 	r.conceal(&known)
 	syntax := syntaxOf(r.source)
-	root, problems := syntax.parse(r.source)
+	root, problems := tree.Read(syntax.format, r.source)
 	known = secretsOf(root)
 	r.Problems = append(r.Problems, problems...)
 	if root == nil {

@@ -21,13 +21,13 @@ func (r *reader) readOutlive(root *tree.Node) {
 	}
 	shape := rootShape(r.opts.Keys)
 	r.readInputs(root.Get("inputs"), shape.Key("inputs").Shape)
-	servers := root.Field("servers")
-	for _, f := range root.Fields {
+	servers := root.Get("servers")
+	for _, f := range root.Members() {
 		if f.Key == "servers" || f.Key == "inputs" {
 			continue
 		}
 		if k := shape.Key(f.Key); k != nil {
-			r.Check(f.Value, k.Shape, f.Key)
+			r.Check(f, k.Shape, f.Key)
 		} else {
 			r.Unknown(f, shape, "")
 		}
@@ -35,15 +35,15 @@ func (r *reader) readOutlive(root *tree.Node) {
 	r.readViews(root, servers)
 	r.readEndpoint(root)
 	defaults := r.settings(root.Good("defaults"))
-	if servers == nil || servers.Value.Kind == tree.Null && !servers.Value.Bad {
+	if servers == nil || servers.Kind == tree.Null && !servers.Bad {
 		at := root.Pos
 		if servers != nil {
-			at = servers.Pos
+			at = servers.KeyPos
 		}
 		r.Problem(at, "the file names no servers", "write servers: and below it a name with a command or a url")
 		return
 	}
-	r.readServers(servers.Value, shape.Key("servers").Shape, defaults)
+	r.readServers(servers, shape.Key("servers").Shape, defaults)
 	r.checkServers()
 }
 
@@ -53,7 +53,7 @@ func (r *reader) readInputs(n *tree.Node, s *schema.Shape) {
 		return
 	}
 	if n.Kind == tree.List {
-		for i, item := range n.Items {
+		for i, item := range n.Items() {
 			r.readInput(item, s.Of, fmt.Sprintf("inputs[%d]", i))
 		}
 		for i := range r.file.Inputs { // not before: the slice may have been reallocated
@@ -114,7 +114,7 @@ func (r *reader) readEndpoint(root *tree.Node) {
 		f.Sessions = Sessions(n.Value)
 	}
 	if n := root.Good("tls"); n != nil {
-		f.TLS = &TLS{Cert: r.absolute(n.TextOf("cert")), Key: r.absolute(n.TextOf("key")), Pos: root.Field("tls").Pos}
+		f.TLS = &TLS{Cert: r.absolute(n.TextOf("cert")), Key: r.absolute(n.TextOf("key")), Pos: root.Get("tls").KeyPos}
 	}
 	for _, origin := range root.Get("origins").Texts() {
 		f.Origins = append(f.Origins, strings.ToLower(origin))
@@ -141,7 +141,7 @@ func (r *reader) readAuth(n *tree.Node) {
 	if n == nil {
 		return
 	}
-	if !n.Given("bearer", "oauth") || n.Good("bearer") != nil && n.Get("bearer").Kind == tree.List && len(n.Get("bearer").Items) == 0 {
+	if !n.Given("bearer", "oauth") || n.Good("bearer") != nil && n.Get("bearer").Kind == tree.List && len(n.Get("bearer").Items()) == 0 {
 		r.Problem(n.Pos, "auth allows no client", "add bearer: [${env:OUTLIVE_TOKEN}], or oauth with issuer and resource")
 		return
 	}
@@ -160,37 +160,36 @@ func (r *reader) readServers(n *tree.Node, s *schema.Shape, defaults map[string]
 		r.Check(n, s, "servers")
 		return
 	}
-	if len(n.Fields) == 0 {
+	if len(n.Members()) == 0 {
 		r.Problem(n.Pos, "the file names no servers", "write a name with a command or a url below servers")
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Members() {
 		label := "servers." + fileerror.Shortened(f.Key)
 		if message, hint := s.Names.Check(f.Key); message != "" {
-			r.Problem(f.Pos, fmt.Sprintf("%q cannot be a server's name", fileerror.Shortened(f.Key)), hint)
+			r.Problem(f.KeyPos, fmt.Sprintf("%q cannot be a server's name", fileerror.Shortened(f.Key)), hint)
 		}
-		if f.Value.Kind == tree.Null && !f.Value.Bad {
-			r.Problem(f.Pos, label+" is empty", "add a command or a url")
+		if f.Kind == tree.Null && !f.Bad {
+			r.Problem(f.KeyPos, label+" is empty", "add a command or a url")
 			continue
 		}
-		r.quiet = f.Value.Get("disabled") != nil && f.Value.Get("disabled").Value == "true"
-		r.Check(f.Value, s.Of, label)
-		if f.Value.Kind == tree.Object && !f.Value.Bad {
+		r.quiet = f.Get("disabled") != nil && f.Get("disabled").Value == "true"
+		r.Check(f, s.Of, label)
+		if f.Kind == tree.Object && !f.Bad {
 			r.readServer(f, s.Of, defaults)
 		}
 		r.quiet = false
 	}
 }
 
-func (r *reader) readServer(f tree.Field, form *schema.Shape, defaults map[string]Setting) {
-	n := f.Value
+func (r *reader) readServer(n *tree.Node, form *schema.Shape, defaults map[string]Setting) {
 	s := Server{
-		Name: f.Key, Pos: f.Pos, Disabled: n.IsTrue("disabled"),
+		Name: n.Key, Pos: n.KeyPos, Disabled: n.IsTrue("disabled"),
 		Env: n.Get("env").Dict(), Headers: n.Get("headers").Dict(), URL: n.TextOf("url"),
 		Prefix: n.TextOf("prefix"), Allow: n.Get("allow").Texts(), Deny: n.Get("deny").Texts(), Rename: n.Get("rename").Dict(),
 		Shared: n.IsTrue("shared"), Instances: max(1, n.CountOf("instances")),
 	}
 	if s.Prefix == "" {
-		s.Prefix = prefixOf(f.Key)
+		s.Prefix = prefixOf(n.Key)
 	}
 	if command := n.TextOf("command"); command != "" {
 		s.Command = append([]string{command}, n.Get("args").Texts()...)
@@ -202,10 +201,10 @@ func (r *reader) readServer(f tree.Field, form *schema.Shape, defaults map[strin
 		s.Auth = r.credentials(c)
 	}
 	s.Policy = r.policy(defaults, r.settings(n))
-	r.target(&s, f, form)
+	r.target(&s, n, form)
 	r.checkHeaders(&s, n)
 	r.checkRename(n)
-	at := f.Pos
+	at := n.KeyPos
 	if v := n.Good("instances"); v != nil {
 		at = v.Pos
 	}
@@ -226,8 +225,8 @@ func (r *reader) credentials(n *tree.Node) *Credentials {
 			ClientID: o.TextOf("client_id"), ClientSecret: o.TextOf("client_secret"), Scopes: o.Get("scopes").Texts(),
 			Resource: o.TextOf("resource"), Issuer: o.TextOf("issuer"), CallbackPort: o.CountOf("callback_port"),
 		}
-		if secret := o.Field("client_secret"); o.Has("client_secret") && !o.Has("issuer") {
-			r.Problem(secret.Pos, "client_secret without issuer would be sent to any authorization server that the MCP server names",
+		if secret := o.Get("client_secret"); o.Has("client_secret") && !o.Has("issuer") {
+			r.Problem(secret.KeyPos, "client_secret without issuer would be sent to any authorization server that the MCP server names",
 				"add issuer: the URL of the authorization server that gave the secret out")
 		}
 	}
@@ -246,32 +245,31 @@ func prefixOf(name string) string {
 }
 
 // target reads how a server is reached, and reports keys that belong to the other transport.
-func (r *reader) target(server *Server, f tree.Field, s *schema.Shape) {
-	n := f.Value
-	command, url := n.Field("command"), n.Field("url")
+func (r *reader) target(server *Server, n *tree.Node, s *schema.Shape) {
+	command, url := n.Get("command"), n.Get("url")
 	switch {
 	case n.Has("command") && n.Has("url"):
-		r.Problem(url.Pos, fmt.Sprintf("%s has a command and a url", server.Name), "one server is either started or reached: remove one")
+		r.Problem(url.KeyPos, fmt.Sprintf("%s has a command and a url", server.Name), "one server is either started or reached: remove one")
 	case n.Has("command"):
-		server.Transport, server.TargetPos = Stdio, command.Value.Pos
+		server.Transport, server.TargetPos = Stdio, command.Pos
 		r.misplaced(n, []string{"headers", "auth"}, "with a url")
 	case n.Has("url"):
-		server.Transport, server.TargetPos = HTTP, url.Value.Pos
+		server.Transport, server.TargetPos = HTTP, url.Pos
 		r.misplaced(n, []string{"args", "env", "cwd"}, "with a command")
 	case command == nil && url == nil && misspeltTarget(n, s) == nil:
-		r.Problem(f.Pos, fmt.Sprintf("%s has neither a command nor a url", server.Name), "add one")
+		r.Problem(n.KeyPos, fmt.Sprintf("%s has neither a command nor a url", server.Name), "add one")
 	}
 }
 
 // misspeltTarget finds an unknown key that was probably meant as command or url.
-func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Field {
-	for i, f := range n.Fields {
+func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Node {
+	for _, f := range n.Members() {
 		if s.Key(f.Key) != nil {
 			continue
 		}
 		switch suggest(f.Key, s.KeyNames()) {
 		case "command", "url", "httpUrl", "serverUrl":
-			return &n.Fields[i]
+			return f
 		}
 	}
 	return nil
@@ -279,8 +277,8 @@ func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Field {
 
 func (r *reader) misplaced(n *tree.Node, keys []string, belongs string) {
 	for _, k := range keys {
-		if f := n.Field(k); f != nil && f.Value.Kind != tree.Null {
-			r.Problem(f.Pos, k+" is only for servers "+belongs, "remove it")
+		if f := n.Get(k); f != nil && f.Kind != tree.Null {
+			r.Problem(f.KeyPos, k+" is only for servers "+belongs, "remove it")
 		}
 	}
 }
@@ -292,13 +290,13 @@ func (r *reader) checkHeaders(s *Server, n *tree.Node) {
 		return
 	}
 	seen := map[string]bool{}
-	for _, h := range headers.Fields {
+	for _, h := range headers.Members() {
 		name := strings.ToLower(h.Key)
 		if seen[name] {
-			r.Problem(h.Pos, fmt.Sprintf("the header %s is given twice", h.Key), "upper and lower case make no difference")
+			r.Problem(h.KeyPos, fmt.Sprintf("the header %s is given twice", h.Key), "upper and lower case make no difference")
 		}
 		if name == "authorization" && s.Auth != nil {
-			r.Problem(h.Pos, "the header Authorization and auth contradict each other", "remove one")
+			r.Problem(h.KeyPos, "the header Authorization and auth contradict each other", "remove one")
 		}
 		seen[name] = true
 	}
@@ -311,18 +309,18 @@ func (r *reader) checkRename(n *tree.Node) {
 		return
 	}
 	shown := map[string]string{}
-	for _, f := range renames.Fields {
-		if f.Value.Bad {
+	for _, f := range renames.Members() {
+		if f.Bad {
 			continue
 		}
-		to := f.Value.Value
+		to := f.Value
 		if other, taken := shown[to]; taken {
-			r.Problem(f.Value.Pos, fmt.Sprintf("%s and %s are both renamed to %s", other, f.Key, schema.Quoted(f.Value)), "give them different names")
+			r.Problem(f.Pos, fmt.Sprintf("%s and %s are both renamed to %s", other, f.Key, schema.Quoted(f)), "give them different names")
 			continue
 		}
 		shown[to] = f.Key
-		if slices.Contains(n.Get("allow").Texts(), to) && renames.Field(to) == nil {
-			r.Problem(f.Value.Pos, fmt.Sprintf("%s is renamed to %s, and allow has a tool of that name", f.Key, schema.Quoted(f.Value)), "give it another name")
+		if slices.Contains(n.Get("allow").Texts(), to) && renames.Get(to) == nil {
+			r.Problem(f.Pos, fmt.Sprintf("%s is renamed to %s, and allow has a tool of that name", f.Key, schema.Quoted(f)), "give it another name")
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 func (r *reader) settings(n *tree.Node) map[string]Setting {
 	found := map[string]Setting{}
 	for _, k := range r.opts.Keys {
-		f := n.Field(keyOf(k.Name))
-		if f == nil || f.Value.Bad || f.Value.Kind == tree.Null {
+		f := n.Get(keyOf(k.Name))
+		if f == nil || f.Bad || f.Kind == tree.Null {
 			continue
 		}
-		found[k.Name] = Setting{Key: k.Name, Values: f.Value.Texts(), Pos: f.Value.Pos}
+		found[k.Name] = Setting{Key: k.Name, Values: f.Texts(), Pos: f.Pos}
 	}
 	return found
 }

@@ -269,11 +269,11 @@ func TestEveryKeyIsShown(t *testing.T) {
 	shown := map[string]bool{}
 	var walk func(n *tree.Node)
 	walk = func(n *tree.Node) {
-		for _, f := range n.Fields {
+		for _, f := range n.Members() {
 			shown[f.Key] = true
-			walk(f.Value)
+			walk(f)
 		}
-		for _, item := range n.Items {
+		for _, item := range n.Items() {
 			walk(item)
 		}
 	}
@@ -283,7 +283,7 @@ func TestEveryKeyIsShown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			root, _ := tree.YAML(fileerror.NewSource(name, data))
+			root, _ := tree.Read(tree.YAML, fileerror.NewSource(name, data))
 			walk(root)
 		}
 	}

@@ -28,8 +28,8 @@ const (
 
 // syntax is a syntax that trees are parsed from.
 type syntax struct {
-	name  string
-	parse func(*fileerror.Source) (*tree.Node, []fileerror.Problem)
+	name   string
+	format tree.Format
 }
 
 var (
@@ -69,28 +69,28 @@ func syntaxOf(s *fileerror.Source) *syntax {
 var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "sessions", "limits", "defaults"}
 
 // recognise decides by the top-level keys. where is the object that holds the servers.
-func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Field) {
+func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
 	if s == yamlSyntax && root.Kind == tree.Null {
 		return Outlive, nil // only comments, or ---
 	}
 	if root.Kind != tree.Object {
 		return Unknown, nil
 	}
-	own := slices.ContainsFunc(ownKeys, func(k string) bool { return root.Field(k) != nil })
+	own := slices.ContainsFunc(ownKeys, func(k string) bool { return root.Get(k) != nil })
 	switch {
-	case root.Field("mcpServers") != nil:
-		return MCPServers, root.Field("mcpServers")
-	case s == tomlSyntax && root.Field("mcp_servers") != nil:
-		return Codex, root.Field("mcp_servers")
-	case root.Field("context_servers") != nil:
-		return Zed, root.Field("context_servers")
-	case root.Get("mcp").Field("servers") != nil:
-		return VSCode, root.Get("mcp").Field("servers")
-	case s == jsonSyntax && root.Field("servers") != nil && !own:
-		return VSCode, root.Field("servers")
+	case root.Get("mcpServers") != nil:
+		return MCPServers, root.Get("mcpServers")
+	case s == tomlSyntax && root.Get("mcp_servers") != nil:
+		return Codex, root.Get("mcp_servers")
+	case root.Get("context_servers") != nil:
+		return Zed, root.Get("context_servers")
+	case root.Get("mcp").Get("servers") != nil:
+		return VSCode, root.Get("mcp").Get("servers")
+	case s == jsonSyntax && root.Get("servers") != nil && !own:
+		return VSCode, root.Get("servers")
 	case looksLike(root) != "":
 		return Unknown, nil
-	case root.Field("servers") != nil || own || s == yamlSyntax:
+	case root.Get("servers") != nil || own || s == yamlSyntax:
 		return Outlive, nil
 	}
 	return Unknown, nil
@@ -121,7 +121,7 @@ var strangers = []struct {
 
 func looksLike(root *tree.Node) string {
 	for _, s := range strangers {
-		if !slices.ContainsFunc(s.keys, func(k string) bool { return root.Field(k) == nil }) {
+		if !slices.ContainsFunc(s.keys, func(k string) bool { return root.Get(k) == nil }) {
 			return s.what
 		}
 	}
@@ -142,9 +142,9 @@ func (r *reader) refuse(root *tree.Node) {
 		r.Problem(root.Pos, "this looks like "+what, wanted)
 		return
 	}
-	for _, f := range root.Fields {
-		if k := suggest(f.Key, serverKeys); k != "" && f.Value.Kind == tree.Object {
-			r.Problem(f.Pos, "unknown key \""+fileerror.Shortened(f.Key)+"\", and no servers", "did you mean \""+k+"\"?")
+	for _, f := range root.Members() {
+		if k := suggest(f.Key, serverKeys); k != "" && f.Kind == tree.Object {
+			r.Problem(f.KeyPos, "unknown key \""+fileerror.Shortened(f.Key)+"\", and no servers", "did you mean \""+k+"\"?")
 			return
 		}
 	}

@@ -47,14 +47,14 @@ func plain(n *tree.Node) any {
 		return v
 	case tree.List:
 		out := []any{}
-		for _, item := range n.Items {
+		for _, item := range n.Items() {
 			out = append(out, plain(item))
 		}
 		return out
 	case tree.Object:
 		out := map[string]any{}
-		for _, f := range n.Fields {
-			out[f.Key] = plain(f.Value)
+		for _, f := range n.Members() {
+			out[f.Key] = plain(f)
 		}
 		return out
 	}
@@ -82,7 +82,7 @@ func TestSchemaAcceptsGoodFiles(t *testing.T) {
 		}
 		s := fileerror.NewSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
 		syntax := syntaxOf(s)
-		root, problems := syntax.parse(s)
+		root, problems := tree.Read(syntax.format, s)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -117,7 +117,7 @@ func TestSchemaRefusesBrokenFiles(t *testing.T) {
 			continue
 		}
 		s := fileerror.NewSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
-		root, problems := tree.YAML(s)
+		root, problems := tree.Read(tree.YAML, s)
 		if root == nil || len(problems) > 0 {
 			continue
 		}

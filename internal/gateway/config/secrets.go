@@ -13,7 +13,7 @@ import (
 // the file. If the file cannot be parsed, it returns only what [secret.Find] sees.
 func Secrets(name string, text []byte) secret.Known {
 	s := fileerror.NewSource(name, bytes.TrimPrefix(text, []byte("\ufeff")))
-	root, _ := syntaxOf(s).parse(s)
+	root, _ := tree.Read(syntaxOf(s).format, s)
 	return secretsOf(root)
 }
 
@@ -29,13 +29,13 @@ func secretsOf(root *tree.Node) secret.Known {
 		}
 		seen[n] = true
 		var words []string
-		for _, item := range n.Items {
+		for _, item := range n.Items() {
 			walk(name, item)
 			words = append(words, item.Raw)
 		}
 		known.AddWords(words)
-		for _, f := range n.Fields {
-			walk(f.Key, f.Value)
+		for _, f := range n.Members() {
+			walk(f.Key, f)
 		}
 		if n.Kind != tree.Text && n.Kind != tree.Number {
 			return

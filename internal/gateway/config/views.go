@@ -9,14 +9,14 @@ import (
 )
 
 // readViews reads the views, in the order of the file. servers are the file's own; nil: it has none.
-func (r *reader) readViews(root *tree.Node, servers *tree.Field) {
+func (r *reader) readViews(root, servers *tree.Node) {
 	views := root.Good("views")
 	if views == nil {
 		return
 	}
 	var known []string
 	if servers != nil {
-		for _, f := range servers.Value.Fields {
+		for _, f := range servers.Members() {
 			known = append(known, f.Key)
 		}
 	}
@@ -24,19 +24,19 @@ func (r *reader) readViews(root *tree.Node, servers *tree.Field) {
 	for _, token := range root.Get("auth").Get("bearer").Texts() {
 		owners[token] = "auth"
 	}
-	for _, f := range views.Fields {
-		if f.Value.Kind == tree.Null {
-			r.Problem(f.Pos, "views."+fileerror.Shortened(f.Key)+" is empty", "add servers: those that it has")
+	for _, f := range views.Members() {
+		if f.Kind == tree.Null {
+			r.Problem(f.KeyPos, "views."+fileerror.Shortened(f.Key)+" is empty", "add servers: those that it has")
 		}
-		if f.Value.Bad || f.Value.Kind != tree.Object {
+		if f.Bad || f.Kind != tree.Object {
 			continue
 		}
 		v := View{
-			Name: f.Key, Bearer: f.Value.Get("bearer").Texts(), Subjects: f.Value.Get("subjects").Texts(), NoTools: f.Value.IsTrue("no_tools"),
+			Name: f.Key, Bearer: f.Get("bearer").Texts(), Subjects: f.Get("subjects").Texts(), NoTools: f.IsTrue("no_tools"),
 			Servers: r.viewServers(f, known),
 		}
 		r.checkTokens(f, owners)
-		if n := f.Value.Good("subjects"); n != nil && root.Get("auth").Good("oauth") == nil {
+		if n := f.Good("subjects"); n != nil && root.Get("auth").Good("oauth") == nil {
 			r.Problem(n.Pos, "subjects are those of JWTs, and no authorization server is named", "add auth: {oauth: …}, or give the view's clients a token: bearer")
 		}
 		r.file.Views = append(r.file.Views, v)
@@ -47,17 +47,17 @@ func (r *reader) readViews(root *tree.Node, servers *tree.Field) {
 }
 
 // viewServers reads which servers a view has: a list of names, or names with what is shown of each.
-func (r *reader) viewServers(view tree.Field, known []string) (all []ViewServer) {
-	n := view.Value.Get("servers")
+func (r *reader) viewServers(view *tree.Node, known []string) (all []ViewServer) {
+	n := view.Get("servers")
 	if n == nil || n.Bad && n.Kind != tree.Null {
 		return nil
 	}
-	for _, f := range n.Fields {
-		if r.isServer(f.Pos, f.Key, known) {
-			all = append(all, ViewServer{Name: f.Key, Allow: f.Value.Get("allow").Texts(), Deny: f.Value.Get("deny").Texts()})
+	for _, f := range n.Members() {
+		if r.isServer(f.KeyPos, f.Key, known) {
+			all = append(all, ViewServer{Name: f.Key, Allow: f.Get("allow").Texts(), Deny: f.Get("deny").Texts()})
 		}
 	}
-	names := n.Items
+	names := n.Items()
 	if n.Kind == tree.Text {
 		names = []*tree.Node{n}
 	}
@@ -70,7 +70,7 @@ func (r *reader) viewServers(view tree.Field, known []string) (all []ViewServer)
 			all = append(all, ViewServer{Name: item.Value})
 		}
 	}
-	if len(n.Fields) == 0 && len(names) == 0 {
+	if len(n.Members()) == 0 && len(names) == 0 {
 		r.Problem(n.Pos, fmt.Sprintf("the view %s has no server", view.Key), "name those that it has: [one, two]")
 	}
 	return all
@@ -90,12 +90,12 @@ func (r *reader) isServer(at fileerror.Pos, name string, known []string) bool {
 }
 
 // checkTokens reports tokens that are said to see two things.
-func (r *reader) checkTokens(view tree.Field, owners map[string]string) {
-	n := view.Value.Good("bearer")
+func (r *reader) checkTokens(view *tree.Node, owners map[string]string) {
+	n := view.Good("bearer")
 	if n == nil {
 		return
 	}
-	tokens := n.Items
+	tokens := n.Items()
 	if n.Kind != tree.List {
 		tokens = []*tree.Node{n}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // System describes the machine, as far as places depend on it.
@@ -31,7 +31,7 @@ type Client struct {
 	Name  string // as used with --client: "claude-code"
 	Title string // its product name: "Claude Code"
 
-	format edit.Format // JSON may have comments and trailing commas if the client accepts them
+	format tree.Format // JSON may have comments and trailing commas if the client accepts them
 	// objects are the paths of the objects that hold servers by name; "*" matches any one member.
 	objects [][]string
 	syntax  syntax
@@ -77,7 +77,7 @@ var all = []*Client{
 		objects: [][]string{{"mcpServers"}},
 		user:    func(s System) []string { return []string{s.join(s.Home, ".cursor", "mcp.json")} },
 		project: []string{".cursor/mcp.json"}},
-	{Name: "codex", Title: "Codex", format: edit.TOML, syntax: noSyntax,
+	{Name: "codex", Title: "Codex", format: tree.TOML, syntax: noSyntax,
 		objects: [][]string{{"mcp_servers"}},
 		user: func(s System) []string {
 			if dir := s.Env("CODEX_HOME"); dir != "" {

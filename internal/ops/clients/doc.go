@@ -3,7 +3,7 @@
 //
 // Every decision is in pure functions: [Client.Places] takes the system as an argument, [Wrap], [Unwrap], [Gather]
 // and [Scatter] take the bytes of a file and return the bytes of the new one. A file is never decoded and encoded
-// again: package edit changes single values in the text, so that comments, order, indentation and unknown content are
+// again: package tree changes single values in the text, so that comments, order, indentation and unknown content are
 // kept. [Unwrap] needs no record of what [Wrap] did, because the result shows it, and it keeps later edits of the
 // user. Each edit is checked by undoing it before it is returned. [Gather] moves entries to another file and does
 // leave a [Record].

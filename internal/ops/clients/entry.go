@@ -3,27 +3,27 @@ package clients
 import (
 	"fmt"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // document is a parsed file with its servers.
 type document struct {
-	*edit.Doc
+	*tree.Doc
 	entries []entry
 }
 
 // entry is a server and its positions in the text.
 type entry struct {
 	Server
-	node    *edit.Node // the whole entry
-	holder  *edit.Node // the object that contains the command
-	command *edit.Node
-	args    *edit.Node // nil: there are none
+	node    *tree.Node // the whole entry
+	holder  *tree.Node // the object that contains the command
+	command *tree.Node
+	args    *tree.Node // nil: there are none
 }
 
 // parse reads a file of the client.
 func (c *Client) parse(text []byte) (*document, error) {
-	d, err := edit.Open(c.format, "configuration", text)
+	d, err := tree.Open(c.format, "configuration", text)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (c *Client) parse(text []byte) (*document, error) {
 }
 
 // walk follows rest from n, which is at path done, and reads the servers there.
-func (d *document) walk(n *edit.Node, done, rest []string) {
-	if n == nil || n.Kind != edit.Object {
+func (d *document) walk(n *tree.Node, done, rest []string) {
+	if n == nil || n.Kind != tree.Object {
 		return
 	}
 	for _, k := range n.Kids {
@@ -56,12 +56,12 @@ func (d *document) walk(n *edit.Node, done, rest []string) {
 // read fills in the entry's values, and says why it cannot be read as a server.
 func (d *document) read(e *entry) (odd string) {
 	n := e.node
-	if n.Kind != edit.Object {
+	if n.Kind != tree.Object {
 		return "must be an object"
 	}
 	is := func(key, value string) bool {
 		v := n.Get(key)
-		return v != nil && v.Kind == edit.Bool && v.Value == value
+		return v != nil && v.Kind == tree.Bool && v.Value == value
 	}
 	e.Env, e.Dir = environment(n), n.Text("cwd")
 	for _, key := range []string{"serverUrl", "httpUrl", "url"} {
@@ -77,7 +77,7 @@ func (d *document) read(e *entry) (odd string) {
 	}
 	key := "command"
 	e.holder, e.command = n, n.Get(key)
-	if inner := e.command; inner != nil && inner.Kind == edit.Object { // Zed before 2026 wrote {"path": …, "args": …}
+	if inner := e.command; inner != nil && inner.Kind == tree.Object { // Zed before 2026 wrote {"path": …, "args": …}
 		if e.Env == nil {
 			e.Env = environment(inner)
 		}
@@ -89,7 +89,7 @@ func (d *document) read(e *entry) (odd string) {
 		return ""
 	case e.command == nil:
 		return "neither command nor url"
-	case e.command.Kind != edit.Text || e.command.Value == "":
+	case e.command.Kind != tree.Text || e.command.Value == "":
 		return key + " must be a string"
 	}
 	e.Command, e.args = e.command.Value, e.holder.Get("args")
@@ -104,11 +104,11 @@ func (e *entry) readArgs() (odd string) {
 	if e.args == nil {
 		return ""
 	}
-	if e.args.Kind != edit.List {
+	if e.args.Kind != tree.List {
 		return "args must be an array"
 	}
 	for _, a := range e.args.Kids {
-		if a.Kind != edit.Text {
+		if a.Kind != tree.Text {
 			return "args must hold strings only"
 		}
 		e.Args = append(e.Args, a.Value)
@@ -116,14 +116,14 @@ func (e *entry) readArgs() (odd string) {
 	return ""
 }
 
-func environment(n *edit.Node) map[string]string {
+func environment(n *tree.Node) map[string]string {
 	v := n.Get("env")
-	if v == nil || v.Kind != edit.Object {
+	if v == nil || v.Kind != tree.Object {
 		return nil
 	}
 	env := map[string]string{}
 	for _, m := range v.Kids {
-		if m.Kind != edit.Null { // in VS Code, null removes a variable
+		if m.Kind != tree.Null { // in VS Code, null removes a variable
 			env[m.Key] = m.Value
 		}
 	}

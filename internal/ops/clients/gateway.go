@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // GatewayName is the gateway's name in a client's file.
@@ -28,7 +28,7 @@ type Record struct {
 	Client string        `json:"client"`
 	Path   string        `json:"path"`  // the client's file
 	After  string        `json:"after"` // SHA-256 of the file after the edit
-	Undo   []edit.Splice `json:"undo"`  // turns that file into the one before
+	Undo   []tree.Splice `json:"undo"`  // turns that file into the one before
 	Groups []Group       `json:"groups"`
 }
 
@@ -92,15 +92,15 @@ func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, e
 	if len(record.Groups) == 0 {
 		return g, nil
 	}
-	edited, err := edit.Apply(text, record.Undo)
+	edited, err := tree.Apply(text, record.Undo)
 	if err != nil {
 		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
 	}
 	if _, err := c.parse(edited); err != nil {
 		return nil, fmt.Errorf("gather servers of %s: %w: %w", c.Title, ErrUnsafe, err)
 	}
-	record.After, record.Undo = digest(edited), edit.Reversed(record.Undo)
-	if undone, err := edit.Apply(edited, record.Undo); err != nil || !bytes.Equal(undone, text) {
+	record.After, record.Undo = digest(edited), tree.Reversed(record.Undo)
+	if undone, err := tree.Apply(edited, record.Undo); err != nil || !bytes.Equal(undone, text) {
 		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, ErrUnsafe)
 	}
 	g.Text, g.Record = edited, record
@@ -193,11 +193,11 @@ func relativeDir(dir string) bool {
 }
 
 // gather makes the edits and the outlive.yaml for one object.
-func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOptions, g *Gathered, record *Record) ([]edit.Splice, error) {
+func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOptions, g *Gathered, record *Record) ([]tree.Splice, error) {
 	config := o.Config(group[0].Scope)
 	made := Group{Scope: group[0].Scope, Config: config}
-	var splices []edit.Splice
-	var gone []*edit.Node
+	var splices []tree.Splice
+	var gone []*tree.Node
 	for n, i := range moving {
 		e := group[i]
 		var text strings.Builder
@@ -206,11 +206,11 @@ func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOpti
 			text.WriteString(was)
 			switch {
 			case n == 0 && p == 0:
-				splices = append(splices, edit.Splice{At: at.Start, Was: was, Now: doc.gateway(e, cmp.Or(o.Outlive, "outlive"), config)})
+				splices = append(splices, tree.Splice{At: at.Start, Was: was, Now: doc.gateway(e, cmp.Or(o.Outlive, "outlive"), config)})
 			case e.node.Listed():
 				gone = append(gone, e.node)
 			default:
-				splices = append(splices, edit.Splice{At: at.Start, Was: was})
+				splices = append(splices, tree.Splice{At: at.Start, Was: was})
 			}
 		}
 		made.Moved = append(made.Moved, Moving{Name: e.Name, Text: text.String()})
@@ -220,7 +220,7 @@ func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOpti
 	g.Configs[config] = yaml
 	record.Groups = append(record.Groups, made)
 	before := len(doc.Splices())
-	err := doc.Remove(group[0].node.Up(), func(k *edit.Node) bool { return slices.Contains(gone, k) })
+	err := doc.Remove(group[0].node.Up(), func(k *tree.Node) bool { return slices.Contains(gone, k) })
 	return append(splices, doc.Splices()[before:]...), err
 }
 
@@ -228,10 +228,10 @@ func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOpti
 func (d *document) gateway(like entry, outlive, config string) string {
 	args := []string{"gateway", "-c", config}
 	if !d.isTable(like) {
-		return d.Like(like.node, GatewayName, edit.Map{{Key: "command", Value: outlive}, {Key: "args", Value: args}})
+		return d.Like(like.node, GatewayName, tree.Map{{Key: "command", Value: outlive}, {Key: "args", Value: args}})
 	}
 	header := "[" + strings.Join(append(slices.Clone(like.Scope), GatewayName), ".") + "]"
-	lines := header + "\ncommand = " + edit.Quote(outlive) + "\nargs = [" + edit.Quote(args[0]) + ", " + edit.Quote(args[1]) + ", " + edit.Quote(args[2]) + "]\n"
+	lines := header + "\ncommand = " + tree.Quote(outlive) + "\nargs = [" + tree.Quote(args[0]) + ", " + tree.Quote(args[1]) + ", " + tree.Quote(args[2]) + "]\n"
 	return strings.ReplaceAll(lines, "\n", d.Newline())
 }
 
@@ -242,7 +242,7 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 	b.WriteString("# outlive unwrap puts these servers back to where they were.\nservers:\n")
 	portable := func(text string) string {
 		text, _ = c.syntax.portable(text)
-		return edit.Quote(text) // is also valid in YAML
+		return tree.Quote(text) // is also valid in YAML
 	}
 	for _, i := range moving {
 		e := group[i]
@@ -251,7 +251,7 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 			name = label(name)
 		}
 		argv, _ := e.Inner()
-		fmt.Fprintf(&b, "  %s:\n    command: %s\n", edit.Quote(name), portable(argv[0]))
+		fmt.Fprintf(&b, "  %s:\n    command: %s\n", tree.Quote(name), portable(argv[0]))
 		if len(argv) > 1 {
 			var args []string
 			for _, arg := range argv[1:] {
@@ -265,7 +265,7 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 		if len(e.Env) > 0 {
 			b.WriteString("    env:\n")
 			for _, key := range slices.Sorted(maps.Keys(e.Env)) {
-				fmt.Fprintf(&b, "      %s: %s\n", edit.Quote(key), portable(e.Env[key]))
+				fmt.Fprintf(&b, "      %s: %s\n", tree.Quote(key), portable(e.Env[key]))
 			}
 		}
 	}

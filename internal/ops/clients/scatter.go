@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // ErrNoGateway is returned by [Client.Scatter] when the gateway's entry is no longer in the file.
@@ -17,7 +17,7 @@ var ErrNoGateway = errors.New("there is no entry of the gateway in the file any 
 // content is kept. A new entry with the name of a moved one is kept as well, and reported as [Left].
 func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 	if digest(text) == r.After {
-		restored, err := edit.Apply(text, r.Undo)
+		restored, err := tree.Apply(text, r.Undo)
 		if err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
@@ -37,7 +37,7 @@ func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
-		if text, err = edit.Apply(text, back); err != nil {
+		if text, err = tree.Apply(text, back); err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
 		outcomes = append(outcomes, more...)
@@ -64,7 +64,7 @@ func (r *Record) outcomes(servers []Server) []Outcome {
 }
 
 // scatter replaces the gateway's entry by the entries of one group.
-func (g Group) scatter(doc *document) ([]edit.Splice, []Outcome, error) {
+func (g Group) scatter(doc *document) ([]tree.Splice, []Outcome, error) {
 	at := slices.IndexFunc(doc.entries, func(e entry) bool {
 		return e.Gateway() && slices.Equal(e.Scope, g.Scope) && slices.Contains(e.Args, g.Config)
 	})
@@ -86,7 +86,7 @@ func (g Group) scatter(doc *document) ([]edit.Splice, []Outcome, error) {
 		}
 		outcomes = append(outcomes, out)
 	}
-	var splices []edit.Splice
+	var splices []tree.Splice
 	between := ""
 	switch {
 	case gateway.node.Listed() && len(texts) == 0:
@@ -99,7 +99,7 @@ func (g Group) scatter(doc *document) ([]edit.Splice, []Outcome, error) {
 		if i == 0 {
 			now = strings.Join(texts, between)
 		}
-		splices = append(splices, edit.Splice{At: part.Start, Was: doc.Part(part), Now: now})
+		splices = append(splices, tree.Splice{At: part.Start, Was: doc.Part(part), Now: now})
 	}
 	return splices, outcomes, nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // Action is what was done with a server.
@@ -108,18 +108,18 @@ func (d *document) wrap(e *entry, o Options) error {
 	list := "[ "
 	for _, w := range slices.Concat([]string{"run", "--name", name}, o.Flags, []string{"--"}) {
 		words = append(words, w)
-		list += edit.Quote(w) + ", "
+		list += tree.Quote(w) + ", "
 	}
-	inner := edit.Raw(d.Raw(e.command))
+	inner := tree.Raw(d.Raw(e.command))
 	err := d.Replace(e.command, outlive)
 	if e.args != nil {
 		return errors.Join(err, d.Insert(e.args, 0, "", append(words, inner)...))
 	}
 	at := e.command.Index()
-	if d.Format() == edit.JSON {
+	if d.Format() == tree.JSON {
 		at++ // in TOML before the command, which a comment may follow on its line
 	}
-	return errors.Join(err, d.Insert(e.holder, at, "args", edit.Raw(list)+inner+" ]"))
+	return errors.Join(err, d.Insert(e.holder, at, "args", tree.Raw(list)+inner+" ]"))
 }
 
 // Unwrap removes outlive from the servers of a file of the client that only selects, and restores what [Wrap] found,
@@ -168,12 +168,12 @@ func (e *entry) fixed() string {
 // unwrap removes outlive.
 func (d *document) unwrap(e *entry) error {
 	last := slices.Index(e.Args, "--") + 1
-	err := d.Replace(e.command, edit.Raw(d.Raw(e.args.Kids[last])))
+	err := d.Replace(e.command, tree.Raw(d.Raw(e.args.Kids[last])))
 	if last+1 == len(e.Args) && d.Spaced(e.args) {
-		return errors.Join(err, d.Remove(e.holder, func(k *edit.Node) bool { return k == e.args }))
+		return errors.Join(err, d.Remove(e.holder, func(k *tree.Node) bool { return k == e.args }))
 	}
 	ours := slices.Clone(e.args.Kids[:last+1])
-	return errors.Join(err, d.Remove(e.args, func(k *edit.Node) bool { return slices.Contains(ours, k) }))
+	return errors.Join(err, d.Remove(e.args, func(k *tree.Node) bool { return slices.Contains(ours, k) }))
 }
 
 // checkUndo unwraps the result of wrapping, and compares.

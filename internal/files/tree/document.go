@@ -1,4 +1,4 @@
-package edit
+package tree
 
 import (
 	"bytes"
@@ -49,25 +49,12 @@ func Open(format Format, name string, text []byte) (*Doc, error) {
 	if format == JSON && len(bytes.TrimSpace(d.text)) == 0 {
 		return d, nil
 	}
-	return d, d.failed(d.read())
+	return d, d.failed(d.read(true))
 }
 
-// Read parses a text without editing it; a byte order mark at its beginning is a mistake.
-func Read(format Format, s *fileerror.Source) (*Node, []fileerror.Problem) {
-	d := &Doc{scanner: scanner{s.Text, format}, source: s}
-	problems := d.read()
-	if format == TOML && len(problems) == 0 {
-		problems = d.strictTOML()
-	}
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return d.Root, nil
-}
-
-func (d *Doc) read() []fileerror.Problem {
+func (d *Doc) read(edited bool) []fileerror.Problem {
 	if d.format == YAML {
-		return d.readYAML()
+		return d.readYAML(edited)
 	}
 	if at := tooDeep(d.text); at >= 0 {
 		return []fileerror.Problem{{Pos: d.source.At(at), Message: "nested too deeply"}}
@@ -177,13 +164,13 @@ func (d *Doc) reach(path []string) (n, kid *Node, rest []string, err error) {
 	}
 	for n, rest = d.Root, path; ; n = kid {
 		switch {
-		case n.Alias:
+		case n.alias != nil:
 			return nil, nil, nil, d.refuse(n.from, n.Key+" is an alias, which others use too", "write it out first")
 		case n.Kind != Object:
 			return nil, nil, nil, d.refuse(n.from, n.Key+" has no keys", byHand)
 		}
 		kid, rest = n.Get(rest[0]), rest[1:]
-		if kid == nil || len(rest) == 0 || kid.Kind == Null && !kid.Alias {
+		if kid == nil || len(rest) == 0 || kid.Kind == Null && kid.alias == nil {
 			return n, kid, rest, nil
 		}
 	}
@@ -210,7 +197,7 @@ func (d *Doc) Replace(n *Node, v any) error {
 		d.cut(from, to, lead+d.render(v, style{quote: quote}))
 	}
 	fresh := nodeOf(v)
-	n.Kind, n.Value, n.Kids, n.Alias, n.form = fresh.Kind, fresh.Value, fresh.Kids, false, leaf
+	n.Kind, n.Raw, n.Value, n.Kids, n.alias, n.form = fresh.Kind, fresh.Raw, fresh.Value, fresh.Kids, nil, leaf
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package edit
+package tree
 
 import (
 	"errors"
@@ -114,7 +114,7 @@ func (d *Doc) pairOf(n *Node, e *unstable.Node, line *Span) {
 		}
 	}
 	value := d.tomlNode(e.Value())
-	n.Kind, n.Value, n.Kids, n.form = value.Kind, value.Value, value.Kids, leaf
+	n.Kind, n.Raw, n.Value, n.Kids, n.form = value.Kind, value.Raw, value.Value, value.Kids, leaf
 	n.from, n.name, n.end = first, last, int(e.Raw.Offset+e.Raw.Length)
 	n.sep, n.start = d.separator(last, n.end)
 	if n.placed = line != nil && n.sep >= 0; n.placed && n.Kind >= List {
@@ -123,15 +123,15 @@ func (d *Doc) pairOf(n *Node, e *unstable.Node, line *Span) {
 }
 
 func (d *Doc) tomlNode(v *unstable.Node) *Node {
-	n := &Node{Kind: Text, Value: string(v.Data)}
+	n := &Node{Kind: Text, Raw: string(v.Data), Value: string(v.Data)}
 	switch v.Kind {
 	case unstable.Array:
-		n.Kind, n.Value = List, ""
+		n.Kind, n.Raw, n.Value = List, "", ""
 		for it := v.Children(); it.Next(); {
 			n.Kids = append(n.Kids, d.tomlNode(it.Node()))
 		}
 	case unstable.InlineTable:
-		n.Kind, n.Value = Object, ""
+		n.Kind, n.Raw, n.Value = Object, "", ""
 		for it := v.Children(); it.Next(); {
 			d.pairOf(n, it.Node(), nil)
 		}

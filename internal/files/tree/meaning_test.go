@@ -11,7 +11,7 @@ import (
 func yamlOf(t *testing.T, text string) (*Node, string) {
 	t.Helper()
 	s := fileerror.NewSource("f", []byte(text))
-	root, problems := YAML(s)
+	root, problems := Read(YAML, s)
 	if err := s.Problems(problems); err != nil {
 		return root, err.Error()
 	}
@@ -40,21 +40,24 @@ func TestMergesWithoutEnd(t *testing.T) {
 	}
 	root, wrong := yamlOf(t, text.String())
 	members := 0
-	for _, f := range root.Fields {
-		members += len(f.Value.Fields)
+	for _, k := range root.Kids {
+		members += len(k.Kids)
 	}
 	if members > mostMerged+4000 || strings.Count(wrong, "<< is used too often") != 1 {
 		t.Errorf("%d members, %.200s", members, wrong)
 	}
 }
 
-// An alias must not be inside its own target, and shares the target's node.
+// An alias must not be inside its own target, and shares the target's members.
 func TestAliases(t *testing.T) {
 	if _, wrong := yamlOf(t, "a: &a\n  b: *a\n"); !strings.HasPrefix(wrong, "f:2:6: this contains itself") {
 		t.Errorf("got %s", wrong)
 	}
 	root, _ := yamlOf(t, "a: &a {b: 1}\nc: *a\n")
-	if root.Get("a") != root.Get("c") {
-		t.Error("two nodes")
+	if a, c := root.Get("a").Get("b"), root.Get("c").Get("b"); a != c || c == nil {
+		t.Errorf("two nodes, %v and %v", a, c)
+	}
+	if c := root.Get("c"); c.Key != "c" || c.KeyPos.Line != 2 || c.Pos.Line != 1 {
+		t.Errorf("the alias is %+v", c)
 	}
 }

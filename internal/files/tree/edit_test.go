@@ -1,4 +1,4 @@
-package edit
+package tree
 
 import (
 	"bytes"
@@ -267,7 +267,7 @@ func nodesOf(n *Node) string {
 	if empty(n) {
 		return "-"
 	}
-	text := fmt.Sprint(n.Kind, n.Alias)
+	text := fmt.Sprint(n.Kind, n.alias != nil)
 	if n.Kind < List {
 		text += fmt.Sprintf("%q", n.Value)
 	}
