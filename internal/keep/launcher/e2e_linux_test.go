@@ -50,14 +50,10 @@ dependencies = ["mcp-server-time"]
 		{"npx -y " + everything, 0.4, false},
 		{"npm exec -y -- " + everything + " stdio", 0.4, false},
 		{"sh -c exec|npx|-y|" + everything, 0.4, false},
-		{"pnpm dlx " + everything, 0, false},
-		{"bunx " + everything, 0, false},
 		{"uvx mcp-server-time", 0, false},
 		{"uv tool run --from mcp-server-time mcp-server-time", 0, false},
 		{"uv run mcp-server-time", 0, true},
 		{"uv run python -m mcp_server_time", 0, true},
-		{"pipx run mcp-server-time", 0, false},
-		{"pipx run --backend pip mcp-server-time", 0, false},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			asked := strings.Fields(tc.line)
@@ -68,9 +64,7 @@ dependencies = ["mcp-server-time"]
 				t.Skipf("%s is not installed", asked[0])
 			}
 			dir, home := t.TempDir(), t.TempDir()
-			env := append(os.Environ(), "npm_config_cache="+filepath.Join(home, "npm"), "UV_CACHE_DIR="+filepath.Join(home, "uv"),
-				"PIPX_HOME="+filepath.Join(home, "pipx"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"),
-				"BUN_INSTALL="+filepath.Join(home, "bun"), "YARN_GLOBAL_FOLDER="+filepath.Join(home, "yarn"))
+			env := append(os.Environ(), "npm_config_cache="+filepath.Join(home, "npm"), "UV_CACHE_DIR="+filepath.Join(home, "uv"))
 			if tc.project {
 				write(t, filepath.Join(dir, "pyproject.toml"), project)
 			}
@@ -83,15 +77,12 @@ dependencies = ["mcp-server-time"]
 				through = append(through, took)
 				begun := time.Now()
 				var err error
-				if c, err = s.resolve(asked, env); err != nil {
+				if c, err = s.resolve(); err != nil {
 					t.Fatal(err)
 				}
 				t.Logf("resolved in %v", time.Since(begun))
 				s.end()
-				if stale := c.Stale(); stale != "" {
-					t.Fatalf("stale: %s", stale)
-				}
-				s, got, took := answer(t, c.Dir, c.Env.Apply(env), c.Argv)
+				s, got, took := answer(t, c.Dir, c.Environment(env), c.Argv)
 				direct = append(direct, took)
 				s.end()
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -100,13 +91,9 @@ dependencies = ["mcp-server-time"]
 			}
 			// Other work on the machine only adds to a time, so the shortest ones compare best.
 			ratio := float64(slices.Min(direct)) / float64(slices.Min(through))
-			t.Logf("first %v, then through the launcher %v, direct %v: ratio %.2f; %d stamps, argv %q, env %d set %d before %d unset",
-				fetched, through, direct, ratio, len(c.Stamps), c.Argv, len(c.Env.Set), len(c.Env.Before), len(c.Env.Unset))
+			t.Logf("first %v, then through the launcher %v, direct %v: ratio %.2f; argv %q", fetched, through, direct, ratio, c.Argv)
 			if tc.ratio > 0 && ratio > tc.ratio {
 				t.Errorf("a direct start takes %.2f of one through the launcher, wanted at most %.2f", ratio, tc.ratio)
-			}
-			if stale := c.Stale(); stale != "" {
-				t.Errorf("stale after a few starts: %s", stale)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,8 +13,8 @@ import (
 // lookLimit limits the number of processes: a launcher has only a few below it.
 const lookLimit = 512
 
-// look returns the leader and its living descendants, parents first. Processes that end meanwhile or cannot be read
-// are left out, except for the leader.
+// look returns the leader and its living descendants, parents first; of a leader that is no launcher it reads nothing
+// else. Processes that end meanwhile or cannot be read are left out, except for the leader.
 func look(leader int, stdin, stdout *os.File) ([]process, error) {
 	in, err := pipeName(stdin)
 	if err != nil {
@@ -37,6 +36,9 @@ func look(leader int, stdin, stdout *os.File) ([]process, error) {
 			continue
 		}
 		tree = append(tree, p)
+		if p.pid == leader && !p.isLauncher() {
+			return tree, nil
+		}
 		for _, pid := range childrenOf(p.pid) {
 			todo = append(todo, process{pid: pid, parent: p.pid})
 		}
@@ -66,7 +68,7 @@ func (p *process) read(in, out string) error {
 	if err != nil {
 		return err
 	}
-	p.argv, p.titled = splitCmdline(cmdline)
+	p.argv = splitZero(cmdline)
 	environ, err := os.ReadFile(at + "environ")
 	if err != nil {
 		return err
@@ -122,17 +124,6 @@ func childrenOf(pid int) (all []int) {
 		}
 	}
 	return all
-}
-
-// splitCmdline parses /proc/PID/cmdline. A title that a process has written over its argv is padded with zeros, which
-// look like empty words.
-func splitCmdline(b []byte) (argv []string, titled bool) {
-	if len(b) > 0 && b[len(b)-1] != 0 {
-		return splitZero(b), true // the kernel returns a title in this form when it is longer than argv
-	}
-	argv = splitZero(b)
-	n := len(argv)
-	return argv, n > 2 && !slices.ContainsFunc(argv[n-2:], func(s string) bool { return s != "" })
 }
 
 func splitZero(b []byte) []string {

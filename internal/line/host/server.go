@@ -23,8 +23,7 @@ const stderrLag = 50 * time.Millisecond
 // for LastStderr.
 type server struct {
 	gen      int
-	env      []string // it was started with
-	direct   bool     // without its launcher
+	direct   bool // without its launcher
 	ready    bool
 	ending   bool           // it was told to end
 	starting *starting      // it is still being started; then there is neither process nor input nor output
@@ -164,7 +163,7 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	s := h.newServer(gen)
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
-	spec.KillMode, s.env = h.opts.KillMode, spec.Env
+	spec.KillMode = h.opts.KillMode
 	h.servers = append(h.servers, s)
 	if l.Beside {
 		h.startBeside(s, spec)

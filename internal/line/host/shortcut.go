@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -9,22 +10,21 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// shortcut is the way around a launcher: npx and its like cost up to a second a start, and stay in memory. Once a server
-// behind one is ready its real command is known, and the next start does without the launcher. Loop goroutine only.
+// shortcut is the way around a launcher. npx asks the registry at each start: a crash would wait for it, fail without it,
+// and come back as another version. Once a server is ready its real command is known. Loop goroutine only.
 type shortcut struct {
 	off     bool              // there is no launcher, or the real command did not come up by itself
 	command *launcher.Command // nil: not known yet
-	looking bool
 }
 
-// commandLine is what a process is started with: the real command if it is known and still the same, else as asked. A
-// restart for the sake of new code asks the launcher again, unless the version is pinned.
+// commandLine is what a process is started with: the real command if it is known, else as asked. A restart for the sake
+// of new code asks the launcher again.
 func (h *Host) commandLine(env []string, anew bool) (argv []string, dir string, environ []string, direct bool) {
 	c := h.shortcut.command
-	if h.shortcut.off || c == nil || !c.Fresh() || anew && c.Version != launcher.Pinned {
+	if h.shortcut.off || c == nil || anew || c.Gone() {
 		return h.opts.Backend.Command, h.opts.Dir, env, false
 	}
-	return c.Argv, c.Dir, c.Env.Apply(env), true
+	return c.Argv, c.Dir, c.Environment(env), true
 }
 
 // findShortcut looks for the real command of a server that is ready.
@@ -35,32 +35,29 @@ func (h *Host) findShortcut(gen int) {
 	}
 	s.ready = true
 	k := &h.shortcut
-	if k.off || k.looking || k.command != nil && k.command.Fresh() || s.direct {
+	if k.off || s.direct {
 		return
 	}
-	asked := h.opts.Backend.Command
-	if _, is := launcher.Is(asked); !is {
-		k.off = true
-		return
-	}
-	k.looking = true
+	k.command = nil // the launcher may have found another version than before
 	go func() {
-		c, err := launcher.Resolve(launcher.Request{
-			Leader: s.process.PID(), Asked: asked, Env: s.env, Stdin: s.process.Stdin(), Stdout: s.process.Stdout(),
-		})
-		h.loop.Post(func() {
-			k.looking = false
-			if err != nil {
-				k.off = true
-				h.tell(event.LauncherKept, slog.LevelDebug, "The launcher is needed at each start: "+err.Error(),
-					slog.String(event.KeyError, err.Error()))
-				return
-			}
-			k.command = &c
-			h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts will skip "+string(c.Kind)+": "+secret.Line(c.Argv),
-				slog.Any(event.KeyCommand, secret.Words(c.Argv)))
-		})
+		c, err := launcher.Resolve(s.process.PID(), s.process.Stdin(), s.process.Stdout())
+		h.loop.Post(func() { h.foundShortcut(c, err) })
 	}()
+}
+
+func (h *Host) foundShortcut(c launcher.Command, err error) {
+	k := &h.shortcut
+	switch {
+	case err == nil:
+		k.command = &c
+		h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts after a crash will skip the launcher: "+secret.Line(c.Argv),
+			slog.Any(event.KeyCommand, secret.Words(c.Argv)))
+	case errors.Is(err, launcher.ErrNone):
+		k.off = true
+	default:
+		k.off = true
+		h.tell(event.LauncherKept, slog.LevelDebug, "The launcher is needed at each start: "+err.Error(), slog.String(event.KeyError, err.Error()))
+	}
 }
 
 // directFailed gives the shortcut up: what it started ended before it was ready.
