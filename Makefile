@@ -25,7 +25,7 @@ e2e:
 	bash e2e/run.sh
 
 bench:
-	go run ./bench
+	go run ./bench run
 
 # Everything that a release has, in dist/, each installed and run without a network.
 dist:

@@ -14,7 +14,7 @@ import (
 const sharers = 10
 
 // TestSharedMemory: ten sessions of one server, each with a process of its own and all with one: that takes less memory. How much is
-// measured by bench/sharing.
+// measured by go run ./bench sharing.
 func TestSharedMemory(t *testing.T) {
 	needFull(t, "it measures the memory of eighty sessions")
 	needOutlive(t)

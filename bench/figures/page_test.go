@@ -2,7 +2,6 @@ package figures
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,40 +28,7 @@ func TestPlaceSection(t *testing.T) {
 	}
 }
 
-func TestRewritePage(t *testing.T) {
-	errEdit := errors.New("no")
-	for _, c := range []struct {
-		name, page, fresh, want string // an empty page or want: there is none
-		edit, err               error
-	}{
-		{"changed", "old", "fresh", "old+", nil, nil},
-		{"no page", "", "fresh", "fresh+", nil, nil},
-		{"no page, and none to begin with", "", "", "", nil, fs.ErrNotExist},
-		{"refused", "old", "fresh", "old", errEdit, errEdit},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "page.md")
-			if c.page != "" {
-				if err := os.WriteFile(path, []byte(c.page), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			err := RewritePage(path, c.fresh, func(page string) (string, error) { return page + "+", c.edit })
-			if !errors.Is(err, c.err) {
-				t.Errorf("got %v, want %v", err, c.err)
-			}
-			got, err := os.ReadFile(path)
-			if c.want == "" && errors.Is(err, fs.ErrNotExist) {
-				return
-			}
-			if string(got) != c.want || err != nil {
-				t.Errorf("the page is %q, %v; want %q", got, err, c.want)
-			}
-		})
-	}
-}
-
-// Commands that share a page write their own section and leave the others' as they are, whichever comes first.
+// Parts that share a page write their own section and leave the others' as they are, whichever comes first.
 func TestSectionsOfOnePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(path, []byte("# Page\n"), 0o644); err != nil {

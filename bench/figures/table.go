@@ -15,6 +15,19 @@ type Table struct {
 	Rows  [][]string
 }
 
+// Add adds a row. Figures of type float64 are written by [Number], everything else as it is.
+func (t *Table) Add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		if figure, is := cell.(float64); is {
+			row[i] = Number(figure)
+		} else {
+			row[i] = fmt.Sprint(cell)
+		}
+	}
+	t.Rows = append(t.Rows, row)
+}
+
 // Plain writes the table for a terminal.
 func (t Table) Plain() string {
 	var out strings.Builder

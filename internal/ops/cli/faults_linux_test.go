@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/outlive-mcp/outlive/bench/faults"
+	"github.com/outlive-mcp/outlive/internal/testing/faults"
 )
 
 var allFaults = flag.Bool("faults.all", false, "run every cell of the fault matrix, some minutes, instead of the main ones")
@@ -26,7 +26,7 @@ var mainCells = map[faults.Fault][]string{
 	faults.BothKilled:    {"cleared env"},
 }
 
-// TestFaults: whoever is killed, nothing of a server is left, and whoever is not goes on serving. go run ./bench -faults
+// TestFaults: whoever is killed, nothing of a server is left, and whoever is not goes on serving. go run ./bench faults
 // measures the same cells.
 func TestFaults(t *testing.T) {
 	setup := faultSetup(t)
