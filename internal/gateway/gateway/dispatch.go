@@ -36,13 +36,7 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		code, text := s.unknown(e, kept)
 		e.refuse(code, text)
 	}
-	if sc := s.scope(); sc.presumes {
-		sc.hold(e, (*scope).presumed, retrying(s, e, kept, func() {
-			sc.noLongerPresume()
-			sc.whenListed(e, retrying(s, e, kept, refuse))
-		}))
-		return
-	}
+	s.scope().noLongerPresume()
 	s.scope().whenListed(e, retrying(s, e, kept, refuse))
 }
 

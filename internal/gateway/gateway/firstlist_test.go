@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +55,70 @@ func TestCapabilityKey(t *testing.T) {
 	}
 }
 
-// What is known to be unusable delays nobody, however often it was tried; when it works, clients are told.
+// What earlier runs have shown answers and routes until the server was asked. A difference is told once.
+func TestTheFirstListComesFromMemory(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		shows   []string // by the server
+		broken  int      // how often its list cannot be read
+		changes int
+	}{
+		{"the same", []string{"do"}, 0, 0},
+		{"another", []string{"do", "new"}, 0, 1},
+		{"none any more", []string{}, 0, 1},
+		{"the same, at the second try", []string{"do"}, 1, 0},
+		{"another, at the second try", []string{"do", "new"}, 1, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := warmed(t, listedTo("{}", "a")...)
+			w.plan("a", plan{tools: test.shows, mute: true, broken: test.broken})
+			c, _ := w.recorded("{}")
+			if diff := cmp.Diff([]string{"a_do"}, c.tools()); diff != "" {
+				t.Fatalf("first: %s", diff)
+			}
+			call := c.call("1", "a_do")
+			want(t, "before the server is up", call)
+			p := w.of("a")[0]
+			p.plan.mute = false
+			m, _ := p.last("initialize")
+			p.greet(m)
+			w.settle()
+			has(t, "call", call, `"text":"a"`)
+			if test.broken > 0 {
+				if diff := cmp.Diff([]string{"a_do"}, c.tools()); diff != "" {
+					t.Errorf("while the list cannot be read: %s", diff)
+				}
+			}
+			w.pass(time.Minute)
+			if n := c.general.changes(); n != test.changes {
+				t.Errorf("told %d times, want %d", n, test.changes)
+			}
+			shown := []string{}
+			for _, tool := range test.shows {
+				shown = append(shown, "a_"+tool)
+			}
+			if diff := cmp.Diff(shown, c.tools()); diff != "" {
+				t.Errorf("in the end: %s", diff)
+			}
+		})
+	}
+}
+
+// A list of which a part is not remembered is not shown.
+func TestAPartOfTheListsIsNotShown(t *testing.T) {
+	s := named("a")
+	s.Known = known("{}", "do")
+	s.Known.Initialize = []byte(`{"capabilities":{"tools":{},"prompts":{}}}`)
+	s.Known.ListedBy = map[string][]string{"legacy tools": {offerDigest(s.Known.Initialize)}}
+	w := warmed(t, s)
+	w.plan("a", plan{mute: true})
+	c, _ := w.recorded("{}")
+	if tools := c.tools(); tools != nil {
+		t.Errorf("%q", tools)
+	}
+}
+
+// What is known to be unusable delays nobody after the first client, however often it was tried; when it works, clients are told.
 func TestBadServersDelayNobody(t *testing.T) {
 	w := newWorld(t, Options{ListWait: 15 * time.Second})
 	w.plan("good", plan{})
@@ -65,9 +126,11 @@ func TestBadServersDelayNobody(t *testing.T) {
 	w.plan("missing", plan{refuse: 1000})
 	w.plan("unlisted", plan{slow: true})
 	w.serve(named("good"), named("mute"), named("missing"), named("unlisted"))
-	w.gw.Warm(w.now)
-	w.settle()
+	first := w.legacy().ask(`{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
 	w.pass(16 * time.Second)
+	if diff := cmp.Diff([]string{"good_do"}, toolsOf(t, first)); diff != "" {
+		t.Error(diff)
+	}
 	var all []*client
 	for i := range 10 {
 		c := w.legacy()
@@ -114,39 +177,6 @@ func TestTheWaitBeginsWithTheServer(t *testing.T) {
 	}
 }
 
-// A server of the earlier era is tried out before the first client comes. If it works its process ends again; if it does
-// not, that and why is told, and it is tried again until it works.
-func TestServersAreTriedOutWithoutAClient(t *testing.T) {
-	for _, bridge := range []bool{false, true} {
-		t.Run(fmt.Sprint("translated ", bridge), func(t *testing.T) {
-			w := newWorld(t, Options{})
-			w.plan("a", plan{refuse: 3, bridge: bridge})
-			server := named("a")
-			server.Bridge = bridge
-			w.serve(server)
-			w.gw.Warm(w.now)
-			w.settle()
-			s := w.gw.servers[0]
-			if s.standing != unusable || !strings.Contains(s.trouble, "no such database") {
-				t.Errorf("it stands %v: %q", s.standing, s.trouble)
-			}
-			if n := len(w.of("a")); n != 1 {
-				t.Errorf("%d processes", n)
-			}
-			w.pass(30 * time.Second)
-			if s.standing != usable || s.trouble != "" {
-				t.Errorf("after it was mended it stands %v: %q", s.standing, s.trouble)
-			}
-			if n := len(w.of("a")); n != 0 {
-				t.Errorf("%d processes that nobody needs", n)
-			}
-			if diff := cmp.Diff([]string{"a_do"}, w.legacy().tools()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 // A session costs no process before it wants something of the servers.
 func TestInitializeStartsNothing(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -169,24 +199,6 @@ func TestInitializeStartsNothing(t *testing.T) {
 	}
 	if m, ok := w.of("a")[0].last("logging/setLevel"); !ok || m.Params.Level != "info" {
 		t.Errorf("the level did not come along: %s", m.Raw)
-	}
-}
-
-// A trial ends with whoever finds out first that the server works.
-func TestATrialEndsWhenAClientHasSeenTheServerWork(t *testing.T) {
-	w := newWorld(t, Options{})
-	w.plan("a", plan{mute: true})
-	server := named("a")
-	server.Legacy = true
-	w.serve(server)
-	w.gw.Warm(w.now)
-	w.settle()
-	w.plans["a"].mute = false
-	if diff := cmp.Diff([]string{"a_do"}, w.legacy().wake().tools()); diff != "" {
-		t.Error(diff)
-	}
-	if n := len(w.of("a")); n != 1 {
-		t.Errorf("%d processes", n)
 	}
 }
 
@@ -265,8 +277,7 @@ func TestSinceWhenAServerStands(t *testing.T) {
 	w.plan("a", plan{refuse: 3})
 	w.serve(named("a"))
 	configured := w.now
-	w.gw.Warm(w.now)
-	w.settle()
+	w.legacy().wake()
 	s := w.gw.servers[0]
 	w.pass(3 * time.Second)
 	if got := s.sinceOf(nil); s.standing != unusable || !got.Equal(configured) {

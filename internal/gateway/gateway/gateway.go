@@ -6,6 +6,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -47,6 +48,8 @@ type Server struct {
 	Legacy    bool           // it is known not to speak the modern era, and not tried again
 	Bridge    bool           // its keeper translates for clients of the other era
 	Digest    string         // differs if any part of the server's configuration differs
+	// Known is what earlier runs of its command have shown.
+	Known backend.Knowledge
 }
 
 // Options are a gateway's settings.
@@ -83,7 +86,6 @@ type Gateway struct {
 	modern       *scope   // of all clients of the modern era
 	common       *scope   // the shared processes of clients of the legacy era
 	pools        []*scope // the same with Plain, in place of common: those that can do the same have one
-	trial        *scope   // processes that show whether servers work before there is a client; nobody uses them
 	warm         bool     // servers run before a client of the modern era has come
 	own          int      // processes of sessions
 	lastNum      uint64   // of an exchange
@@ -133,8 +135,16 @@ type server struct {
 	hopeFor  time.Time // until when it is waited for while untested; zero: not started yet
 }
 
-func newServer(now time.Time, s Server) *server {
+// newServer is a server that is configured, or configured anew in place of was.
+func newServer(now time.Time, s Server, was *server) *server {
 	one := &server{Server: s, since: now, askers: map[string]bool{}}
+	if was != nil { // its lists stay until the new one has shown its own
+		one.known, one.about = memory{slices.Clone(was.known.shown)}, was.about
+		if was.standing != usable {
+			one.since = was.since // it has not worked meanwhile
+		}
+	}
+	one.known.recall(s.Known)
 	if one.bridged = s.Legacy && s.Bridge; s.Legacy && !s.Bridge {
 		one.modern = refuses
 	}
@@ -164,7 +174,6 @@ func New(opts Options, w World) *Gateway {
 	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
 	g.common = newScope(g, mcp.Legacy, nil)
-	g.trial = newScope(g, mcp.Legacy, nil)
 	return g
 }
 
@@ -179,16 +188,11 @@ func (g *Gateway) SetServers(now time.Time, servers []Server, views ...View) {
 		i := slices.IndexFunc(was, func(old *server) bool { return old.Catalog.Name == s.Catalog.Name })
 		switch {
 		case i < 0:
-			g.servers = append(g.servers, newServer(now, s))
+			g.servers = append(g.servers, newServer(now, s, nil))
 		case was[i].Digest == s.Digest:
 			g.servers = append(g.servers, was[i])
-		default: // the old one's lists stay until the new one has shown its own
-			next := newServer(now, s)
-			if was[i].standing != usable {
-				next.since = was[i].since // it has not worked meanwhile
-			}
-			next.known, next.about = memory{slices.Clone(was[i].known.shown)}, was[i].about
-			g.servers = append(g.servers, next)
+		default:
+			g.servers = append(g.servers, newServer(now, s, was[i]))
 		}
 	}
 	var gone []*server
@@ -207,27 +211,35 @@ func (g *Gateway) SetServers(now time.Time, servers []Server, views ...View) {
 	for sc := range g.scopes {
 		sc.serversChanged(gone)
 	}
-	g.tryAllOut()
+	g.openAllShared()
 	g.flush()
 }
 
-func (g *Gateway) tryAllOut() {
-	for _, s := range g.servers {
-		g.tryOut(s)
-	}
-}
-
-// Warm starts every server that is not lazy before any client has come. Legacy servers are tested.
+// Warm starts what many clients share before any has come, and asks servers of unknown era for it. What starts on demand
+// is left alone.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
 	g.modern.probeEras("")
-	g.tryAllOut()
+	g.openAllShared()
 	g.flush()
+}
+
+func (g *Gateway) openAllShared() {
+	for _, s := range g.servers {
+		g.openShared(s)
+	}
+}
+
+// openShared starts the shared process of a legacy server, once its era is known.
+func (g *Gateway) openShared(s *server) {
+	if g.warm && s.Shared && !s.Lazy && s.legacy != refuses && (s.modern == refuses || s.bridged) {
+		g.common.open(s)
+	}
 }
 
 // scopes yields all scopes in use, shared ones first.
 func (g *Gateway) scopes(yield func(*scope) bool) {
-	if !yield(g.modern) || !yield(g.common) || !yield(g.trial) {
+	if !yield(g.modern) || !yield(g.common) {
 		return
 	}
 	for _, sc := range g.pools {
@@ -322,6 +334,5 @@ func (g *Gateway) Close(now time.Time) {
 	for _, sc := range g.pools {
 		sc.closeAll()
 	}
-	g.trial.closeAll()
 	g.flush()
 }

@@ -89,7 +89,7 @@ func (l *Link) refused(err []byte) {
 		l.markUnsupported("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
 		l.drop()
 		l.retire()
-		l.gw.tryOut(l.server)
+		l.gw.openShared(l.server)
 	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && supports(err):
 		l.fails++ // some refuse a client's first request, with the right version in the error
 		l.greet()
@@ -102,7 +102,6 @@ func (l *Link) refused(err []byte) {
 		l.failed(bytes.Clone(err))
 	}
 	l.scope.changed()
-	l.gw.tellPresuming()
 }
 
 // failed records a failed handshake, with the raw error, and when it is retried.
@@ -133,7 +132,7 @@ func (l *Link) seenBridged() {
 	if l.scope.needs(l.server) {
 		l.scope.open(l.server)
 	} else {
-		l.gw.tryOut(l.server)
+		l.gw.openShared(l.server)
 	}
 	for _, e := range waiting {
 		l.scope.resend(e)

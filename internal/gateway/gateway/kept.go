@@ -23,7 +23,7 @@ type kept struct {
 func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
-	opts.Sink = event.Tee{trialSink{l, opts.Sink}, k}
+	opts.Sink = event.Tee{probeSink{l, opts.Sink}, k}
 	opts.Backend.Shared = l.sharedModern()
 	opts.Backend.Whose = func(about []byte) backend.Whose { return whose(l, about) }
 	opts.WakeAt = r.due.hear
@@ -46,15 +46,15 @@ func whose(l *Link, about []byte) backend.Whose {
 	}
 }
 
-// trialSink is the sink of a process that may have been started only to test its server. Its end is logged at debug level.
-type trialSink struct {
+// probeSink is the sink of a process that may have been started only to learn the server's era. Its end is logged at debug level.
+type probeSink struct {
 	link *Link
 	to   event.Sink
 }
 
 // Emit implements event.Sink.
-func (p trialSink) Emit(e event.Event) {
-	if over := p.link.phase == retired || p.link.phase == ended; over && (p.link.onTrial() || !p.link.needed) && e.Level < slog.LevelWarn {
+func (p probeSink) Emit(e event.Event) {
+	if over := p.link.phase == retired || p.link.phase == ended; over && !p.link.needed && e.Level < slog.LevelWarn {
 		e.Level = slog.LevelDebug
 	}
 	p.to.Emit(e)

@@ -52,7 +52,7 @@ func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
 	l.lists.link, l.level.link, l.attribution.link = l, l, l
 	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
-	if s.standing == untested { // all links that test a server share its deadline
+	if s.standing == untested { // its first links share one deadline
 		if !l.gw.now.Before(s.hopeFor) {
 			s.hopeFor = l.hopeFor
 		}
@@ -321,6 +321,9 @@ func (g *Gateway) info() []byte {
 }
 
 // capability reports whether the server has declared the capability.
-func (l *Link) capability(path ...string) bool {
-	return jsonrpc.FindPath(l.result, append([]string{"capabilities"}, path...)...).Present()
+func (l *Link) capability(name string) bool { return declares(l.result, name) }
+
+// declares reports whether a raw handshake result has the capability.
+func declares(result []byte, capability string) bool {
+	return jsonrpc.FindPath(result, "capabilities", capability).Present()
 }

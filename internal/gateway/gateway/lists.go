@@ -167,7 +167,6 @@ func (ls *listing) completed() {
 		ls.listen()
 	}
 	ls.link.scope.changed()
-	ls.link.gw.endTrial(ls.link.server)
 }
 
 // remember notes what the server shows for every scope whose clients can do the same. Those that have no process of it show

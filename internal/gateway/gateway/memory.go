@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
-	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // memory is a server's last lists, by client capabilities: servers show other tools to clients with other capabilities.
+// They answer and route until the server was asked itself.
 type memory struct{ shown []remembered } // the latest last
 
 type remembered struct {
@@ -38,6 +39,22 @@ func (m *memory) latest() *catalog.Lists {
 	return m.shown[len(m.shown)-1].lists
 }
 
+// recall takes over the lists that an earlier run of the server's command has shown its last client, if all are known.
+func (m *memory) recall(k backend.Knowledge) {
+	if k.Initialize == nil {
+		return
+	}
+	var lists catalog.Lists
+	for l := range mcp.Lists {
+		result := k.LegacyList(l)
+		if result == nil && l != mcp.Templates && declares(k.Initialize, capabilityOf(l)) { // many have resources, and no templates
+			return
+		}
+		lists[l], _ = catalog.Items(l, result)
+	}
+	m.note(legacyKey(k.Asked), &lists)
+}
+
 // note remembers what a client of that key is shown.
 func (m *memory) note(key string, lists *catalog.Lists) {
 	m.shown = slices.DeleteFunc(m.shown, func(r remembered) bool { return r.key == key })
@@ -47,12 +64,10 @@ func (m *memory) note(key string, lists *catalog.Lists) {
 	}
 }
 
-// capabilityKey identifies a legacy client's capabilities: its raw params of initialize without its name. The order of
-// members does not matter.
-func capabilityKey(params []byte) string {
-	sum := mcp.EntryDigest(jsonrpc.Delete(nil, params, "clientInfo"))
-	return "legacy " + hex.EncodeToString(sum[:8])
-}
+// capabilityKey identifies a legacy client's capabilities: its raw params of initialize without its name.
+func capabilityKey(params []byte) string { return legacyKey(backend.AskedDigest(params)) }
+
+func legacyKey(asked string) string { return "legacy " + asked }
 
 // modernKey identifies what modern clients are shown; can are the raw capabilities declared to servers.
 func modernKey(can []byte) string {

@@ -133,58 +133,17 @@ func listHasChanged(s *Session, l mcp.List, now *catalog.View) bool {
 	return !same
 }
 
-// A session that goes on from a record knows no lists, and reading them would start every server. So until its client reads
-// a list, its scope presumes that servers show what they have shown to any client, or in their trial.
+// A session that goes on from a record has no processes, and reading lists would start every server. So until its client
+// reads a list, or calls what no list has, its scope presumes that servers show what they have shown to any client.
 
-// presumed reports whether this much is known of every server, or will not be soon.
-func (sc *scope) presumed() bool {
-	for _, s := range sc.gw.servers {
-		if sc.owner.has(s) && sc.lists(s) == nil && sc.gw.isTested(s) {
-			return false
-		}
-	}
-	return true
-}
-
-// isTested reports whether processes that show what the server has are about to.
-func (g *Gateway) isTested(s *server) bool {
-	for _, sc := range []*scope{g.modern, g.common, g.trial} {
-		for _, l := range sc.links[s] {
-			if l.hopeful() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// knows reports whether the server's lists are known as the scope's client is shown them. Servers may show other lists to
-// clients that can do something.
-func (sc *scope) knows(s *server) bool {
-	if sc.excluded(s) || sc.shownLists(s) != nil {
-		return true
-	}
-	can := jsonrpc.Find(sc.owner.initParams, "capabilities").Of(sc.owner.initParams)
-	for range jsonrpc.Members(can) {
-		return false
-	}
-	return sc.lists(s) != nil
-}
+// knows reports whether the server's lists are known as the scope's client is shown them.
+func (sc *scope) knows(s *server) bool { return sc.excluded(s) || sc.shownLists(s) != nil }
 
 // noLongerPresume has the lists read as for any other client.
 func (sc *scope) noLongerPresume() {
 	if sc.presumes {
 		sc.presumes = false
 		sc.outdated()
-	}
-}
-
-// tellPresuming says that a server is not waited for any more.
-func (g *Gateway) tellPresuming() {
-	for sc := range g.scopes {
-		if sc.presumes {
-			sc.changed()
-		}
 	}
 }
 

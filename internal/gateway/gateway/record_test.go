@@ -1,12 +1,16 @@
 package gateway
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 )
 
 // recorded is a client of the legacy era whose record is kept.
@@ -33,16 +37,43 @@ func (w *world) resumed(kept *[]byte) *client {
 	return c
 }
 
-// warmed is a world that has tried its servers a and b out.
+// known is what a run of a server with these tools has learned from a client of these raw capabilities, see [world.recorded].
+func known(capabilities string, tools ...string) backend.Knowledge {
+	offer := []byte(`{"capabilities":{"tools":{}}}`)
+	return backend.Knowledge{
+		Asked:      backend.AskedDigest([]byte(`{"protocolVersion":"2025-06-18","capabilities":` + capabilities + `}`)),
+		Initialize: offer,
+		Lists:      map[string][]byte{"legacy tools": []byte(list("tools", "name", tools))},
+		ListedBy:   map[string][]string{"legacy tools": {offerDigest(offer)}},
+	}
+}
+
+// offerDigest is a digest of a handshake result as a backend remembers it.
+func offerDigest(result []byte) string {
+	sum := sha256.Sum256(result)
+	return hex.EncodeToString(sum[:8])
+}
+
+// warmed is a world with servers whose one tool is remembered: a and b, if none are given.
 func warmed(t *testing.T, servers ...Server) *world {
 	w := newWorld(t, Options{})
 	if servers == nil {
-		servers = []Server{named("a"), named("b")}
+		servers = listedTo("{}", "a", "b")
 	}
 	w.serve(servers...)
 	w.gw.Warm(w.now)
 	w.settle()
 	return w
+}
+
+// listedTo are servers whose one tool was shown to a client of these raw capabilities by an earlier run.
+func listedTo(capabilities string, names ...string) (all []Server) {
+	for _, name := range names {
+		s := named(name)
+		s.Known = known(capabilities, "do")
+		all = append(all, s)
+	}
+	return all
 }
 
 // A gateway that starts again knows the session: a call starts the process it needs, with the settings that the client has
@@ -77,30 +108,39 @@ func TestASessionGoesOnAtTheNextGateway(t *testing.T) {
 	}
 }
 
-// While servers are being tried out, a call waits for what they show.
+func must(r record, _ bool) record { return r }
+
+// A call of a tool that is remembered waits for its own server only.
 func TestACallThatComesWithTheGateway(t *testing.T) {
 	c, kept := warmed(t).recorded("{}")
 	c.tools()
 	w := newWorld(t, Options{})
-	w.plan("b", plan{slow: true})
+	w.plan("b", plan{mute: true})
 	w.plan("down", plan{refuse: 1000})
-	w.serve(named("a"), named("b"), named("down"))
-	w.gw.Warm(w.now)
-	c = w.client()
-	resume(c.Session, w.now, must(readRecord(*kept)))
+	w.serve(append(listedTo("{}", "a", "b"), named("down"))...)
+	c = w.resumed(kept)
 	in := c.call("1", "b_do")
 	want(t, "too early", in)
-	trial := w.of("b")[0]
-	trial.listTools(trial.open[0])
-	w.plans["b"].slow = false
+	p := w.of("b")[0]
+	p.plan.mute = false
+	m, _ := p.last("initialize")
+	p.greet(m)
 	w.settle()
 	has(t, "call", in, `"text":"b"`)
-	if n := len(w.of("a")); n != 0 {
-		t.Errorf("%d processes of a", n)
+	if n := len(w.procs); n != 1 {
+		t.Errorf("%d processes", n)
 	}
 }
 
-func must(r record, _ bool) record { return r }
+// A session that goes on, and of whose servers nothing is remembered, asks them.
+func TestACallOfWhichNothingIsRemembered(t *testing.T) {
+	c, kept := warmed(t).recorded("{}")
+	c.tools()
+	w := warmed(t, named("a"), named("b"))
+	c = w.resumed(kept)
+	has(t, "call", c.call("1", "b_do"), `"text":"b"`)
+	has(t, "another", c.call("2", "a_do"), `"text":"a"`)
+}
 
 // Subscriptions are renewed at once, and the client told, since it may have missed something.
 func TestSubscriptionsGoOn(t *testing.T) {
@@ -141,29 +181,29 @@ func TestSubscriptionsGoOn(t *testing.T) {
 	}
 }
 
-// A client that has read its tools is told if the next gateway has others, and only then.
+// A client that has read its tools is told if others are remembered by the next gateway, and only then.
 func TestListsThatChangedWithTheGateway(t *testing.T) {
 	for _, test := range []struct {
 		name, can string
-		servers   []Server
+		servers   []string
 		read      bool
 		changes   int
 	}{
-		{"the same", "{}", []Server{named("a"), named("b")}, true, 0},
-		{"another order", "{}", []Server{named("b"), named("a")}, true, 0},
-		{"one less", "{}", []Server{named("a")}, true, 1},
-		{"one more", "{}", []Server{named("a"), named("b"), named("c")}, true, 1},
-		{"never read", "{}", []Server{named("a")}, false, 0},
-		// What its servers show to such a client is not known yet.
-		{"the same, capable", `{"sampling":{}}`, []Server{named("a"), named("b")}, true, 0},
-		{"one less, capable", `{"sampling":{}}`, []Server{named("a")}, true, 1},
+		{"the same", "{}", []string{"a", "b"}, true, 0},
+		{"another order", "{}", []string{"b", "a"}, true, 0},
+		{"one less", "{}", []string{"a"}, true, 1},
+		{"one more", "{}", []string{"a", "b", "c"}, true, 1},
+		{"never read", "{}", []string{"a"}, false, 0},
+		{"the same, capable", `{"sampling":{}}`, []string{"a", "b"}, true, 0},
+		{"one less, capable", `{"sampling":{}}`, []string{"a"}, true, 1},
+		{"one more, capable", `{"sampling":{}}`, []string{"a", "b", "c"}, true, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, kept := warmed(t).recorded(test.can)
 			if test.read {
 				c.tools()
 			}
-			w := warmed(t, test.servers...)
+			w := warmed(t, listedTo(test.can, test.servers...)...)
 			c = w.resumed(kept)
 			w.pass(time.Second)
 			if n := c.general.changes(); n != test.changes {
@@ -190,11 +230,12 @@ func TestListsThatChangedBesideABrokenServer(t *testing.T) {
 		name    string
 		servers []Server // besides the broken one
 		first   int      // changes that are told while that is broken
-		last    int      // and when it works, if it has been broken for the gateway before, too
+		last    int      // and when a client that can do the same has come, and it works
 	}{
-		{"the same", []Server{named("a"), named("b")}, 0, 1},
-		{"one less", []Server{named("a")}, 1, 2},
-		{"one more", []Server{named("a"), named("b"), named("c")}, 1, 2},
+		{"the same", listedTo("{}", "a", "b"), 0, 1},
+		{"one less", listedTo("{}", "a"), 1, 2},
+		{"one more", listedTo("{}", "a", "b", "c"), 1, 2},
+		{"one more, of which nothing is remembered", append(listedTo("{}", "a", "b"), named("c")), 0, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			old := newWorld(t, Options{})
@@ -214,6 +255,8 @@ func TestListsThatChangedBesideABrokenServer(t *testing.T) {
 			if n := c.general.changes(); n != test.first {
 				t.Errorf("told %d times", n)
 			}
+			like, _ := w.recorded("{}")
+			like.tools()
 			w.pass(time.Minute)
 			if n := c.general.changes(); n != test.last {
 				t.Errorf("told %d times when all work", n)
@@ -227,7 +270,8 @@ func TestListThatChangesBeforeTheFirstRequest(t *testing.T) {
 	c, kept := warmed(t).recorded("{}")
 	c.tools()
 	w := warmed(t)
-	w.legacy().tools()
+	like, _ := w.recorded("{}")
+	like.tools()
 	c = w.resumed(kept)
 	w.pass(time.Second)
 	want(t, "nothing has changed", c.general)

@@ -19,7 +19,7 @@ type scope struct {
 
 	main      showing             // of everything, or of the owner's view
 	byView    map[string]*showing // of other views, by name
-	presumes  bool                // of a session that goes on from a record, see [scope.presumed]
+	presumes  bool                // of a session that goes on from a record, see [scope.noLongerPresume]
 	held      []held              // requests waiting for the servers' lists
 	changedAt time.Time           // when clients are notified of changes; zero: none
 	listens   []*listen
@@ -206,9 +206,6 @@ func (sc *scope) key() string {
 
 // complete reports whether every server of a view has shown its lists, or is not waited for.
 func (sc *scope) complete(view string) bool {
-	if sc.presumes && !sc.presumed() {
-		return false
-	}
 	selection := sc.gw.viewOf(view).selection
 	for _, s := range sc.gw.servers {
 		if !selection.Has(s.Catalog.Name) || sc.lists(s) != nil {

@@ -2,15 +2,13 @@ package gateway
 
 import (
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// standing is the experience with a server, of clients or of the gateway's own tests. An unusable server is not waited
-// for.
+// standing is the experience with a server, of any of its processes. An unusable server is not waited for.
 type standing uint8
 
 const (
@@ -94,30 +92,4 @@ func (l *Link) waitedEnough() {
 	l.server.fails(l.gw.now, why)
 	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+why+"; clients are not kept waiting for it",
 		slog.String(event.KeyError, why))
-	l.gw.tellPresuming()
-}
-
-// tryOut tests whether a legacy server works before a client needs it: status and metrics show the result, and no client
-// waits for a broken one. A modern server was started for all its clients already; one that starts on demand is left
-// alone.
-func (g *Gateway) tryOut(s *server) {
-	switch {
-	case !g.warm || s.standing != untested || s.Lazy || s.legacy == refuses:
-	case s.modern != refuses && !s.bridged: // the modern scope finds out
-	case s.Shared:
-		g.common.open(s)
-	default:
-		g.trial.open(s)
-	}
-}
-
-// onTrial reports whether the link only tests its server. Its messages reach no client.
-func (l *Link) onTrial() bool { return l.scope == l.gw.trial }
-
-// endTrial ends the test of a server that is known to work.
-func (g *Gateway) endTrial(s *server) {
-	for _, l := range slices.Clone(g.trial.links[s]) {
-		l.drop()
-		l.retire()
-	}
 }

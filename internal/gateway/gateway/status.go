@@ -83,7 +83,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 	}
 	for l, k := range r.kept {
 		i := slices.IndexFunc(all, func(s ServerStatus) bool { return s.Name == l.Name() })
-		if i < 0 || l.onTrial() && l.server.standing == usable { // it is about to end
+		if i < 0 {
 			continue
 		}
 		if l.lists.all != nil {
@@ -131,7 +131,7 @@ func (r *Runner) Restart(ctx context.Context, server string, source supervise.So
 	}
 	var failed []error
 	for range all {
-		if err := <-errs; !errors.Is(err, host.ErrEnded) { // nobody needs it any more, such as one that was only tried out
+		if err := <-errs; !errors.Is(err, host.ErrEnded) { // nobody needs it any more
 			failed = append(failed, err)
 		}
 	}

@@ -125,9 +125,6 @@ func (g *Gateway) unsubscribe(sub *subscription) {
 // resubscribe renews its clients' subscriptions at a new process. They are notified, since changes may have been missed.
 func (l *Link) resubscribe() {
 	lost := map[string][]*Session{}
-	if l.onTrial() {
-		return
-	}
 	for s := range l.gw.sessions.all {
 		if s != l.scope.owner && s.pool != l.scope {
 			continue

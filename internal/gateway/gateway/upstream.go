@@ -134,10 +134,6 @@ func (l *Link) asked(line []byte) {
 		return
 	}
 	s, during := l.addressee()
-	if s == nil && l.onTrial() {
-		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "there is no client yet", nil))
-		return
-	}
 	if s == nil {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound,
 			"the gateway cannot tell which of its clients this is for: configure the server without \"shared\"", nil))
@@ -201,9 +197,6 @@ func (l *Link) sayToOwner(line []byte) {
 // told takes a notification of the server.
 func (l *Link) told(line []byte) {
 	env := &l.gw.up
-	if l.onTrial() {
-		return
-	}
 	switch m := mcp.Lookup(env.Method.Of(line)); m {
 	case mcp.NoteProgress:
 		l.progressed(line)

@@ -75,7 +75,7 @@ func dialogueOptions(t *testing.T, name string) Options {
 		case "replace":
 			o.Reload = ReplaceReload
 		case "remembers":
-			o.Known = Knowledge{Era: mcp.Legacy, Asked: askedDigest([]byte(`{"protocolVersion":"2025-11-25"}`)),
+			o.Known = Knowledge{Era: mcp.Legacy, Asked: AskedDigest([]byte(`{"protocolVersion":"2025-11-25"}`)),
 				Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`),
 				Lists:      map[string][]byte{"legacy tools": []byte(`{"tools":[{"name":"a"}]}`)}}
 		case "repeats":

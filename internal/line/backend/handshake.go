@@ -219,7 +219,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	o.sayInitialized(o.process)
 	o.endFirstStart()
 	known := o.memory.known // initialize says nothing about how the server reacts to a probe
-	known.Asked, known.Initialize, known.NoInitialize = askedDigest(o.session.InitParams), result, false
+	known.Asked, known.Initialize, known.NoInitialize = AskedDigest(o.session.InitParams), result, false
 	o.memory.learn(known)
 	o.replay.cameUp(o.process)
 	o.spares.tellReplayable()
@@ -231,7 +231,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 // server gets its handshake when it is up; differences are announced then.
 func (o *handshake) initializeFromMemory(c *call) bool {
 	known := o.memory.known
-	if o.opts.NoFastStart || known.Initialize == nil || known.Asked != askedDigest(o.session.InitParams) ||
+	if o.opts.NoFastStart || known.Initialize == nil || known.Asked != AskedDigest(o.session.InitParams) ||
 		o.process.through() || o.prober.probed() || o.hopeless() {
 		return false
 	}

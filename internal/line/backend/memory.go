@@ -40,8 +40,21 @@ const (
 	listedByMost = 8
 )
 
-// askedDigest covers what an answer to initialize depends on: all params except the client's name.
-func askedDigest(params []byte) string { return digest(jsonrpc.Delete(nil, params, "clientInfo")) }
+// AskedDigest covers what an answer to initialize depends on: all raw params except the client's name. The order of
+// members does not matter.
+func AskedDigest(params []byte) string {
+	sum := mcp.EntryDigest(jsonrpc.Delete(nil, params, "clientInfo"))
+	return hex.EncodeToString(sum[:8])
+}
+
+// LegacyList is the raw list that the server with this Initialize has shown; nil: unknown.
+func (k Knowledge) LegacyList(l mcp.List) []byte {
+	key := listKey(mcp.Legacy, l)
+	if !slices.Contains(k.ListedBy[key], digest(k.Initialize)) {
+		return nil
+	}
+	return k.Lists[key]
+}
 
 // digest is a short one of a raw value.
 func digest(raw []byte) string {

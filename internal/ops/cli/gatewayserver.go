@@ -117,11 +117,16 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 
 // server converts it for the gateway.
 func (one *served) server(shown catalog.Server) gateway.Server {
-	return gateway.Server{
+	known := loadKnowledge(one.known)
+	server := gateway.Server{
 		Catalog: shown, Digest: one.digest,
-		Legacy: loadKnowledge(one.known).Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
+		Legacy: known.Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
 		Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
 	}
+	if !one.options.Backend.NoFastStart {
+		server.Known = known
+	}
+	return server
 }
 
 // digestOf is a digest of the server's configuration, regardless of its position in the file.

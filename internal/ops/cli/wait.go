@@ -95,20 +95,17 @@ func standing(s control.Status, server string, end time.Time) readiness {
 		return readiness{why: "its gateway does not tell of it"}
 	}
 	one := s.Servers[at].ServerStatus
-	if state := overview.StateOf(one); state != "idle" || one.Standing == "usable" {
-		links := make([]backend.Status, len(one.Links))
-		for i, l := range one.Links {
-			links[i] = l.Status
-		}
-		return readyByState(state, links, cmp.Or(overview.TroubleOf(one), overview.FailingOf(one)), end)
+	links := make([]backend.Status, len(one.Links))
+	for i, l := range one.Links {
+		links[i] = l.Status
 	}
-	return readiness{why: "it is not started before it is needed, and was not tried so far"}
+	return readyByState(overview.StateOf(one), links, cmp.Or(overview.TroubleOf(one), overview.FailingOf(one)), end)
 }
 
 // readyByState is the readiness of a server whose state has a name, and of which these processes are kept.
 func readyByState(state string, kept []backend.Status, trouble string, end time.Time) readiness {
 	switch state {
-	case "ready", "asleep", "stopped", "idle", "serving", stateStandby: // a stopped one is lazy, and starts with the first call
+	case "ready", "asleep", "stopped", "idle", "serving", stateStandby: // a stopped or idle one starts with the first call
 		return readiness{ready: true}
 	}
 	r := readiness{why: "it is " + state, never: state == "ending"}
