@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +116,21 @@ func TestAPartOfTheListsIsNotShown(t *testing.T) {
 	c, _ := w.recorded("{}")
 	if tools := c.tools(); tools != nil {
 		t.Errorf("%q", tools)
+	}
+}
+
+// A program that is not there is no server to wait for. One that has worked is started again.
+func TestAProgramThatCannotBeStarted(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.serve(named("a"), named("b"))
+	w.legacy().tools()
+	missing := event.Event{Type: event.SpawnFailed, Time: w.now, Message: "Server could not be started: command not found: x"}
+	fresh := newServer(w.now, named("c"), nil)
+	for s, want := range map[*server]string{w.gw.servers[0]: "usable", fresh: "unusable could not be started: command not found: x"} {
+		s.heard(missing)
+		if got := strings.TrimSpace(s.standing.String() + " " + s.trouble); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

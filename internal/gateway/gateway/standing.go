@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
@@ -49,6 +50,9 @@ func (s *server) heard(e event.Event) {
 	case event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerUnhealthy:
 		if s.fell.IsZero() {
 			s.fell = e.Time
+		}
+		if e.Type == event.SpawnFailed && s.standing == untested { // no client has to find that out
+			s.fails(e.Time, strings.TrimPrefix(e.Message, "Server "))
 		}
 	}
 }
