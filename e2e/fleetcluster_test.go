@@ -36,25 +36,31 @@ func newCluster(t *testing.T, networks ...*network) (*natsCluster, *fleetOf) {
 	needFull(t, "three servers elect a leader for up to 9 s, which the times of the fleet must outlast: they cannot be shorter")
 	c := &natsCluster{t: t, networks: networks}
 	c.shipped = string(must(os.ReadFile(filepath.Join(tools.root, "..", "packaging", "fleet", "nats.conf")))(t))
-	hosts, ports := []string{"127.0.0.1", "127.0.0.1", "127.0.0.1"}, freeAddresses(t, 9)
-	for n, one := range networks {
-		hosts[n] = one.address
+	ports, trust := freeAddresses(t, 9), &natsServer{t: t, dir: t.TempDir()}
+	hosts, listens, at := [3]string{}, [3]string{}, []net.IP(nil) // without networks the certificate is for a name alone, as a team's own is
+	for n := range c.servers {
+		hosts[n], listens[n] = "localhost", "127.0.0.1"
+		if len(networks) > 0 {
+			hosts[n], listens[n] = networks[n].address, networks[n].address
+			at = append(at, net.ParseIP(hosts[n]))
+		}
 	}
-	address := func(n, kind int) string {
+	trust.makeCertificate(at...)
+	join := func(host string, n, kind int) string {
 		_, port, _ := net.SplitHostPort(ports[3*n+kind]) // it is one
-		return net.JoinHostPort(hosts[n], port)
+		return net.JoinHostPort(host, port)
 	}
-	trust := &natsServer{t: t, dir: t.TempDir()}
-	trust.makeCertificate(net.ParseIP(hosts[0]), net.ParseIP(hosts[1]), net.ParseIP(hosts[2]))
+	address := func(n, kind int) string { return join(hosts[n], n, kind) }
+	listen := func(n, kind int) string { return join(listens[n], n, kind) }
 	var all []string
 	for n := range c.servers {
 		one := &natsServer{t: t, dir: t.TempDir(), host: hosts[n], cert: trust.cert, key: trust.key}
 		if len(networks) > 0 {
 			one.inside = []string{"ip", "netns", "exec", networks[n].name}
 		}
-		c.servers[n], c.monitors[n] = one, address(n, 2)
-		c.own[n] = strings.NewReplacer("server_name: nats1", fmt.Sprint("server_name: nats", n+1), "0.0.0.0:4222", address(n, 0), "127.0.0.1:8222", address(n, 2),
-			"0.0.0.0:6222", address(n, 1), "nats1.example:6222", address(0, 1), "nats2.example:6222", address(1, 1), "nats3.example:6222", address(2, 1),
+		c.servers[n], c.monitors[n] = one, listen(n, 2)
+		c.own[n] = strings.NewReplacer("server_name: nats1", fmt.Sprint("server_name: nats", n+1), "0.0.0.0:4222", listen(n, 0), "127.0.0.1:8222", listen(n, 2),
+			"0.0.0.0:6222", listen(n, 1), `advertise: "nats1.example:6222"`, fmt.Sprintf("advertise: %q", address(n, 1)), "nats1.example:6222", address(0, 1), "nats2.example:6222", address(1, 1), "nats3.example:6222", address(2, 1),
 			"/etc/nats/server.pem", trust.cert, "/etc/nats/server-key.pem", trust.key, "/etc/nats/ca.pem", trust.cert, "/var/lib/nats", one.dir)
 		all = append(all, "tls://"+address(n, 0))
 	}
@@ -275,6 +281,11 @@ func TestFleetOnACluster(t *testing.T) {
 		heard(time.Now(), "the second server was back")
 		s.servers[1].start()
 		s.complete(t, 3)
+		for n, one := range s.servers {
+			if many := one.said("x509: "); many > 0 {
+				t.Errorf("nats%d has refused certificates of the others %d times", n+1, many)
+			}
+		}
 		want(t, a.run(t, 0, "restart", "b/one", "--fleet"), `^b/one: ready after`)
 		b.killMember()
 		p.hear("The machine b is") // people are still told, and of nothing else before

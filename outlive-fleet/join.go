@@ -244,7 +244,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 	one.engine = e
 	if fresh && m.NATS != "" {
 		if err := e.MakeTables(ctx); err != nil {
-			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials of a user for %s (outlive fleet nats-user), or one that may make key-value buckets", m.NATS, err, natsengine.RoomMB(), m.Host)
+			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials of a user for %s (outlive fleet nats-user), or one that may make key-value buckets; the servers of a cluster have to have found each other, too: look at their logs", m.NATS, err, natsengine.RoomMB(), m.Host)
 		}
 	}
 	if fresh {
