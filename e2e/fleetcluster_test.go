@@ -274,9 +274,15 @@ func TestFleetOnACluster(t *testing.T) {
 		want(t, thief.run(t, 1, "fleet", "join", "--nats", f.address, "--creds", c.path("fleet.nk"), "--name", "b"), `credentials of a user for b `)
 	})
 	t.Run("two are lost", func(t *testing.T) {
+		events := a.follow(t, "watch", "--fleet")
+		events.await(t, `^\S+ b: connected`)
 		s.servers[0].kill()
 		s.servers[1].kill()
 		p.hearNothing(40 * time.Second) // longer than a silence and a lease
+		events.await(t, `^\S+ b: not known: nothing is written since .*: most of the NATS servers are down`)
+		want(t, a.run(t, 1, "fleet", "status"), `^b +not known `, `nothing is written since .*: most of the NATS servers are down`)
+		want(t, b.run(t, 1, "fleet", "status"), `nothing is written since .*: most of the NATS servers are down`) // where nobody has looked before
+		want(t, a.run(t, 0, "restart", "b/one", "--fleet"), `^b/one: ready after`)
 		s.servers[0].start()
 		heard(time.Now(), "the second server was back")
 		s.servers[1].start()

@@ -340,6 +340,22 @@ func (m *member) linkNow() (connected bool, since time.Time, why string) {
 	return m.link.connected, m.link.at, m.link.why
 }
 
+// unwritten is since when nothing is written, though there is a connection, and the likely cause; zero: that is not so.
+func (m *member) unwritten() (since time.Time, why string) {
+	connected, since, _ := m.linkNow()
+	last := m.publisher.lastTaken()
+	if since.After(last) {
+		last = since
+	}
+	if !connected || m.publisher.lastTaken().IsZero() || time.Since(last) < unwrittenAfter {
+		return time.Time{}, ""
+	}
+	if m.NATS != "" {
+		return last, "most of the NATS servers are down, or do not reach each other"
+	}
+	return last, "the hub takes nothing: its disk may be full"
+}
+
 func newLeave(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "Take this machine out of its fleet", Args: cobra.NoArgs,

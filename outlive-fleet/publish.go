@@ -27,6 +27,8 @@ const (
 	beatLimit   = 2 * time.Second        // for a digest to be written, before it is tried again
 	beatAgain   = 500 * time.Millisecond // before what could not be written is tried again
 	askLimit    = 5 * time.Second        // for one answer of the hub
+	// unwrittenAfter is how long no digest may be taken until nothing counts as known: longer than servers elect a leader.
+	unwrittenAfter = 4 * beatEvery
 	newsKept    = 200                    // events
 	newsBytes   = 128 << 10              // of all events that are kept
 	watchAgain  = 2 * time.Second        // before the child that watches is started again
@@ -70,6 +72,7 @@ type publisher struct {
 	beatDue  bool
 	stopped  bool
 	marks    []mark     // our last digests, the oldest first
+	taken    time.Time  // when what was written last was sent, or could have been for the first time
 	busy     sync.Mutex // held while something is written
 
 	// Of the goroutine that writes.
@@ -95,7 +98,7 @@ func (p *publisher) note(m mark) {
 	if n := len(p.marks); n > 0 && p.marks[n-1].revision >= m.revision {
 		p.marks = nil // the registry counts anew: it had lost everything
 	}
-	p.marks = append(p.marks, m)
+	p.marks, p.taken = append(p.marks, m), m.at
 	for len(p.marks) > 1 && m.at.Sub(p.marks[1].at) >= silentAfter {
 		p.marks = p.marks[1:]
 	}
@@ -112,6 +115,13 @@ func (p *publisher) young(revision engine.Revision, now time.Time) (young, known
 		}
 	}
 	return false, false
+}
+
+// lastTaken is since when nothing that was to be written was taken; zero: nothing was to be.
+func (p *publisher) lastTaken() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
 }
 
 // home is the monitor's home here, as it was seen last; nil: none is known.
@@ -315,6 +325,9 @@ func (p *publisher) line(line []byte) {
 		sign := signOf(*l.State)
 		p.mu.Lock()
 		first := !p.have
+		if first {
+			p.taken = time.Now()
+		}
 		p.snapshot, p.sign, p.have = *l.State, sign, true
 		p.mu.Unlock()
 		if first || sign != p.lastSign() {

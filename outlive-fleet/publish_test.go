@@ -12,6 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -201,4 +202,34 @@ func storedNews(t *testing.T, e *inMemory) (n news) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// While nothing that this machine writes is taken nobody is known, and who looks is told since when.
+func TestNothingIsWritten(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		defer m.view.close()
+		stands := func(want string) {
+			t.Helper()
+			s := m.view.status(t.Context())
+			if len(s.Hosts) != 1 || s.Hosts[0].State != want || !s.Connected || (s.Why == "") != (want == fleetsocket.Connected) {
+				t.Errorf("want %q: %+v", want, s)
+			}
+		}
+		m.publisher.line(stateOf1("ready", 0))
+		synctest.Wait()
+		stands(fleetsocket.Connected)
+		last := time.Now()
+		e.set(false, tables...)
+		time.Sleep(unwrittenAfter - time.Second)
+		stands(fleetsocket.Connected) // servers may be electing a leader
+		time.Sleep(time.Second)
+		stands(fleetsocket.Unknown)
+		if s := m.view.status(t.Context()); !s.Since.Equal(last) {
+			t.Errorf("nothing is written since %s, and it is said: %s", last, s.Since)
+		}
+		e.set(false)
+		time.Sleep(beatAgain)
+		synctest.Wait()
+		stands(fleetsocket.Connected)
+	})
 }

@@ -143,7 +143,7 @@ func newStatus(s *settings) *cobra.Command {
 
 EXIT STATUS
   0  shown, also when machines are silent: --json says which
-  1  this machine is in no fleet, its member does not run, or it has no connection to the hub`,
+  1  this machine is in no fleet, its member does not run, it has no connection to the hub, or nothing is written there`,
 		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -161,8 +161,9 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	var lost error
-	if !st.Connected {
-		lost = errors.New("no connection to the hub since " + st.Since.Local().Format(time.DateTime) + ": " + st.Why)
+	if st.Why != "" {
+		what := map[bool]string{true: "nothing is written since ", false: "no connection to the hub since "}[st.Connected]
+		lost = errors.New(what + st.Since.Local().Format(time.DateTime) + ": " + st.Why)
 	}
 	if asJSON {
 		if err := json.NewEncoder(os.Stdout).Encode(st); err != nil {
@@ -172,7 +173,7 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	}
 	out := logline.NewScreen(os.Stdout)
 	fmt.Fprintf(out, "This machine is %s in the fleet of %s.\n", st.Host, st.Hub)
-	if st.Partial {
+	if st.Partial && lost == nil {
 		fmt.Fprintln(out, "The hub has not told everything in time: machines and incidents may be missing. Try again.")
 	}
 	if len(st.Hosts) == 0 {

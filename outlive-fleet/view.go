@@ -258,6 +258,7 @@ func (h *seen) take(table string, value []byte, now bool, young func(at time.Tim
 func (v *view) look(ctx context.Context) {
 	tick := time.NewTicker(lookEach)
 	defer tick.Stop()
+	var was time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -265,7 +266,12 @@ func (v *view) look(ctx context.Context) {
 		case <-tick.C:
 		}
 		connected, since, _ := v.m.linkNow()
+		unwritten, _ := v.m.unwritten()
 		v.mu.Lock()
+		if unwritten.IsZero() != was.IsZero() {
+			v.tell()
+		}
+		was = unwritten
 		v.notice(connected, since, time.Now())
 		v.mu.Unlock()
 	}
@@ -331,6 +337,7 @@ type glance struct {
 // at looks at a machine.
 func (v *view) at(name string) glance {
 	connected, since, why := v.m.linkNow()
+	unwritten, cause := v.m.unwritten()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	g := glance{Host: fleetsocket.Host{Name: name, State: fleetsocket.Connected}, changed: v.changed, ready: v.ready()}
@@ -343,6 +350,8 @@ func (v *view) at(name string) glance {
 	switch {
 	case !connected:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub since " + since.UTC().Format(time.DateTime) + " UTC: " + why, From: since}
+	case !unwritten.IsZero():
+		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "nothing is written since " + unwritten.UTC().Format(time.DateTime) + " UTC: " + cause, From: unwritten}
 	case h == nil:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
 	case h.silent || h.beaten.IsZero():
@@ -508,6 +517,9 @@ func (v *view) status(ctx context.Context) fleetsocket.Status {
 	v.await(ctx)
 	s := fleetsocket.Status{Version: v.m.release, Host: v.m.Host, Hub: v.m.where(), Hosts: []fleetsocket.Host{}, Cases: v.openCases()}
 	s.Connected, s.Since, s.Why = v.m.linkNow()
+	if since, why := v.m.unwritten(); !since.IsZero() {
+		s.Since, s.Why = since, why
+	}
 	names, ready, _ := v.names()
 	s.Partial = s.Connected && !ready
 	for _, name := range names {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -97,16 +98,9 @@ func (f *hostFlags) fleetSet() (*hosts.Set, error) {
 		list = append(list, hosts.Host{Name: h.Name})
 	}
 	if len(list) == 0 {
-		return nil, fail(exitFailure, "--fleet: nothing is known of any machine yet: %s", orConnected(s))
+		return nil, fail(exitFailure, "--fleet: nothing is known of any machine yet: %s", cmp.Or(s.Why, "the hub has just been reached; try again"))
 	}
 	return hosts.NewSet(list, hosts.Options{Version: version(), Limit: f.limit, Carrier: fleetCarrier{client}}), nil
-}
-
-func orConnected(s fleetsocket.Status) string {
-	if s.Connected {
-		return "the hub has just been reached; try again"
-	}
-	return s.Why
 }
 
 // fleetCarrier implements hosts.Carrier.

@@ -11,8 +11,8 @@ type Status struct {
 	Host      string    `json:"host"`    // what this machine is called in the fleet
 	Hub       string    `json:"hub"`     // its address
 	Connected bool      `json:"connected"`
-	Since     time.Time `json:"since"`         // of the connection, or of its loss
-	Why       string    `json:"why,omitempty"` // it is not connected
+	Since     time.Time `json:"since"`         // of the connection, of its loss, or since when nothing is written
+	Why       string    `json:"why,omitempty"` // it is not connected, or nothing is written
 	// Partial says that the hub has not told everything in time: machines and cases may be missing.
 	Partial bool   `json:"partial,omitempty"`
 	Hosts   []Host `json:"hosts"`
@@ -57,7 +57,7 @@ type Host struct {
 const (
 	Connected = "connected"
 	Silent    = "silent"      // nothing was heard of it for two beats and a second
-	Unknown   = "not known"   // we have no connection to the hub
+	Unknown   = "not known"   // we have no connection to the hub, or nothing is written there
 	Left      = "has left"    // it is in the fleet no more
 	NoAnswer  = "no answer"   // it was asked, and did not answer
 	NoMember  = "no member"   // there is no member on this machine
