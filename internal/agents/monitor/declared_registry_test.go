@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
@@ -285,6 +286,40 @@ func TestTheNextTierIsTold(t *testing.T) {
 			w.spends(20*time.Second, 5*time.Second)
 			if len(w.said) != 1 {
 				t.Errorf("said %q", w.said)
+			}
+		})
+	}
+}
+
+// An agent that names no channels has all that are declared, but for those that are told next, and the bot of the environment, once.
+func TestWhoIsToldWithoutTo(t *testing.T) {
+	t.Parallel()
+	own := map[string]notify.Channel{"telegram": refusing{}}
+	for name, c := range map[string]struct {
+		declared, next, want string
+		channels             map[string]notify.Channel
+	}{
+		"nothing":                   {},
+		"the bot":                   {channels: own, want: "telegram"},
+		"a command":                 {declared: "me=exec:tell", want: "me"},
+		"a command, beside the bot": {declared: "me=exec:tell", channels: own, want: "me telegram"},
+		"the bot by another name":   {declared: "me=telegram", channels: own, want: "me"},
+		"the bot by its own name":   {declared: "telegram=exec:tell", channels: own, want: "telegram"},
+		"one that is told next":     {declared: "me=exec:tell night=exec:wake", next: "night", want: "me, then night"},
+		"the bot, and another next": {declared: "night=exec:wake", next: "night", channels: own, want: "telegram, then night"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all registry.Registry
+			for _, text := range strings.Fields(c.declared) {
+				name, address, _ := strings.Cut(text, "=")
+				all.Channels = append(all.Channels, registry.Channel{Name: name, Address: address})
+			}
+			var got []string
+			for _, tier := range policyOf(registry.Agent{Escalate: registry.Escalate{Next: strings.Fields(c.next)}}, &all, Options{Channels: c.channels}).Tiers {
+				got = append(got, strings.Join(tier, " "))
+			}
+			if text := strings.Join(got, ", then "); text != c.want {
+				t.Errorf("told %q, want %q", text, c.want)
 			}
 		})
 	}

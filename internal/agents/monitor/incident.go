@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -111,11 +112,11 @@ func (r *round) taken(c *examined, d recovery.Decision) string {
 func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Policy {
 	e := d.Escalate
 	p := incident.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone}
-	switch {
-	case len(e.To) > 0:
+	if len(e.To) == 0 {
+		e.To = everyChannel(e.Next, all, o)
+	}
+	if len(e.To) > 0 {
 		p.Tiers = [][]string{e.To}
-	default:
-		p.Tiers = o.tiers()
 	}
 	if len(e.Next) > 0 {
 		p.Tiers = append(p.Tiers, e.Next)
@@ -126,6 +127,18 @@ func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Poli
 		}
 	}
 	return p
+}
+
+// everyChannel are those of the registry that are not told next, and those of the options that none of these is.
+func everyChannel(next []string, all *registry.Registry, o Options) []string {
+	names := slices.Collect(maps.Keys(o.Channels))
+	for _, c := range all.Channels {
+		if !slices.Contains(next, c.Name) {
+			names = append(slices.DeleteFunc(names, func(own string) bool { return own == c.Address || own == c.Name }), c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // escalate notifies a human once, and again as the policy says.
@@ -164,10 +177,12 @@ func asksAnew(old incident.Incident, f incident.Facts) bool {
 
 // outcome describes the result of an escalation for the improvement log.
 func (o Options) outcome(p incident.Policy) string {
-	if len(p.Tiers) == 0 {
+	switch {
+	case len(p.Tiers) == 0 && p.PIV:
 		return "logged only: Telegram is not configured"
-	}
-	if p.PIV {
+	case len(p.Tiers) == 0:
+		return "logged only: there is no channel"
+	case p.PIV:
 		return "Telegram message queued"
 	}
 	return "message queued for " + strings.Join(p.Tiers[0], ", ")
@@ -256,15 +271,10 @@ func milli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// anyone stands for the agent where there is none: a mass incident, or the registry. It has the first agent's
-// escalation; where there are no agents, all channels of the registry.
+// anyone stands for the agent where there is none: a mass incident, or the registry. It has the first agent's escalation.
 func anyone(p *snapshot) registry.Agent {
 	if len(p.Registry.Agents) == 0 {
-		var all registry.Agent
-		for _, c := range p.Registry.Channels {
-			all.Escalate.To = append(all.Escalate.To, c.Name)
-		}
-		return all
+		return registry.Agent{}
 	}
 	return registry.Agent{Escalate: p.Registry.Agents[0].Escalate}
 }

@@ -344,7 +344,7 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 	case !m.Told && (d.Rung == Escalate || !remediesOf(c.Class, c.Stall).quiet || c.now.Sub(m.Opened) >= holdMost):
 		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%d agents of %s fail together", len(m.Members), m.Key), Budget: d.Budget, Mass: m.Key}, true
 	case d.Rung == Escalate:
-		return wait("a human has been told of all")
+		return wait("they are left to a human")
 	case !d.Rung.Acts():
 		return d, false
 	case !m.mayTry(c.Agent):
@@ -357,7 +357,7 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 // told avoids a second escalation, and leaves alone what only a human can fix.
 func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
 	if d.Rung == Escalate && c.h.Open || d.Rung.Acts() && c.h.Held {
-		return Decision{Reason: "a human has been told", Budget: d.Budget, NotBefore: d.NotBefore}, d.Rung != Nothing
+		return Decision{Reason: "it is left to a human", Budget: d.Budget, NotBefore: d.NotBefore}, d.Rung != Nothing
 	}
 	return d, d.Rung == Nothing
 }

@@ -62,7 +62,7 @@ func (r *reader) agentKeys(a *Agent) []schema.Key {
 			schema.Key{Name: "stable_after", Shape: duration(&a.Budget.StableAfter), Doc: "of health, until the ladder begins from below again"},
 		)},
 		{Name: "escalate", Doc: "whom to tell, and when again", Shape: object(
-			schema.Key{Name: "to", Shape: r.channelNames(&a.Escalate.To), Doc: "names of channels"},
+			schema.Key{Name: "to", Shape: r.channelNames(&a.Escalate.To), Doc: "names of channels; all but those of next when left out"},
 			schema.Key{Name: "ack_timeout", Shape: duration(&a.Escalate.AckTimeout), Doc: "without an acknowledgement, until next is told"},
 			schema.Key{Name: "repeat", Shape: duration(&a.Escalate.Repeat), Doc: "between two reminders"},
 			schema.Key{Name: "next", Shape: r.channelNames(&a.Escalate.Next), Doc: "names of channels"},

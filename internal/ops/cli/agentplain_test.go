@@ -52,7 +52,7 @@ func night() (monitor.Options, monitor.View) {
 	dialog := told("shop", "waiting_other", "Claude Code shows a dialog; PID 4711 is alive", 12*minute, 11*minute)
 	add(monitor.Finding{
 		Key: "shop", Kind: agentcli.Claude, Process: process.Identity{PID: 4711}, Session: "5e55", Joinable: true, Incidents: []incident.Incident{dialog},
-		Decision: recovery.Decision{Reason: "a human has been told"},
+		Decision: recovery.Decision{Reason: "it is left to a human"},
 	}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4711 is alive", Age: span(5 * hour)},
 		Sessions: []diagnose.Session{{Kind: "claude", ID: "5e55", Status: agentcli.Waiting, WaitingFor: agentcli.ForDialog, StatusAge: span(12 * minute), LastAge: span(12 * minute)}},
@@ -83,7 +83,7 @@ func night() (monitor.Options, monitor.View) {
 	loop.State, loop.AckedBy, loop.AckedUntil = incident.Acknowledged, "ann", at.Add(3*hour)
 	add(monitor.Finding{
 		Key: "cart", Kind: registry.Command, Incidents: []incident.Incident{loop},
-		Decision: recovery.Decision{Reason: "a human has been told", Budget: recovery.Usage{Used: 5, Max: 5, Window: hour}},
+		Decision: recovery.Decision{Reason: "it is left to a human", Budget: recovery.Usage{Used: 5, Max: 5, Window: hour}},
 		Acts: []recovery.Act{
 			{Rung: recovery.Restart, Class: "crashed", Stall: "orchestrator_crashed", At: ago(4 * hour), Proved: ago(4*hour - minute)},
 			{Rung: recovery.Restart, Class: "crashed", Stall: "orchestrator_crashed", At: ago(45 * minute)},
@@ -98,7 +98,7 @@ func night() (monitor.Options, monitor.View) {
 		Sessions: []diagnose.Session{{Kind: "claude", ID: "b106", Status: agentcli.Busy, Open: agentcli.Model, OpenAge: span(5 * time.Second), LastAge: span(5 * time.Second), CostUSD: 1.5}},
 	}, both)
 
-	add(monitor.Finding{Key: "news", Kind: agentcli.Claude, Process: process.Identity{PID: 4716}, Decision: recovery.Decision{Reason: "a human has been told of all"}}, diagnose.Evidence{
+	add(monitor.Finding{Key: "news", Kind: agentcli.Claude, Process: process.Identity{PID: 4716}, Decision: recovery.Decision{Reason: "they are left to a human"}}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4716 is alive", Age: span(5 * hour)},
 		Sessions: []diagnose.Session{{Kind: "claude", ID: "ee05", Status: agentcli.Idle, Ended: true, LastAge: span(6 * minute), Error: diagnose.SessionError{Kind: agentcli.AuthFailure, Status: 401, Text: "OAuth token has expired"}}},
 	}, both)
