@@ -137,6 +137,13 @@ func TestSilent(t *testing.T) {
 // A case whose machine is there again says so: the table above it shows the machine as connected.
 func TestCaseLine(t *testing.T) {
 	c := fleetsocket.Case{Kind: string(judge.Silent), Subject: "build1", How: "gone", By: "laptop", State: fleetsocket.Told}
+	for state, want := range map[string]string{fleetsocket.Shown: "laptop shows it (outlive ack --fleet), and nobody could be told", fleetsocket.Found: "nobody could be told"} {
+		one := c
+		one.State = state
+		if got := caseLine(one, false); !strings.Contains(got, want) || strings.Contains(got, "people were told") {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
 	for heard, want := range map[bool]string{false: "The machine build1 is gone; people were told by laptop", true: "The machine build1 is heard again, which closes this"} {
 		if got := caseLine(c, heard); !strings.Contains(got, want) {
 			t.Errorf("heard again: %t: %q, want %q", heard, got, want)

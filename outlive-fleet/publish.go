@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -47,6 +48,7 @@ type digest struct {
 	Servers     int       `json:"servers"`
 	Agents      int       `json:"agents"`
 	Incidents   int       `json:"incidents"`
+	Tells       bool      `json:"tells,omitempty"` // its monitor has a channel
 }
 
 // news are the last events of a machine. The first of them has the number First.
@@ -230,7 +232,7 @@ func (p *publisher) write(ctx context.Context) {
 
 func (p *publisher) putDigest(ctx context.Context, s overview.Snapshot, incarnation string) error {
 	p.beat++
-	d := digest{Format: formatKnown, Incarnation: incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s)}
+	d := digest{Format: formatKnown, Incarnation: incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s), Tells: p.m.judging.herald.reach() == judge.People}
 	if s.Home != nil {
 		d.Agents = len(s.Home.Agents)
 		for _, i := range s.Home.Incidents {

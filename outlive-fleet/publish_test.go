@@ -204,6 +204,22 @@ func storedNews(t *testing.T, e *inMemory) (n news) {
 	return n
 }
 
+// A machine says whether its monitor can tell people.
+func TestDigestTells(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, e *inMemory) {
+		for channels, want := range []bool{false, true} {
+			line, _ := json.Marshal(overview.Snapshot{Version: "v1", Home: &overview.Home{Monitor: 7 + channels, Channels: channels}}) // texts and numbers
+			m.publisher.line(fmt.Appendf(nil, `{"state":%s}`, line))
+			synctest.Wait()
+			entry, err := e.Get(t.Context(), engine.Key(digestTable, "a"))
+			var d digest
+			if err != nil || json.Unmarshal(entry.Value, &d) != nil || d.Tells != want {
+				t.Errorf("with %d channels: %s, %v", channels, entry.Value, err)
+			}
+		}
+	})
+}
+
 // While nothing that this machine writes is taken nobody is known, and who looks is told since when.
 func TestNothingIsWritten(t *testing.T) {
 	publishing(t, func(t *testing.T, m *member, e *inMemory) {

@@ -187,6 +187,9 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	for _, text := range clocks {
 		fmt.Fprintln(out, text)
 	}
+	if lost == nil && !slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool { return h.Tells && h.State == fleetsocket.Connected }) {
+		fmt.Fprintln(out, "Nobody can be told of what happens here: no machine of the fleet runs outlive monitor with a channel.")
+	}
 	for _, c := range st.Cases {
 		fmt.Fprintln(out, caseLine(c, slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool {
 			return h.Name == c.Subject && h.State == fleetsocket.Connected
@@ -239,5 +242,8 @@ func caseLine(c fleetsocket.Case, heard bool) string {
 	case fleetsocket.Telling:
 		return text + "; people are being told by " + c.By + "."
 	}
-	return text + "; nobody could be told: no machine of the fleet runs outlive monitor with a channel."
+	if c.State == fleetsocket.Shown {
+		return text + "; " + c.By + " shows it (outlive ack --fleet), and nobody could be told: its monitor had no channel."
+	}
+	return text + "; nobody could be told: no machine of the fleet runs outlive monitor."
 }

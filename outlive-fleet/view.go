@@ -345,6 +345,7 @@ func (v *view) at(name string) glance {
 	if h != nil {
 		g.digest, g.state, g.news, g.changed = h.digest, h.state, h.news, h.changed
 		g.ClockMS = h.ahead.Milliseconds()
+		g.Tells = h.digest.Tells
 		g.Version, g.Heard, g.Servers, g.Agents, g.Incidents = h.digest.Version, h.digest.At, h.digest.Servers, h.digest.Agents, h.digest.Incidents
 	}
 	switch {
@@ -548,6 +549,9 @@ func (v *view) openCases() []fleetsocket.Case {
 func stateOf(n judge.Note) string {
 	switch n.State {
 	case judge.Sent:
+		if n.Shown {
+			return fleetsocket.Shown
+		}
 		return fleetsocket.Told
 	case judge.Sending:
 		return fleetsocket.Telling

@@ -123,7 +123,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	defer context.AfterFunc(ctx, cancel)()
 	j := &judge{
 		fleet: fleet, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]record{},
-		book: book{registry: fleet, term: held.Term, done: map[episode]done{}},
+		book: book{registry: fleet, term: held.Term, reach: opts.Reach, done: map[episode]done{}},
 	}
 	err = j.watch(judging)
 	releasing, cancel := context.WithTimeout(holding, opts.Ask)

@@ -164,7 +164,7 @@ func TestGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, _ := ReadNote(NoteKey(Machines, "m1"), entry.Value); !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent {
+		if n, _ := ReadNote(NoteKey(Machines, "m1"), entry.Value); !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent || n.Shown {
 			t.Errorf("written down is %+v", n)
 		}
 		w.machines[1].network.Cut() // again: it is a case of its own
@@ -202,6 +202,12 @@ func TestReach(t *testing.T) {
 		time.Sleep(4 * time.Minute)
 		told := "silent m2 gone"
 		w.wants(t, "by a monitor", told)
+		if entry, err = w.registry.Get(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := ReadNote(key, entry.Value); n.State != Sent || !n.Shown {
+			t.Errorf("what a monitor without a channel shows is written down as %+v", n)
+		}
 		w.machines[0].reach.Store(int32(People))
 		time.Sleep(4 * time.Minute)
 		w.wants(t, "it was told", told)

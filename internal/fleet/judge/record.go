@@ -43,6 +43,7 @@ type record struct {
 	Holder  string `json:"holder"`
 	Epoch   uint64 `json:"epoch"`
 	Message string `json:"message,omitempty"` // its id in the channel; "" of a Sent one: a machine has told by itself
+	Shown   bool   `json:"shown,omitempty"`   // of a Sent one: the monitor that told of it had no channel
 	// What the case is, for those who look.
 	Standing Standing  `json:"standing,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // by the clock of the judge that found it
@@ -56,6 +57,7 @@ type Note struct {
 	State   State
 	// Holder is the machine that judged, Message the id of its message; "": there is none.
 	Holder, Message string
+	Shown           bool // it was told by a monitor without a channel: nobody was reached
 	Standing        Standing
 	Since           time.Time // by Holder's clock
 	Agents          []string
@@ -80,13 +82,14 @@ func (r record) note(key string) (n Note, ok bool) {
 		return n, false
 	}
 	machine, _, _ := strings.Cut(r.Holder, "/")
-	return Note{Kind(names[0]), names[1], r.State, machine, r.Message, r.Standing, r.Since, r.Agents, r.Episode}, true
+	return Note{Kind(names[0]), names[1], r.State, machine, r.Message, r.Shown, r.Standing, r.Since, r.Agents, r.Episode}, true
 }
 
 // book is the records of all cases, and what this judge did about them.
 type book struct {
 	registry lease.Registry
 	term     func() (lease.Term, error)
+	reach    func() Reach
 	done     map[episode]done
 }
 
@@ -101,6 +104,7 @@ type done struct {
 	begun   bool   // the channel has got the message, perhaps
 	sent    bool   // and has it
 	message string // its id there
+	shown   bool   // see [record]
 }
 
 func escKey(c Case) string { return NoteKey(c.Kind, c.Subject) }
@@ -134,7 +138,7 @@ func (b *book) move(ctx context.Context, key string, r record, revision engine.R
 		return r, revision, fmt.Errorf("%s: a record that is %q cannot become %q", key, r.State, to)
 	}
 	if r.State == "" || r.State == Over {
-		r.Episode, r.Message = r.Episode+1, ""
+		r.Episode, r.Message, r.Shown = r.Episode+1, "", false
 	}
 	r.Version, r.State, r.Holder, r.Epoch = format, to, term.Holder, term.Epoch
 	revision, err = b.registry.CAS(ctx, key, jsonOf(r), revision)
@@ -221,13 +225,13 @@ func (b *book) send(ctx context.Context, key string, r record, revision engine.R
 	if err != nil {
 		return &failed{err}
 	}
-	b.done[at] = done{begun: true, sent: true, message: id}
+	b.done[at] = done{begun: true, sent: true, message: id, shown: b.reach() < People}
 	return b.finish(ctx, key, r, revision)
 }
 
 func (b *book) finish(ctx context.Context, key string, r record, revision engine.Revision) error {
 	at := episode{key, r.Episode}
-	r.Message = b.done[at].message
+	r.Message, r.Shown = b.done[at].message, b.done[at].shown
 	_, _, err := b.move(ctx, key, r, revision, Sent)
 	if err == nil {
 		delete(b.done, at)

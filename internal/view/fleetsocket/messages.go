@@ -35,7 +35,8 @@ type Case struct {
 const (
 	Found   = "found"      // nobody can be told yet
 	Telling = "being told" // a machine is about to
-	Told    = "told"       // its monitor has told of it, or shows it
+	Told    = "told"       // its monitor has told of it
+	Shown   = "shown"      // its monitor shows it, and has no channel
 )
 
 // Host is a machine of the fleet.
@@ -51,6 +52,8 @@ type Host struct {
 	Agents  int       `json:"agents"`
 	// Incidents are the open ones.
 	Incidents int `json:"incidents"`
+	// Tells says that its monitor has a channel, by which people are told.
+	Tells bool `json:"tells,omitempty"`
 }
 
 // The words for how a machine stands.
