@@ -381,7 +381,7 @@ func TestFleet(t *testing.T) {
 	t.Run("one joins later, and leaves", func(t *testing.T) {
 		c := f.join(t, "c")
 		events.await(t, `^\S+ c: connected`)
-		want(t, c.run(t, 0, "fleet", "leave"), `has left`)
+		want(t, c.run(t, 0, "fleet", "leave"), `has left(?s:.*)token revoke c\n(?s:.*)token make c`)
 		a.stands(t, "c", "")
 		want(t, c.run(t, 1, "fleet", "leave"), `in no fleet`)
 		events.await(t, `^\S+ c: has left`)
@@ -414,6 +414,9 @@ func TestFleetTokens(t *testing.T) {
 		want(t, a.run(t, 1, append([]string{"fleet", "token"}, words...)...), `no hub is here: this machine is a member of the fleet of 127\.0\.0\.1:`)
 	}
 	want(t, a.run(t, 0, "fleet", "token", "make", "--help"), `outlive fleet token make NAME`)
+
+	stranger := &joined{workspace: newWorkspace(t), name: "stranger"}
+	want(t, stranger.run(t, 0, "fleet", "token", "make", "x"), `No hub has run on this machine yet.* delete \S+/fleet/hub here`)
 
 	b.member = b.start(t, "member.log", "fleet", "join", f.address, "--token", good)
 	b.says(t, "member.log", `connected to the hub`)

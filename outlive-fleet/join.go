@@ -40,6 +40,14 @@ func (m membership) where() string {
 	return m.Address
 }
 
+// revoking is how this machine is let in no more.
+func (m membership) revoking() string {
+	if m.NATS != "" {
+		return "delete its line on the servers, and have them reload"
+	}
+	return "on the hub, outlive fleet token revoke " + m.Host
+}
+
 func (m membership) options() (natsengine.Options, error) {
 	o := natsengine.Options{Host: m.Host, Machine: m.Machine}
 	if m.NATS != "" {
@@ -236,7 +244,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 	e, err := natsengine.Connect(o, !fresh)
 	if err != nil {
 		if errors.Is(err, natsengine.ErrRefused) && m.NATS == "" {
-			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it; on the hub, outlive fleet token make makes a new one", err)
+			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it, or this one before it left; on the hub, outlive fleet token revoke %s and token make %[2]s give a new one", err, m.Host)
 		}
 		return fmt.Errorf("join: %w", err)
 	}
@@ -300,7 +308,7 @@ func (m *member) leave(ctx context.Context) error {
 	}
 	m.end(errLeft)
 	if failed != nil {
-		return fmt.Errorf("this machine has left, but the hub could not be told (%w): on the hub, outlive fleet token revoke %s", failed, m.Host)
+		return fmt.Errorf("this machine has left, but the fleet could not be told (%w): %s", failed, m.revoking())
 	}
 	return nil
 }
@@ -377,11 +385,14 @@ func newLeave(s *settings) *cobra.Command {
 				if err := os.Remove(s.memberFile()); err != nil {
 					return err
 				}
-				fmt.Printf("This machine has left. No member was running to tell the hub: there, outlive fleet token revoke %s\n", m.Host)
+				fmt.Printf("This machine has left. No member was running to tell the others: %s\n", m.revoking())
 			case err != nil:
 				return err
 			default:
-				fmt.Printf("This machine has left. Its token is good until it is revoked: on the hub, outlive fleet token revoke %s\n", m.Host)
+				fmt.Printf("This machine has left. So that nobody is let in as this machine: %s\n", m.revoking())
+				if m.NATS == "" {
+					fmt.Printf("To join again it needs a new token, after that: outlive fleet token make %s\n", m.Host)
+				}
 				if left.Gateway {
 					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet), or waits for them. If its core has them it ends within 17 s, and that of another machine goes on with them, if there is one. Started again, a core waits until this machine has joined again.")
 				}

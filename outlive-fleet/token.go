@@ -246,9 +246,13 @@ func (s *settings) makeToken(name string) error {
 	if err := s.hubIsHere(); err != nil {
 		return err
 	}
+	_, before := os.Stat(s.identityPath())
 	id, _, err := s.identity()
 	if err != nil {
 		return err
+	}
+	if before != nil {
+		fmt.Fprintf(os.Stderr, "No hub has run on this machine yet: the token is for one that is started here. If your hub is elsewhere, make it there, and delete %s here.\n", s.hubDir())
 	}
 	t := token{Host: name, Secret: randomText(), Pin: id.pin()}
 	err = s.changeTokens(func(f *tokenFile) error { return f.make(name, t.Secret) })
