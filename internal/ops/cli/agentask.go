@@ -101,15 +101,24 @@ func newAgentWishes(io streams) []*cobra.Command {
 	var cmds []*cobra.Command
 	for _, v := range wishVerbs {
 		var f requestFlags
+		var on hostFlags
 		args := takes(1, 1)
 		if v.verb == "say" {
 			args = takes(2, -1)
 		}
 		cmd := &cobra.Command{
 			Use: v.use, Short: v.short, Long: v.long + askExit, Args: args,
-			RunE: func(cmd *cobra.Command, args []string) error { return f.request(cmd.Context(), io, v, args) },
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if on.given() {
+					return f.restartThere(cmd.Context(), io, &on, args[0])
+				}
+				return f.request(cmd.Context(), io, v, args)
+			},
 		}
 		f.define(cmd.Flags())
+		if v.verb == "restart" {
+			on.define(cmd)
+		}
 		cmds = append(cmds, cmd)
 	}
 	return cmds

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -151,21 +152,41 @@ func handedOn(ctx context.Context, a hosts.Answer) error {
 func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *hosts.Set, name string, snooze bool) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	if len(set.Hosts) > 1 {
-		h, err := findIncident(ctx, io, set, f.home, name)
-		if err != nil {
-			return err
-		}
-		set = set.Of(h)
+	set, err := hostWith(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", name, func(list []incidentRecord) bool {
+		return slices.ContainsFunc(list, func(r incidentRecord) bool { return strings.HasPrefix(r.ID, name) || r.Agent == name })
+	})
+	if err != nil {
+		return err
 	}
 	// Who it is stands on the other machine as on this one.
-	by := cmp.Or(f.by, userAndMachine())
-	args := homeArgs([]string{"ack", name, "--by", by}, f.home)
+	args := []string{"ack", name, "--by", cmp.Or(f.by, userAndMachine())}
 	if snooze {
 		args = append(args, "--snooze")
 	}
+	return f.askThere(ctx, io, set, args)
+}
+
+// restartThere is outlive agent restart of an agent on other machines: on the one host that has it.
+func (f *requestFlags) restartThere(ctx context.Context, io streams, on *hostFlags, name string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	set, name, err := on.named(name, nil)
+	if err != nil {
+		return err
+	}
+	set, err = hostWith(ctx, io, set, homeArgs([]string{"agent", "list", "--json"}, f.home), "agent", name, func(h homeRecord) bool {
+		return slices.ContainsFunc(h.Agents, func(r agentRecord) bool { return r.Key == name })
+	})
+	if err != nil {
+		return err
+	}
+	return f.askThere(ctx, io, set, []string{"agent", "restart", name})
+}
+
+// askThere has outlive on one host ask the monitor there.
+func (f *requestFlags) askThere(ctx context.Context, io streams, set *hosts.Set, args []string) error {
 	var out bytes.Buffer
-	a := set.Within(set.Limit()+askWait).Run(ctx, set.Hosts[0], hosts.Command{Args: args, Out: &out, Errs: logline.NewScreen(io.err)})
+	a := set.Within(set.Limit()+askWait).Run(ctx, set.Hosts[0], hosts.Command{Args: homeArgs(args, f.home), Out: &out, Errs: logline.NewScreen(io.err)})
 	for line := range strings.Lines(out.String()) {
 		fmt.Fprint(logline.NewScreen(io.out), a.Host.Name+"/"+line)
 	}
@@ -179,28 +200,28 @@ func userAndMachine() string {
 	return userName()
 }
 
-// findIncident finds the one host with an open incident of that id, or of that agent.
-func findIncident(ctx context.Context, io streams, set *hosts.Set, home, name string) (hosts.Host, error) {
+// hostWith is the one host of a set whose answer has what is meant, of a kind and a name. One host alone says by itself that it has not.
+func hostWith[T any](ctx context.Context, io streams, set *hosts.Set, args []string, kind, name string, meant func(T) bool) (*hosts.Set, error) {
+	if len(set.Hosts) == 1 {
+		return set, nil
+	}
 	var found []hosts.Host
 	var names []string
-	for _, a := range askedAll[[]incidentRecord](ctx, set, homeArgs([]string{"ack", "--json"}, home)) {
+	for _, a := range askedAll[T](ctx, set, args) {
 		if a.Err != nil {
 			fmt.Fprintf(io.err, "outlive: %s: %s\n", a.Host.Name, a.failure())
 			continue
 		}
-		for _, r := range a.value {
-			if strings.HasPrefix(r.ID, name) || r.Agent == name {
-				found = append(found, a.Host)
-				names = append(names, a.Host.Name+"/"+name)
-				break
-			}
+		if meant(a.value) {
+			found = append(found, a.Host)
+			names = append(names, a.Host.Name+"/"+name)
 		}
 	}
 	switch len(found) {
 	case 1:
-		return found[0], nil
+		return set.Of(found[0]), nil
 	case 0:
-		return hosts.Host{}, fail(exitFailure, "no incident %q, and no agent of that name with one, on the hosts that answer", name)
+		return nil, fail(exitFailure, "no %s %q on the hosts that answer", kind, name)
 	}
-	return hosts.Host{}, fail(exitUsage, "%q is on several hosts; say which one: %s", name, strings.Join(names, ", "))
+	return nil, fail(exitUsage, "%q is on several hosts; say which one: %s", name, strings.Join(names, ", "))
 }

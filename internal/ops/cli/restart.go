@@ -68,6 +68,7 @@ func newRestart(io streams) *cobra.Command {
 				if set, name, there := on.named(args[0], err); there == nil {
 					return restartThere(cmd.Context(), o, set, name)
 				}
+				return fail(exitFailure, "%w (an agent: outlive agent restart)", err)
 			}
 			if err != nil {
 				return err
