@@ -539,6 +539,10 @@ func (v *view) openCases() []fleetsocket.Case {
 		if h := v.hosts[n.Holder]; h != nil && !n.Since.IsZero() {
 			n.Since = n.Since.Add(-h.ahead)
 		}
+		// A judge that has the lease from one that was lost has only seen that nothing came since then.
+		if h := v.hosts[n.Subject]; h != nil && n.Kind == judge.Silent && !h.digest.At.IsZero() && h.digest.At.Add(-h.ahead).Before(n.Since) {
+			n.Since = h.digest.At.Add(-h.ahead)
+		}
 		list = append(list, fleetsocket.Case{
 			Kind: string(n.Kind), Subject: n.Subject, How: string(n.Standing), Since: n.Since, Agents: n.Agents, By: n.Holder, State: stateOf(n),
 		})

@@ -177,6 +177,19 @@ func TestFirstLook(t *testing.T) {
 	}
 }
 
+// A machine is said to be gone since its last word, also where the machine that found it began to look later.
+func TestGoneSinceItsLastWord(t *testing.T) {
+	w, last := newWatched(), time.Now().Add(-time.Hour).UTC()
+	w.hosts["b"] = newSeen()
+	for at, want := range map[time.Time]time.Time{last: last, last.Add(time.Hour): last.Add(time.Minute)} {
+		w.hosts["b"].digest.At = at
+		w.cases["x"] = judge.Note{Kind: judge.Silent, Subject: "b", Since: last.Add(time.Minute)}
+		if list := w.openCases(); len(list) != 1 || !list[0].Since.Equal(want) {
+			t.Errorf("heard last at %s: gone since %+v, want %s", at, list, want)
+		}
+	}
+}
+
 // Who follows a machine is told what happens from then on: nothing of before, and all of after, also the first that the machine tells at all.
 func TestFollowing(t *testing.T) {
 	lines := func(texts ...string) (list []json.RawMessage) {

@@ -96,7 +96,7 @@ func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, op
 	opts = opts.withDefaults()
 	for ctx.Err() == nil {
 		err := once(ctx, fleet, machine, to, opts)
-		if errors.Is(err, errEnded) {
+		if errors.Is(err, errEnded) && ctx.Err() == nil {
 			opts.Logger.Info("this machine does not look after the others any more", slog.Any("why", err))
 		}
 		select {

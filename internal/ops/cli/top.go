@@ -94,7 +94,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	}
 	o := terminal.Options{
 		Source: c, In: streams.in, Out: streams.out, Colour: os.Getenv("NO_COLOR") == "",
-		ServerText: serverLines,
+		ServerText: f.serverLines,
 		AgentText:  agentLines,
 	}
 	if !f.readOnly {
@@ -110,15 +110,21 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 }
 
 // serverLines are the last lines of what a server has written; of one on another machine, what shows them.
-func serverLines(s overview.Server) (string, error) {
-	if s.Host != "" {
-		return "on its machine: outlive logs " + s.Key + " with --hosts " + s.Host + " or --fleet", nil
+func (f topFlags) serverLines(s overview.Server) (string, error) {
+	switch {
+	case s.Host != "" && f.on.fleet:
+		return "outlive logs " + s.Key + " --fleet shows it", nil
+	case s.Host != "":
+		return "outlive logs " + s.Key + " --hosts " + s.Host + " shows it", nil
 	}
 	return collect.Tail(s.LogPath)
 }
 
-// agentLines are the last lines of what an agent has written.
+// agentLines are the last lines of what an agent has written; of one on another machine, what shows them there.
 func agentLines(a overview.Agent) (string, error) {
+	if a.Host != "" {
+		return "on " + a.Host + ": outlive agent logs " + overview.There(a.Host, a.Key), nil
+	}
 	if a.Output == "" {
 		return "", nil
 	}
