@@ -283,6 +283,9 @@ func printTroubles(w io.Writer, h homeRecord, prefix string) error {
 	return nil
 }
 
+// noMonitor is how the line begins that is about no agent.
+const noMonitor = "No monitor runs here"
+
 // notesOf are lines below the table.
 func notesOf(o monitor.Options, view monitor.View) (list []string) {
 	add := func(format string, args ...any) { list = append(list, logline.Printable(fmt.Sprintf(format, args...))) }
@@ -300,7 +303,7 @@ func notesOf(o monitor.Options, view monitor.View) (list []string) {
 		}
 	}
 	if view.Running == 0 {
-		add("No monitor runs here: nothing is done, and nobody is told. Start it: outlive monitor%s", homeFlag(o.Home))
+		add(noMonitor+": nothing is done, and nobody is told. Start it: outlive monitor%s", homeFlag(o.Home))
 	}
 	return list
 }

@@ -32,6 +32,7 @@ there how its servers and agents stand. Then --fleet shows all of them, from any
   outlive fleet join ADDRESS --token T     on that machine: join, and stay as long as this runs
   outlive fleet status                     the machines of the fleet
   outlive fleet leave                      take this machine out of it
+  outlive fleet nats-user NAME             a user of your own NATS servers, which take the place of the hub
   outlive status --fleet                   also: agent list, restart, logs, ack, watch, top, dashboard
 
 The program outlive-fleet does this; it belongs beside outlive. "outlive fleet hub --help" and so on have more, and
@@ -39,7 +40,7 @@ https://github.com/outlive-mcp/outlive/blob/main/docs/FLEET.md the whole.`
 
 func newFleet(io streams) *cobra.Command {
 	return &cobra.Command{
-		Use:                "fleet hub|token|join|status|leave",
+		Use:                "fleet hub|token|join|status|leave|nats-user",
 		Short:              "Join machines, to see and restart everything from each of them",
 		Long:               fleetLong,
 		DisableFlagParsing: true, // they are the helper's

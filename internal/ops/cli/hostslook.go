@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -37,7 +38,11 @@ func (f *hostFlags) agents(ctx context.Context, out io.Writer, home string, asJS
 		}
 		_ = printTroubles(&t.notes, a.value, prefix) // a buffer takes everything
 		for _, note := range a.value.Notes {
-			t.note(prefix + note)
+			if !strings.HasPrefix(note, noMonitor) {
+				t.note(prefix + note)
+			} else if len(rows) > 0 {
+				t.note(a.Host.Name + ": " + note)
+			}
 		}
 		return rows
 	})

@@ -17,7 +17,7 @@ func Systemd(s Service) ([]byte, error) {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("[Unit]")
 	line("Description=%s", specifiers(s.About))
-	line("# Restarts without limit: the monitor reports trouble, so it must not stay down.")
+	line("# Restarts without limit: it must not stay down.")
 	line("StartLimitIntervalSec=0")
 	line("")
 	line("[Service]")
@@ -46,7 +46,7 @@ func Systemd(s Service) ([]byte, error) {
 		line("# Agents keep running when the monitor is stopped or restarted, and the monitor survives one that runs out of memory.")
 		line("KillMode=process")
 	} else {
-		line("# It ends its servers by itself; what is left after that is killed.")
+		line("# It ends what it has started by itself; what is left after that is killed.")
 		line("KillMode=mixed")
 	}
 	line("OOMPolicy=continue")
