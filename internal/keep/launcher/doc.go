@@ -1,13 +1,23 @@
-// Package launcher finds the real command of a server that is started by a launcher. Launchers such as npx and uvx
-// look for a package, perhaps ask the registry, and only then start the server. That takes up to a second, and the
-// launcher stays in memory as a wrapper. Once the server is ready its real command is known, and the next start does
-// not need the launcher.
+// Package launcher finds the server that npx or uvx has started, so that a crash can restart it without them. Through the
+// launcher a restart waits for the package's registry, fails without it, and may come back as another version. Measured
+// with npm 11.19, uv 0.13.9 and a registry of our own:
 //
-// [Is] recognises a launcher by its command line. [Resolve] looks at the processes below the launcher's and returns
-// the [Command] that holds both our pipes, with everything that is needed to start it again: argv, directory, changes
-// of the environment, and stamps of the files that determine the version. [Command.Stale] reports when the launcher
-// has to be used again. If the command fails before it is ready, the caller uses the launcher.
+//	a crash of            | through the launcher                  | without it
+//	npx pkg, npx pkg@1    | npm cannot reach the registry: failed | same version
+//	                      | newer version published: that one     | same version
+//	npx pkg@latest        | the same two                          | same version
+//	npx pkg@1.0.0         | not reached: starts after 74 s        | same version
+//	uvx pkg, pkg@latest   | not reached: failed; newer: that one  | same version
+//	uvx pkg==1.0.0        | not reached: failed                   | same version
+//
+// npm tries for 72 s before it gives up, uv for 5 to 11; a start has 30. npm stays beside its server with some 60 MB, uv
+// with 20 to 70. A docker client is no launcher in
+// this sense: the server's pipes end in a process that is not below it.
+//
+// [Resolve] recognises npm (npx, npm exec) by the title it gives itself and uv (uvx, uv tool run, uv run) by its
+// executable; the options of their command lines are not looked at. The server is the one process below that holds both
+// our pipes; [Command] is how to start it again. A caller for which that fails, or who wants new code, uses the launcher.
 //
 // Nothing is sent to the server, nothing is started and nothing written. The package starts no goroutine and has no
-// state. Finding the command works on Linux, by /proc; elsewhere [Resolve] returns [ErrUnsupported].
+// state. It works on Linux, by /proc; elsewhere [Resolve] returns [ErrNone].
 package launcher

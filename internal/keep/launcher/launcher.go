@@ -11,7 +11,7 @@ import (
 
 // Errors of [Resolve]. All of them mean: start the server as the user asked.
 var (
-	// ErrNone: the process is no launcher that is known, or this system does not show what other processes have open.
+	// ErrNone: the process is no launcher that is known, or has ended, or this system does not show what it has open.
 	ErrNone = errors.New("no launcher")
 	// ErrNoServer: no process behind the launcher holds both our pipes; perhaps it has ended.
 	ErrNoServer = errors.New("no process behind the launcher holds our pipes")

@@ -31,7 +31,7 @@ func look(leader int, stdin, stdout *os.File) ([]process, error) {
 		todo = todo[1:]
 		if err := p.read(in, out); err != nil {
 			if p.pid == leader {
-				return nil, fmt.Errorf("process %d: %w", leader, err)
+				return nil, fmt.Errorf("%w: process %d: %w", ErrNone, leader, err)
 			}
 			continue
 		}

@@ -68,7 +68,7 @@ const (
 	RestartMarkerDetected Type = "restart_marker_detected"
 	// ServerRestartRequested: the restart_server tool was called (RT-4). Attrs: KeyReason, KeyMarkerPath, KeyExitCode.
 	ServerRestartRequested Type = "server_restart_requested"
-	// LauncherResolved: the real command behind a launcher is known; restarts use it. Attr: KeyCommand.
+	// LauncherResolved: the real command behind a launcher is known; after a crash it is started. Attr: KeyCommand.
 	LauncherResolved Type = "launcher_resolved"
 	// LauncherKept: restarts go through the launcher. Attr: KeyError.
 	LauncherKept Type = "launcher_kept"
