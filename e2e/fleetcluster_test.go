@@ -203,6 +203,7 @@ func TestFleetOnACluster(t *testing.T) {
 	s, f := newCluster(t)
 	a, b, c := f.join(t, "a"), f.join(t, "b"), f.join(t, "c")
 	all, names := []*joined{a, b, c}, []string{"a", "b", "c"}
+	a.shows(t, `^Nobody can be told of what happens here: no machine of the fleet runs outlive monitor with a channel`, "fleet", "status")
 	p := newPeople(t)
 	p.watch(a)
 	one := b.serve(t, "one")
