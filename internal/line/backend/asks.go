@@ -115,6 +115,22 @@ func (a *asks) of(gen int) bool {
 	return false
 }
 
+// asked reports whether process gen waits for an answer of the client to its raw id.
+func (a *asks) asked(gen int, id []byte) bool {
+	for _, one := range a.open {
+		if one.gen == gen && jsonrpc.SameID(one.server, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown reports whether the client has an open question with this raw id.
+func (a *asks) shown(id []byte) bool {
+	one := a.open[jsonrpc.HashID(id)]
+	return one != nil && jsonrpc.SameID(one.client, id)
+}
+
 // tainted reports whether the server asked the client something while c ran: c had an effect on the client then.
 func (a *asks) tainted(c *call) bool { return c.seq <= a.mark }
 

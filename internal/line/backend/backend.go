@@ -25,6 +25,7 @@ type Backend struct {
 	states    requestStates
 	tasks     tasks
 	noiseLog  noiseLog
+	mender    mender
 	health    healthWatch
 	long      longCalls
 	limits    limits
@@ -74,7 +75,8 @@ func (b *Backend) join(w World) {
 	b.streams = streams{core: c, flow: calls, queue: calls, life: life, lists: &b.lists, eras: &b.eras}
 	b.states = requestStates{core: c, flow: calls}
 	b.tasks = tasks{core: c, flow: calls}
-	b.noiseLog = noiseLog{core: c, stderr: w, inside: b}
+	b.noiseLog = noiseLog{core: c, stderr: w, mender: &b.mender, inside: b}
+	b.mender = mender{core: c, tasks: &b.tasks, noiseLog: &b.noiseLog, inside: b}
 	b.health = healthWatch{core: c, flow: calls, life: life}
 	b.long = longCalls{core: c, health: &b.health}
 	b.limits = limits{core: c, life: life, health: &b.health, eras: &b.eras}

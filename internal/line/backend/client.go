@@ -45,6 +45,9 @@ func (b *Backend) clientMessage(line []byte, group *batch) {
 			return
 		}
 	}
+	if fixed := b.mender.numberOfClient(line); fixed != nil && env.Scan(fixed) == nil {
+		line = fixed
+	}
 	switch env.Kind {
 	case jsonrpc.Request:
 		b.clientRequest(line, group)

@@ -30,6 +30,7 @@
 //	requestStates, tasks   states.go, tasks.go  what a server gave out, and what ended with its process
 //	showing    showing.go  every message shown to those who watch; an atomic load for each while nobody does
 //	noiseLog   noise.go  server output that is not a message
+//	mender     mender.go what servers and clients get wrong about a message, where it is certain what is meant
 //	healthWatch, limits    health.go  whether the server still works     limits.go, idle.go  what it may take, when it sleeps
 //	longCalls  longcalls.go  progress of calls that nothing is heard of
 //	spares     spares.go  processes beside the serving one: overlap reload, standby, retirement

@@ -22,7 +22,7 @@ type lifecycle struct {
 	code        int  // to finish with
 
 	overlap  interface{ mayOverlap() bool }
-	noiseLog interface{ flush(p *process) }
+	noiseLog interface{ flush(p *process) []byte }
 
 	flow interface {
 		busy(p *process) bool

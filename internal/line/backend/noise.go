@@ -22,6 +22,7 @@ type noise struct {
 	lines  [][]byte // an unfinished message, line by line
 	joined []byte   // the same in one piece
 	open   int      // brackets still open after these lines
+	doubt  []byte   // such a message that ended in the middle: an answer, if the next line is not one to the same request
 }
 
 // noiseLog counts the noise of all processes, which is never forwarded.
@@ -33,6 +34,7 @@ type noiseLog struct {
 	total  int
 	toldAt time.Time
 
+	mender *mender
 	inside interface{ serverMessage(p *process, line []byte) }
 }
 
@@ -50,23 +52,35 @@ func (n *noiseLog) begin(p *process, line []byte) {
 // add takes the next line while a message is being collected; err is the result of scanning that line. It reports
 // whether the line was used. A line that is a message itself shows that the collected lines are not one.
 func (n *noiseLog) add(p *process, line []byte, err error) bool {
+	so := &p.noise
 	if err == nil {
-		n.flush(p)
+		so.doubt = n.flush(p)
 		return false
 	}
-	so := &p.noise
 	so.lines = append(so.lines, append([]byte(nil), line...))
 	so.joined = append(so.joined, line...)
 	so.open += bracketsOpen(line)
-	if joined := so.joined; so.open <= 0 && n.env.Scan(joined) == nil && n.env.Version2 {
-		so.lines, so.joined = nil, nil
-		n.inside.serverMessage(p, joined)
-		return true
-	}
-	if so.open <= 0 || len(so.joined) > prettyMax {
+	switch {
+	case so.open <= 0:
+		n.close(p)
+	case len(so.joined) > prettyMax:
 		n.flush(p)
 	}
 	return true
+}
+
+// close takes the collected lines as one message, if they are one.
+func (n *noiseLog) close(p *process) {
+	joined := p.noise.joined
+	switch err := n.env.Scan(joined); {
+	case err == nil && n.env.Version2:
+		p.noise.lines, p.noise.joined = nil, nil
+		n.inside.serverMessage(p, joined)
+	case n.mender.oddMessage(p, joined, err):
+		p.noise.lines, p.noise.joined = nil, nil
+	default:
+		n.mender.endBroken(p, n.flush(p))
+	}
 }
 
 // bracketsOpen counts the brackets that a line opens and does not close; strings never span lines. So each line is
@@ -89,19 +103,22 @@ func bracketsOpen(line []byte) (open int) {
 	return open
 }
 
-// flush gives up collecting from p: it was noise.
-func (n *noiseLog) flush(p *process) {
-	lines := p.noise.lines
+// flush gives up collecting from p: it was noise. It returns what was collected, in one piece.
+func (n *noiseLog) flush(p *process) []byte {
+	lines, joined := p.noise.lines, p.noise.joined
 	p.noise.lines, p.noise.joined = nil, nil
 	for _, l := range lines {
 		n.tellNoise(p, l)
 	}
+	return joined
 }
 
 // flushNoise gives up collecting messages in several lines.
 func (n *noiseLog) flushNoise() {
 	for p := range n.all {
-		n.flush(p)
+		if p.noise.holding() {
+			n.mender.endBroken(p, n.flush(p))
+		}
 	}
 }
 

@@ -107,6 +107,7 @@ type process struct {
 	discoverResult string                 // a modern process's DiscoverResult
 	initResult     []byte                 // a legacy process's InitializeResult
 	noise          noise
+	mends          mends
 	refusal        string // its error for the handshake; "": none
 	ending         lastExit
 	retirement     *supervise.Retirement // of a retired one

@@ -20,6 +20,7 @@ const (
 	reasonQueueFull   = "queue_full"
 	reasonPoison      = "poison"
 	reasonTooLarge    = "response_too_large"
+	reasonBroken      = "invalid_response"
 	reasonInvalid     = "invalid_message"
 	reasonTimeout     = "timeout"
 )

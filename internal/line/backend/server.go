@@ -2,10 +2,8 @@ package backend
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -35,9 +33,13 @@ func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 	switch {
 	case p.noise.holding() && b.noiseLog.add(p, line, err):
 	case err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch:
-		b.oddServerLine(p, line, err, whole)
+		b.mender.oddServerLine(p, line, err, whole)
 	default:
 		b.serverMessage(p, line)
+	}
+	if doubt := p.noise.doubt; doubt != nil {
+		p.noise.doubt = nil
+		b.mender.endBroken(p, doubt)
 	}
 	if b.eras.adapter != nil {
 		b.eras.settle()
@@ -53,6 +55,7 @@ func (b *Backend) serverMessage(p *process, line []byte) {
 		}
 		b.emit(event.TextRepaired, slog.LevelWarn, "Invalid text of the server replaced by U+FFFD")
 	}
+	line = b.mender.restoreIDs(p, b.mender.withoutMethod(p, line))
 	switch b.env.Kind {
 	case jsonrpc.Response, jsonrpc.ErrorResponse:
 		b.serverAnswer(p, line)
@@ -63,8 +66,12 @@ func (b *Backend) serverMessage(p *process, line []byte) {
 	case jsonrpc.Batch:
 		// Every client must take single messages; only one version knows arrays.
 		for at := range jsonrpc.Elements(line) {
-			if one := at.Of(line); b.env.Scan(one) == nil && b.env.Kind != jsonrpc.Batch {
-				b.serverMessage(p, bytes.Clone(one))
+			one := bytes.Clone(at.Of(line))
+			switch err := b.env.Scan(one); {
+			case err != nil || !b.env.Version2:
+				b.mender.oddServerLine(p, one, err, false)
+			case b.env.Kind != jsonrpc.Batch:
+				b.serverMessage(p, one)
 			}
 		}
 	}
@@ -217,7 +224,7 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	}
 	c := b.calls.withToken(token)
 	if c == nil {
-		return slices.ContainsFunc(b.tasks.tokens, func(t []byte) bool { return jsonrpc.SameID(t, token) })
+		return b.tasks.reports(token)
 	}
 	if c.gen != p.gen {
 		return false // another process has the request now
@@ -254,21 +261,4 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	c.done = doneError
 	b.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
 	b.eras.settle()
-}
-
-// oddServerLine handles a line that is not a message: repaired if that is certain, otherwise noise.
-func (b *Backend) oddServerLine(p *process, line []byte, err error, whole bool) {
-	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
-	if id := b.env.ID.Of(line); err == nil && isAnswer && (b.questions.open[string(id)] != nil || b.calls.onWire(id) != nil) {
-		// Only the version marker is missing.
-		if fixed, e := jsonrpc.Set(nil, line, []byte(`"2.0"`), "jsonrpc"); e == nil && b.env.Scan(fixed) == nil {
-			b.serverMessage(p, fixed)
-			return
-		}
-	}
-	if errors.Is(err, jsonrpc.ErrSyntax) && whole && line[0] == '{' {
-		b.noiseLog.begin(p, line)
-		return
-	}
-	b.noiseLog.tellNoise(p, line)
 }

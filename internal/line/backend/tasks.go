@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -85,6 +86,11 @@ func (t *task) failed() []byte {
 		return t.raw // not an object: unchanged
 	}
 	return raw
+}
+
+// reports reports whether a task still sends progress under this raw token.
+func (ts *tasks) reports(token []byte) bool {
+	return slices.ContainsFunc(ts.tokens, func(t []byte) bool { return jsonrpc.SameID(t, token) })
 }
 
 // keepTaskToken keeps the progress token of a request that made a task: the task outlives its answer.

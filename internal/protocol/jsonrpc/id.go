@@ -85,3 +85,16 @@ func SameID(a, b []byte) bool {
 	m, whole := parseInteger(b)
 	return whole && n == m
 }
+
+// IntegerText returns the whole number that a raw string holds as its text ("7", "7.0"), as a part of raw; nil if it
+// holds anything else. Some servers return the number of a request as text.
+func IntegerText(raw []byte) []byte {
+	text, f, ok := inside(raw)
+	if !ok || f != 0 {
+		return nil
+	}
+	if _, whole := parseInteger(text); !whole {
+		return nil
+	}
+	return text
+}

@@ -152,3 +152,14 @@ func FuzzSameID(f *testing.F) {
 		ClassifyID(a)
 	})
 }
+
+func TestIntegerText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"7"`: `7`, `"-7"`: `-7`, `"7.0"`: `7.0`, `"1e3"`: `1e3`, `"0"`: `0`,
+		`7`: ``, `""`: ``, `"7.5"`: ``, `"07"`: ``, `" 7"`: ``, `"seven"`: ``, `"\u0037"`: ``, `"7`: ``, `null`: ``, ``: ``,
+	} {
+		if got := string(IntegerText([]byte(raw))); got != want {
+			t.Errorf("IntegerText(%s) = %q, want %q", raw, got, want)
+		}
+	}
+}

@@ -108,3 +108,25 @@ func AppendElements(dst, array []byte, elements ...[]byte) []byte {
 	}
 	return append(dst, array[place:]...)
 }
+
+// AppendLast appends object without the members of its top level that stand there again further on: of each name the
+// last one is kept, as most parsers read it. Object must be valid JSON.
+func AppendLast(dst, object []byte) []byte {
+	last := map[string]Span{}
+	for key := range Members(object) {
+		name, _ := Unquote(key.Of(object))
+		last[name] = key
+	}
+	dst = append(dst, '{')
+	start := len(dst)
+	for key, value := range Members(object) {
+		if name, _ := Unquote(key.Of(object)); last[name] != key {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, object[key.Start:value.End]...)
+	}
+	return append(dst, '}')
+}

@@ -239,3 +239,16 @@ func fuzzElements(t *testing.T, doc []byte) {
 		t.Fatalf("Elements(%q) has %d, want %d", doc, len(elements), len(before))
 	}
 }
+
+func TestAppendLast(t *testing.T) {
+	for object, want := range map[string]string{
+		`{}`:                                   `{}`,
+		`{"a":1,"b":2}`:                        `{"a":1,"b":2}`,
+		`{ "a": 1, "b": 2, "a": 3 }`:           `{"b": 2,"a": 3}`,
+		`{"a":1,"\u0061":{"a":1,"a":2},"b":3}`: `{"\u0061":{"a":1,"a":2},"b":3}`,
+	} {
+		if got := string(AppendLast(nil, []byte(object))); got != want {
+			t.Errorf("AppendLast(%s) = %s, want %s", object, got, want)
+		}
+	}
+}

@@ -115,7 +115,8 @@ const (
 	ValidationBlocked Type = "validation_blocked"
 	// StdoutNoise: the server wrote something to stdout that is not a message. Attrs: KeyRawLine, KeyCount.
 	StdoutNoise Type = "stdout_noise"
-	// TextRepaired: invalid UTF-8 or a lone surrogate in the server's output was replaced by U+FFFD.
+	// TextRepaired: a message of the server was mended: invalid UTF-8 or a lone surrogate was replaced by U+FFFD, text by
+	// the number of a request, or a member that was there twice by its last one. Attr: KeyRawLine, but not for the first.
 	TextRepaired Type = "text_repaired"
 	// MessageDropped: a message had no recipient (a late, duplicate or unknown answer). Attrs: KeyReason,
 	// KeyRequestID.
