@@ -134,10 +134,11 @@ func firstVerb(o lastExit) string {
 	return "failed to start"
 }
 
-// clientInitialize takes the legacy handshake. A second one on the same connection gets a new process, as does one after
-// a probe: a process that has seen a modern request may refuse it.
+// clientInitialize takes the legacy handshake. One after a probe gets a new process: a process that has seen a modern
+// request may refuse it. So does a second one on the same connection that the process is not asked, see again.
 func (o *handshake) clientInitialize(c *call, line []byte) {
-	fresh := o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.prober.probed() || o.failedInit != nil
+	again := o.again(c)
+	fresh := !again && (o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.prober.probed() || o.failedInit != nil)
 	answered := o.session.Answered()
 	if answered || o.session.Era == mcp.Modern {
 		o.forgetSession(c)
@@ -146,7 +147,7 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 	o.session.InitParams = bytes.Clone(c.param.Of(c.line))
 	o.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
 		slog.String(event.KeyProtocol, o.askedVersion()))
-	if !fresh && o.initializeFromMemory(c) {
+	if !fresh && !again && o.initializeFromMemory(c) {
 		return
 	}
 	o.beginFirstStart()
@@ -157,6 +158,7 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 	}
 	if p := o.process; p.stays() {
 		p.era = mcp.Legacy
+		p.again, p.initialized = again, false
 		p.mark(beginsAnew)
 		o.life.step(supervise.Handshake{Gen: p.gen})
 	}
@@ -165,6 +167,24 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 		o.first.tries++ // the one that opened the breaker
 		o.giveUpFirst()
 	}
+}
+
+// again reports whether the process is asked the second initialize of its client, as it would be without outlive: it may go
+// on with what it has in memory. It is not where it has calls of the handshake before, whose answers could come under ids
+// that are used again, where the client wants another version, or where it is a connection, whose session the handshake
+// begins.
+func (o *handshake) again(c *call) bool {
+	p := o.process
+	if !o.session.Answered() || o.opts.Remote || p.phase != active || p.era != mcp.Legacy || o.prober.probed() {
+		return false
+	}
+	for old := range o.calls.all {
+		if old.state == sent && old.gen == p.gen {
+			return false
+		}
+	}
+	asked := jsonrpc.FindPath(c.line, "params", "protocolVersion").Of(c.line)
+	return bytes.Equal(asked, jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
 }
 
 func (o *handshake) askedVersion() string {
@@ -198,7 +218,14 @@ func (o *handshake) noteEra(m mcp.Method, meta []byte) {
 
 // initializeAnswered stores what the handshake negotiated. The client sees a server whose lists can change.
 func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
+	again := o.process.again
+	o.process.again = false
 	if o.env.Kind != jsonrpc.Response {
+		if again {
+			o.flow.queue(c)
+			o.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "new handshake"})
+			return nil
+		}
 		if o.eras.initializeRefused(c, line) {
 			return nil
 		}

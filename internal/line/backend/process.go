@@ -85,6 +85,7 @@ type process struct {
 	trial   trial
 
 	initialized bool // it was sent notifications/initialized
+	again       bool // it was asked the second initialize of its client, and has not answered
 	shut        bool // its stdin is closed
 	closed      bool // its output has ended
 
