@@ -203,7 +203,7 @@ func (s *eraAdapter) look(line []byte) {
 
 // ask probes the server's era on behalf of a client that is about to use it.
 func (s *eraAdapter) ask(line []byte) {
-	meta := jsonrpc.Delete(nil, s.env.Meta.Of(line), "progressToken")
+	meta := mcp.OwnMeta(s.env.Meta.Of(line))
 	s.asked = true
 	s.client = append([][]byte{line}, s.client...)
 	s.eras.inside.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)

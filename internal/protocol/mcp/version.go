@@ -1,6 +1,10 @@
 package mcp
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
 
 // Era is which of the two forms of the protocol a peer speaks.
 type Era uint8
@@ -54,3 +58,15 @@ const MetaBridge = "dev.outlive/bridge"
 // MetaPrincipal is the key under which the gateway says, in the _meta of a request to a server that is translated, whom
 // the transport has authenticated.
 const MetaPrincipal = "dev.outlive/principal"
+
+// OwnMeta is the _meta of a request of outlive's own for a client, given that of one of its requests: version, client and
+// capabilities. The rest, such as a log level or a trace, is of the client's request alone.
+func OwnMeta(meta []byte) []byte {
+	own := []byte("{}")
+	for _, key := range []string{MetaProtocolVersion, MetaClientInfo, MetaClientCapabilities} {
+		if value := jsonrpc.Find(meta, key).Of(meta); value != nil {
+			own, _ = jsonrpc.Set(nil, own, value, key) // an object
+		}
+	}
+	return own
+}

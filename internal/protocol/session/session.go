@@ -61,12 +61,12 @@ func (s *Session) ClientName() (name, version string) {
 	return name, version
 }
 
-// KeepMeta stores the _meta of a modern request, for requests that outlive sends itself.
+// KeepMeta stores what of the _meta of a modern request is for requests that outlive sends itself.
 func (s *Session) KeepMeta(meta []byte) {
 	if s.Meta != nil || !jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
 		return
 	}
-	s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
+	s.Meta = mcp.OwnMeta(meta)
 }
 
 // SetLogLevel stores the params of a logging/setLevel that succeeded.
