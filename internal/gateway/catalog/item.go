@@ -44,11 +44,7 @@ func Items(l mcp.List, result []byte) (items []Item, cursor []byte) {
 		}
 		items = append(items, Item{unique.Make(entry{raw: string(raw), own: own, at: at})})
 	}
-	next := jsonrpc.Find(result, "nextCursor").Of(result)
-	if len(next) == 0 || jsonrpc.IsNull(next) {
-		return items, nil
-	}
-	return items, bytes.Clone(next)
+	return items, bytes.Clone(mcp.NextCursor(result))
 }
 
 func (l *Lists) equal(other *Lists) bool {

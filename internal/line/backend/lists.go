@@ -69,10 +69,12 @@ func (ls *lists) listMissing(c *call, l mcp.List, line []byte) []byte {
 // readList reads a list of p to its end and calls done with it, or with nil if it cannot be read, which says nothing
 // about its content.
 func (ls *lists) readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog)) {
-	ls.readPages(p, l, mcp.Catalog{}, nil, 0, done)
+	ls.readPages(p, l, mcp.Catalog{}, nil, map[string]bool{}, done)
 }
 
-func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
+// readPages reads the page at a raw cursor and those behind it. seen are the cursors before: a list ends at one of them.
+func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte, seen map[string]bool, done func(mcp.List, mcp.Catalog)) {
+	seen[string(cursor)] = true
 	meta := ls.privateMeta()
 	ls.questions.ask(p, func(id []byte) []byte { return mcp.ListLine(id, l, cursor, meta) }, func(line []byte) {
 		ls.streams.listedBy(p)
@@ -85,12 +87,12 @@ func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte
 			return
 		}
 		result := ls.env.Result.Of(line)
-		if page == 0 && p.role == serving {
+		if cursor == nil && p.role == serving {
 			ls.memory.learnList(ls.session.Era, l, p, result)
 		}
 		next := ls.reader.AddPage(so, l, result)
-		if next != nil && page < pagesMost {
-			ls.readPages(p, l, so, next, page+1, done)
+		if next != nil && !seen[string(next)] && len(seen) <= pagesMost {
+			ls.readPages(p, l, so, next, seen, done)
 			return
 		}
 		done(l, so)

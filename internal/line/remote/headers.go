@@ -205,6 +205,7 @@ func (c *Connection) relist(m *message) bool {
 	m.relisted = true
 	meta := jsonrpc.FindPath(m.line, "params", "_meta").Of(m.line)
 	var cursor []byte
+	seen := map[string]bool{}
 	for page := range maxPages {
 		id := strconv.AppendQuote(nil, fmt.Sprintf("~headers-%d-%s", page, m.id))
 		var answer []byte
@@ -215,11 +216,11 @@ func (c *Connection) relist(m *message) bool {
 		if !o.answered {
 			return false
 		}
-		result := jsonrpc.Find(answer, "result").Of(answer)
-		cursor = jsonrpc.Find(result, "nextCursor").Of(result)
-		if !jsonrpc.IsString(cursor) {
+		cursor = mcp.NextCursor(jsonrpc.Find(answer, "result").Of(answer))
+		if cursor == nil || seen[string(cursor)] {
 			return true
 		}
+		seen[string(cursor)] = true
 	}
 	return true
 }

@@ -62,8 +62,16 @@ func readPage(l List, result []byte) page {
 			p.entries[name] = newItem(raw)
 		}
 	}
-	if next := jsonrpc.Find(result, "nextCursor").Of(result); len(next) > 0 && !jsonrpc.IsNull(next) {
-		p.cursor = bytes.Clone(next)
-	}
+	p.cursor = bytes.Clone(NextCursor(result))
 	return p
+}
+
+// NextCursor is the raw cursor of the page behind a raw list result; nil at the end. Only a string that is not empty is
+// one: some servers end their lists with "", null or a number. Whoever follows cursors also ends at one seen before.
+func NextCursor(result []byte) []byte {
+	next := jsonrpc.Find(result, "nextCursor").Of(result)
+	if !jsonrpc.IsString(next) || jsonrpc.EqualString(next, "") {
+		return nil
+	}
+	return next
 }
