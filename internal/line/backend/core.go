@@ -29,6 +29,7 @@ type core struct {
 	beside  []*process         // spares and retired ones
 
 	session    session.Session
+	undeclared bool   // the server answers for tools that it does not declare
 	failedInit []byte // raw params of an initialize that was answered with an error: the next process is asked for nobody
 	closing    bool   // the client closed its end
 	over       bool   // the machine is finished; the last processes are waited for
@@ -116,6 +117,9 @@ func (c *core) leave(p *process) {
 		}
 	}
 }
+
+// hasTools reports whether p may be asked for tools: it declares them, or one of its kind has shown some all the same.
+func (c *core) hasTools(p *process) bool { return p.declaresTools || c.undeclared }
 
 // hopeless reports whether waiting is useless: the breaker is open.
 func (c *core) hopeless() bool { return c.machine.State() == supervise.Failed }

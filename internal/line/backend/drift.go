@@ -37,7 +37,7 @@ func (ls *lists) compareLists() {
 // lookAt reads a list of the serving process. A list that cannot be read counts as unknown.
 func (ls *lists) lookAt(l mcp.List, done func(mcp.List, mcp.Catalog)) {
 	p := ls.process
-	if l == mcp.Tools && ls.session.Era == mcp.Legacy && !p.hasTools {
+	if l == mcp.Tools && ls.session.Era == mcp.Legacy && !ls.hasTools(p) {
 		done(l, mcp.Catalog{})
 		return
 	}
@@ -130,7 +130,7 @@ func (ls *lists) verdictOn(l mcp.List, now mcp.Catalog) {
 // learnTools reads the tools of a process, if nobody has.
 func (ls *lists) learnTools() {
 	p := ls.process
-	if p.shows[mcp.Tools] != nil || !p.answered() || ls.closing || ls.session.Era == mcp.Legacy && !p.hasTools {
+	if p.shows[mcp.Tools] != nil || !p.answered() || ls.closing || ls.session.Era == mcp.Legacy && !ls.hasTools(p) {
 		return
 	}
 	if ls.session.Era == mcp.Legacy && !ls.session.Initialized {

@@ -242,7 +242,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	result := bytes.Clone(o.env.Result.Of(line))
 	o.settled(result)
 	o.process.era = mcp.Legacy
-	o.process.initResult, o.process.hasTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	o.process.initResult, o.process.declaresTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	o.sayInitialized(o.process)
 	o.endFirstStart()
 	known := o.memory.known // initialize says nothing about how the server reacts to a probe

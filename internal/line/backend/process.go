@@ -92,7 +92,8 @@ type process struct {
 	calls           int              // tool calls it was given
 	sent            uint64           // bytes handed to its stdin
 	undelivered     uint64           // sent bytes that it never read; known after its exit
-	hasTools        bool             // it declared tools
+	declaresTools   bool             // it declared tools
+	toolsAsked      bool             // one that declares none was asked for them
 	pendingSettings int              // replayed settings not yet answered; later answers do not count
 	streams         [][]byte         // raw ids of listens that were requested again and not acknowledged
 	listed          bool             // it has answered a request for a list

@@ -130,7 +130,7 @@ func (rp *replay) greeted(p *process, line []byte) {
 	}
 	result := bytes.Clone(rp.env.Result.Of(line))
 	p.mark(answers)
-	p.initResult, p.hasTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	p.initResult, p.declaresTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	rp.emitOf(p, event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
 		slog.String(event.KeyProtocol, rp.session.Version))
 	p.assumeLists()

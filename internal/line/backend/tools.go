@@ -36,7 +36,7 @@ type restartTools struct {
 	page    joinedPage   // the last one, which servers usually repeat byte for byte, even after a restart
 	request request      // the last call of restart_server
 	verify  []parkedCall // waiting for the end of the restart that they ask about
-	unsure  []parkedCall // waiting until it is known whose tool they call
+	unsure  []parkedCall // waiting until it is known whose tool they call, or whether there are tools to list
 
 	flow interface {
 		answer(c *call, line []byte)
@@ -49,6 +49,8 @@ type restartTools struct {
 	}
 	lists interface {
 		learned(l mcp.List, now mcp.Catalog)
+		verdictOn(l mcp.List, now mcp.Catalog)
+		readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog))
 		lookAt(l mcp.List, done func(mcp.List, mcp.Catalog))
 	}
 	status interface{ Status(now time.Time) Status }
@@ -167,13 +169,37 @@ func (t *restartTools) ownToolsResult() []byte {
 	return append(out, "]}"...)
 }
 
-// listToolsAlone answers tools/list for a server that declares no tools.
+// listToolsAlone answers tools/list for a server that has no tools. One that declares none is asked first, for as long as
+// settleFor: some have them all the same. The client would not be asked for them without outlive's own.
 func (t *restartTools) listToolsAlone(c *call) bool {
-	if t.opts.NoTools || t.session.Era != mcp.Legacy || !t.session.Answered() || !t.process.through() || t.process.hasTools {
+	p := t.process
+	if t.opts.NoTools || t.session.Era != mcp.Legacy || !t.session.Answered() || !p.through() || t.hasTools(p) {
 		return false
 	}
-	t.answerToolsAlone(c)
+	if p.toolsAsked && len(t.unsure) == 0 {
+		t.answerToolsAlone(c)
+		return true
+	}
+	t.unsure = append(t.unsure, parkedCall{c, c.seq})
+	if !p.toolsAsked {
+		p.toolsAsked = true
+		t.arm(timerSettle, settleFor)
+		t.lists.readList(p, mcp.Tools, func(l mcp.List, theirs mcp.Catalog) { t.undeclaredTools(p, l, theirs) })
+	}
 	return true
+}
+
+// undeclaredTools takes the tools of a server that declares none; nil: it refuses to say.
+func (t *restartTools) undeclaredTools(p *process, l mcp.List, theirs mcp.Catalog) {
+	t.undeclared = t.undeclared || len(theirs) > 0
+	switch {
+	case len(theirs) == 0 || p.role != serving:
+		t.settleCalls()
+	case t.session.Seen(l) == nil:
+		t.lists.learned(l, theirs)
+	default:
+		t.lists.verdictOn(l, theirs) // it was late, and the client has seen a list without them
+	}
 }
 
 func (t *restartTools) answerToolsAlone(c *call) {
@@ -190,7 +216,7 @@ func (t *restartTools) callTool(c *call) bool {
 	if !ok {
 		return false
 	}
-	if !t.settled && t.process.accepting() && (t.process.hasTools || t.session.Era == mcp.Modern) {
+	if !t.settled && t.process.accepting() && (t.hasTools(t.process) || t.session.Era == mcp.Modern) {
 		// The server may have a tool of that name, which comes first.
 		t.unsure = append(t.unsure, parkedCall{c, c.seq})
 		t.arm(timerSettle, settleFor)
@@ -211,9 +237,13 @@ func (t *restartTools) settleCalls() {
 		if !t.stillThere(c) {
 			continue
 		}
-		if tool, ours := t.named(c.tool.Of(c.line)); ours {
+		tool, ours := t.named(c.tool.Of(c.line))
+		switch {
+		case ours:
 			t.runTool(c.call, tool)
-		} else {
+		case c.method == mcp.ToolsList && !t.hasTools(t.process):
+			t.answerToolsAlone(c.call)
+		default:
 			t.flow.queue(c.call)
 		}
 	}
