@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -44,29 +45,41 @@ type authServer struct {
 	assumed bool // there is no metadata: these are the places of 2025-03-26
 }
 
+// byteOrderMark is what some servers put before their JSON (RFC 8259, 8.1).
+var byteOrderMark = []byte("\uFEFF")
+
 // errNotThere says that a metadata document does not exist, which is not a fault.
 var errNotThere = errors.New("no such document")
 
-// discover finds the authorization server of an endpoint.
+// discover finds the authorization server of an endpoint. What the metadata leaves out is as it was until 2025-03-26, when there
+// was none: the server is its own authorization server, and the resource is the endpoint.
 func (o *OAuth) discover(ctx context.Context, asked challenge) (discovered, error) {
 	endpoint := o.endpoint
 	resource, err := o.resourceOf(ctx, endpoint, asked)
-	switch {
-	case errors.Is(err, errNotThere): // until 2025-03-26 the server was its own authorization server
-		origin := (&url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host}).String()
-		server, err := o.serverOf(ctx, origin)
-		return discovered{resource: canonical(endpoint), server: server}, err
-	case err != nil:
+	if err != nil && !errors.Is(err, errNotThere) {
 		return discovered{}, err
-	case len(resource.Servers) == 0:
-		return discovered{}, fmt.Errorf("the metadata of %s names no authorization server", resource.Resource)
 	}
-	issuer := resource.Servers[0]
-	if slices.Contains(resource.Servers, o.opts.Issuer) {
-		issuer = o.opts.Issuer
+	issuer := (&url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host}).String()
+	for i, one := range resource.Servers {
+		if i == 0 || sameURI(one, o.opts.Issuer) {
+			issuer = one
+		}
 	}
 	server, err := o.serverOf(ctx, issuer)
-	return discovered{resource: resource.Resource, scopes: resource.Scopes, server: server}, err
+	return discovered{resource: cmp.Or(resource.Resource, canonical(endpoint)), scopes: resource.Scopes, server: server}, err
+}
+
+// sameURI compares as RFC 3986 (6.2.3) does an empty path with "/", which lead to the same metadata; anything else letter by letter.
+func sameURI(a, b string) bool { return a == b || rooted(a) == rooted(b) }
+
+// rooted is a URI with "/" for an empty path.
+func rooted(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	host := strings.IndexAny(rest+"/", "/?#")
+	if !ok || host == 0 || strings.HasPrefix(rest[host:], "/") {
+		return uri
+	}
+	return scheme + "://" + rest[:host] + "/" + rest[host:]
 }
 
 // canonical is the URI of a server without a slash that means nothing.
@@ -80,20 +93,24 @@ func (o *OAuth) resourceOf(ctx context.Context, endpoint *url.URL, asked challen
 	root := url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: "/.well-known/oauth-protected-resource"}
 	places := []string{root.JoinPath(endpoint.Path).String(), root.String()}
 	if asked.metadata != "" {
-		places = []string{asked.metadata}
+		named, err := endpoint.Parse(asked.metadata) // some servers name it relative to their own URL
+		if err != nil {
+			return resourceMetadata{}, fmt.Errorf("the server says that its authorization metadata is at %q: %w", asked.metadata, cause(err))
+		}
+		places = []string{named.String()}
 	}
 	for _, place := range places {
 		var found resourceMetadata
 		err := o.getJSON(ctx, place, &found)
 		switch {
-		case errors.Is(err, errNotThere) && asked.metadata == "":
-			continue
+		case asked.metadata == "" && (errors.Is(err, errNotThere) || err == nil && found.Resource == "" && len(found.Servers) == 0):
+			continue // or a document of another kind, which a site gives for everything it does not know
 		case errors.Is(err, errNotThere):
 			return found, fmt.Errorf("the server says that its authorization metadata is at %s, and it is not", place)
 		case err != nil:
 			return found, fmt.Errorf("read the server's authorization metadata: %w", err)
 		}
-		if !covers(found.Resource, endpoint) {
+		if found.Resource != "" && !covers(found.Resource, endpoint) {
 			return found, fmt.Errorf("the metadata at %s is about %q, not about %s", place, found.Resource, endpoint.Redacted())
 		}
 		return found, nil
@@ -132,7 +149,7 @@ func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error)
 		if err != nil {
 			return found, fmt.Errorf("read the metadata of %s: %w", issuer, err)
 		}
-		if found.Issuer != issuer {
+		if !sameURI(found.Issuer, issuer) {
 			return found, fmt.Errorf("the metadata of %s is that of %s", issuer, found.Issuer)
 		}
 		return found, o.checkServer(found)
@@ -198,7 +215,8 @@ func (o *OAuth) getJSON(ctx context.Context, place string, into any) error {
 	case resp.StatusCode != http.StatusOK:
 		return errNotThere
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(into); err != nil {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxMetadata)) // what is cut off cannot be read below
+	if err := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, byteOrderMark))).Decode(into); err != nil {
 		return errNotThere // a site's page for everything it does not know, as a rule
 	}
 	return nil

@@ -34,6 +34,7 @@ func documents(t *testing.T, byPath map[string]string) (origin string, o *OAuth,
 
 func TestDiscovery(t *testing.T) {
 	const root, named = "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"
+	const own = "/.well-known/oauth-authorization-server"
 	const server = `{"issuer":"SELF%s","token_endpoint":"SELF/token"}`
 	for _, tc := range []struct {
 		name   string
@@ -73,8 +74,28 @@ func TestDiscovery(t *testing.T) {
 		}, {
 			name: "the challenge leads nowhere", asked: "SELF/meta", want: "and it is not", places: []string{"/meta"},
 		}, {
-			name: "no authorization server", have: map[string]string{named: `{"resource":"SELF/mcp"}`},
-			want: "names no authorization server", places: []string{named},
+			name: "no authorization server", have: map[string]string{named: `{"resource":"SELF"}`, own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF", places: []string{named, own},
+		}, {
+			name: "none in the list", have: map[string]string{named: `{"resource":"SELF","authorization_servers":[]}`, own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF", places: []string{named, own},
+		}, {
+			name: "no resource", have: map[string]string{named: `{"authorization_servers":["SELF"]}`, own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{named, own},
+		}, {
+			name: "a document that says nothing", have: map[string]string{named: `{"ok":true}`, root: `{"authorization_servers":["SELF"]}`,
+				own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{named, root, own},
+		}, {
+			name: "the challenge says where, relative to the server", asked: "meta?x=1",
+			have: map[string]string{"/meta": `{"resource":"SELF/mcp"}`, own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{"/meta", own},
+		}, {
+			name: "byte order marks", have: map[string]string{named: "\uFEFF" + `{"resource":"SELF/mcp"}`, own: "\uFEFF" + fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{named, own},
+		}, {
+			name: "about something else", have: map[string]string{named: `{"resource":"SELF/other","authorization_servers":["SELF"]}`},
+			want: "not about", places: []string{named},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -112,6 +133,23 @@ func TestCovers(t *testing.T) {
 	} {
 		if covers(resource, endpoint) != want {
 			t.Errorf("%q: want %v", resource, want)
+		}
+	}
+}
+
+// Only the slash of an empty path means nothing.
+func TestSameURI(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want bool
+	}{
+		{"https://a.example", "https://a.example/", true}, {"https://a.example?x", "https://a.example/?x", true}, {"https://a.example/x", "https://a.example/x", true},
+		{"https://a.example/x", "https://a.example/x/", false}, {"https://a.example", "https://a.example//", false}, {"https://a.example", "https://A.example/", false},
+		{"https://a.example", "http://a.example", false}, {"https://a.example", "https://a.example:443", false}, {"https://a.example", "https://a.example.b", false},
+		{"", "/", false}, {"https://", "https:///", false}, {"a", "a/", false},
+	} {
+		if sameURI(tc.a, tc.b) != tc.want || sameURI(tc.b, tc.a) != tc.want {
+			t.Errorf("%q and %q: want %v", tc.a, tc.b, tc.want)
 		}
 	}
 }
@@ -181,6 +219,7 @@ func TestTokenAnswer(t *testing.T) {
 		{name: "no end, in other words", body: `{"access_token":"t","expires_in":-1}`, want: "t a b r0"},
 		{name: "no end, without a word", body: `{"access_token":"t","expires_in":null,"scope":null}`, want: "t a b r0"},
 		{name: "no end that can be read", body: `{"access_token":"t","expires_in":"soon"}`, want: "t a b r0"},
+		{name: "byte order mark", body: "\uFEFF" + usual, want: "t a b r0", expires: true},
 		{name: "created", body: usual, want: "t a b r0", expires: true, status: 201},
 		{name: "called a text", body: usual, want: "t a b r0", expires: true, kind: "text/plain; charset=utf-8"},
 		{name: "called a page", body: usual, want: "t a b r0", expires: true, kind: "text/html"},

@@ -191,7 +191,7 @@ func (o *OAuth) reload() error {
 	if err != nil {
 		return fmt.Errorf("load the stored authorization: %w", err)
 	}
-	if o.opts.Issuer != "" && g.Issuer != o.opts.Issuer {
+	if o.opts.Issuer != "" && !sameURI(g.Issuer, o.opts.Issuer) {
 		g = Grant{}
 	}
 	o.grant, o.loaded = g, true
@@ -333,7 +333,7 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way c
 	if o.opts.Resource != "" {
 		g.Resource = o.opts.Resource
 	}
-	if o.grant.Issuer == g.Issuer { // what was registered or granted elsewhere is of no use here
+	if sameURI(o.grant.Issuer, g.Issuer) { // what was registered or granted elsewhere is of no use here
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes = o.grant.Scopes
 	}
@@ -352,12 +352,12 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way c
 // the old registration is shown, and the user is asked in the browser (SEP-2352).
 func (o *OAuth) checkIssuer(issuer string, anew bool) error {
 	switch pinned := o.grant.Issuer; {
-	case o.opts.Issuer != "" && o.opts.Issuer != issuer:
+	case o.opts.Issuer != "" && !sameURI(o.opts.Issuer, issuer):
 		return fmt.Errorf("the server wants tokens of %s, the configured issuer is %s: nothing was sent to the former", issuer, o.opts.Issuer)
 	case o.opts.Issuer != "":
 	case o.opts.ClientSecret != "":
 		return errors.New("a client secret is sent only to the authorization server that issued it: configure its issuer, too")
-	case !anew && o.opts.ClientID != "" && pinned != "" && pinned != issuer:
+	case !anew && o.opts.ClientID != "" && pinned != "" && !sameURI(pinned, issuer):
 		hint := ""
 		if o.opts.Login != "" {
 			hint = "; if that is right, run " + o.opts.Login
@@ -377,7 +377,7 @@ func (o *OAuth) replace(ctx context.Context, g Grant) error {
 	if err := o.reload(); err != nil {
 		return err
 	}
-	if g.RefreshToken == "" && o.grant.Issuer == g.Issuer && o.grant.ClientID == g.ClientID {
+	if g.RefreshToken == "" && sameURI(o.grant.Issuer, g.Issuer) && o.grant.ClientID == g.ClientID {
 		g.RefreshToken = o.grant.RefreshToken
 	}
 	return o.keep(g)

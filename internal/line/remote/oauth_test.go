@@ -62,6 +62,7 @@ func (a *authority) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", a.mcp)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", a.resourceMetadata)
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server", a.serverMetadata)
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server/as", a.serverMetadata)
 	mux.HandleFunc("GET /as/authorize", a.authorize)
 	mux.HandleFunc("POST /as/token", a.token)
@@ -484,6 +485,37 @@ func TestIssuerIsPinned(t *testing.T) {
 	}
 	if store.grant.Issuer != other.URL+"/as" || len(other.forms) != 1 {
 		t.Errorf("after the login: %+v, %v", store.grant, other.forms)
+	}
+}
+
+// An authorization server is the same with and without the slash of an empty path, in whichever place its name stands, and no other
+// slash means nothing.
+func TestIssuerWithAndWithoutSlash(t *testing.T) {
+	for _, tc := range []struct{ name, names, issuer, iss, configured, pinned, want string }{
+		{name: "the server names it with the slash", names: "SELF/", issuer: "SELF", iss: "SELF"},
+		{name: "it calls itself with the slash", names: "SELF", issuer: "SELF/", iss: "SELF/"},
+		{name: "the redirect has the slash", names: "SELF", issuer: "SELF", iss: "SELF/"},
+		{name: "the redirect has it not", names: "SELF/", issuer: "SELF/", iss: "SELF"},
+		{name: "configured with the slash", names: "SELF", issuer: "SELF", iss: "SELF", configured: "SELF/"},
+		{name: "logged in before with the slash", names: "SELF", issuer: "SELF", iss: "SELF", pinned: "SELF/"},
+		{name: "a path", names: "SELF/as", issuer: "SELF/as/", want: "the metadata of SELF/as is that of SELF/as/"},
+		{name: "a path, in the redirect", names: "SELF/as", issuer: "SELF/as", iss: "SELF/as/", want: "another authorization server"},
+		{name: "another host", names: "SELF/", issuer: "SELF.example", want: "the metadata of SELF/ is that of SELF.example"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newAuthority(t)
+			self := func(text string) string { return strings.ReplaceAll(text, "SELF", a.URL) }
+			iss := self(tc.iss)
+			a.names, a.iss, a.metadata = self(tc.names), &iss, map[string]any{"issuer": self(tc.issuer)}
+			store := &memory{grant: Grant{Issuer: self(tc.pinned)}}
+			c, _ := a.open(OAuthOptions{Authorize: browser(t), Issuer: self(tc.configured), ClientID: "me", Store: store})
+			c.say(ping)
+			if tc.want != "" {
+				c.wantError("1", self(tc.want))
+				return
+			}
+			c.wantLine(pong)
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +80,7 @@ func (o *OAuth) answerTo(req *http.Request) (status int, body []byte, err error)
 	}
 	defer resp.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(resp.Body, maxMetadata))
-	return resp.StatusCode, body, err
+	return resp.StatusCode, bytes.TrimPrefix(body, byteOrderMark), err
 }
 
 // redeem asks for a token with what form holds, for the resource and as the client of g. The grant it returns is g with the token.
