@@ -83,6 +83,7 @@ func Open(opts Options, events Events) *Connection {
 			c.opts.Name = u.Host
 		}
 		c.client = newClient(c.opts)
+		c.client.Jar = newCookies(u)
 	}
 	go c.run()
 	return c

@@ -75,7 +75,7 @@
 //   - RegisterClient fails for members that nobody needs (client_id_issued_at with a fraction, jwks), and its error then has the whole
 //     answer, client secret and all.
 //   - AuthorizationCodeHandler asks at the MCP server's root if metadata cannot be had just now; knows the first authorization server
-//     only; takes issuers for the same that differ in a slash; registers at every login; and prefers a metadata document to the
+//     only; takes issuers for the same that differ in the slash of a path; registers at every login; and prefers a metadata document to the
 //     configured client.
 //
 // # Goroutines
