@@ -31,6 +31,8 @@ type Connection struct {
 	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
 
+	idAsText sync.Once // tells that the server answers numbers as strings
+
 	mu       sync.Mutex // guards what follows; never held while calling out
 	queue    []*message // not sent yet
 	account  []*message // messages that may turn out not to have been taken, oldest first, see Pending

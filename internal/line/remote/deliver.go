@@ -27,6 +27,9 @@ func (c *Connection) deliver(m *message, text []byte) bool {
 			return false
 		}
 	}
+	if !m.answers(&e, line) && c.asked(&e, line) == m {
+		line = c.withOwnID(m, &e, line)
+	}
 	if !m.answers(&e, line) {
 		c.emit(line)
 		if m.reopened && mcp.Lookup(e.Method.Of(line)) == mcp.NoteAcknowledged {

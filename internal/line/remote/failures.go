@@ -188,7 +188,7 @@ const (
 // refused is for an HTTP error status.
 func (q question) refused(o outcome) decision {
 	body := errorIn(o.body)
-	own := body.error != nil && jsonrpc.SameID(body.id, q.id)
+	own := body.error != nil && (jsonrpc.SameID(body.id, q.id) || jsonrpc.SameAsText(body.id, q.id))
 	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", o.status, http.StatusText(o.status))) + " from " + q.place
 	if text := excerpt(o.body); text != "" && body.error == nil {
 		status += ": " + text

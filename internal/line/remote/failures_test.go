@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,7 @@ func TestJudge(t *testing.T) {
 		{"429 for later", call, later(429, "3600"), fate{Act: answer, Undone: true, After: time.Hour}},
 		{"404 in a session", call, status(404, ""), fate{Act: end, Undone: true, Lost: true}},
 		{"404 in a session, method not found", call, status(404, own), fate{Act: answer, Undone: true}},
+		{"404 in a session, method not found, the id as text", call, status(404, strings.Replace(own, `"id":1`, `"id":"1"`, 1)), fate{Act: answer, Undone: true}},
 		{"400 about the session", call, status(400, "No valid session ID"), fate{Act: end, Undone: true, Lost: true}},
 		{"400 about the request", call, status(400, own), fate{Act: answer, Undone: true}},
 		{"404 without a session", in(question{kind: jsonrpc.Request}, mcp.ToolsCall, 1), status(404, ""), fate{Act: answer, Undone: true}},

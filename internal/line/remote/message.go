@@ -60,6 +60,11 @@ func (m *message) answers(e *jsonrpc.Envelope, line []byte) bool {
 	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(e.ID.Of(line), m.id)
 }
 
+// answersAsText is answers for a server that gives the number back as a string.
+func (m *message) answersAsText(e *jsonrpc.Envelope, line []byte) bool {
+	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameAsText(e.ID.Of(line), m.id)
+}
+
 // onTheWire allows the messages after m to be sent.
 func (m *message) onTheWire() { m.beginOnce.Do(func() { close(m.begun) }) }
 

@@ -110,20 +110,37 @@ func (t *oldTransport) deliver(data []byte) {
 		t.c.emit(line)
 		return
 	}
+	line = t.c.withOwnID(m, &e, line)
 	t.c.emit(t.c.noteAnswer(m, &e, line))
 	m.answerCame()
 }
 
-// asked returns the request in flight that a line answers, or nil.
+// asked returns the request in flight that a line answers, or nil: the one with its id, otherwise the one whose number its id has
+// as text.
 func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var byText *message
 	for _, m := range c.inFlight {
-		if m.answers(e, line) {
+		switch {
+		case m.answers(e, line):
 			return m
+		case m.answersAsText(e, line):
+			byText = m
 		}
 	}
-	return nil
+	return byText
+}
+
+// withOwnID returns an answer to m with the id that m has, where the server has made a text of it.
+func (c *Connection) withOwnID(m *message, e *jsonrpc.Envelope, line []byte) []byte {
+	if m.answers(e, line) {
+		return line
+	}
+	c.idAsText.Do(func() { c.logf("%s: the server answers the request %s as %s, which is taken for the same", c.opts.Name, m.id, e.ID.Of(line)) })
+	line = jsonrpc.Replace(nil, line, e.ID, m.id)
+	_ = e.Scan(line) // only the id is another one
+	return line
 }
 
 // post posts a message. The answer comes on the stream.
