@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -91,12 +92,19 @@ func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
 		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: " + err.Error()}, id
 	case e.Kind != jsonrpc.Batch && !e.Version2:
 		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: `invalid request: "jsonrpc" is not "2.0"`}, id
-	case e.Kind == jsonrpc.Request && jsonrpc.ClassifyID(id) == jsonrpc.IDOdd:
-		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: the id is neither a string nor an integer of at most 2^53"}, id
+	case e.Kind == jsonrpc.Request && !isID(id):
+		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: the id is neither a string nor an integer"}, id
 	case e.BadUTF8 || e.Surrogate:
 		return refusal{status: http.StatusBadRequest, code: codeInvalidParams, text: "Validation failed: the message is not valid UTF-8, or has half a surrogate pair"}, id
 	}
 	return refusal{}, nil
+}
+
+// isID reports whether a JSON value may be a request's id: a string, or an integer of any size, since clients count in 64 bits and by
+// clocks of nanoseconds.
+func isID(raw []byte) bool {
+	digits := bytes.TrimPrefix(raw, []byte("-"))
+	return jsonrpc.ClassifyID(raw) != jsonrpc.IDOdd || len(bytes.Trim(digits, "0123456789")) == 0
 }
 
 // headersOfPost checks the transport's rules for every POST. A zero status means accepted.

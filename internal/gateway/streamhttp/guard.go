@@ -69,6 +69,7 @@ func describeResource(oauth *OAuth, view string) []byte {
 // describes returns the view whose metadata is found at a path, "" for the whole endpoint. A client may have read them
 // before it has a token, so that they are the same whether there is such a view or not.
 func (g *guard) describes(path string) (view string, ok bool) {
+	path = strings.TrimSuffix(path, "/") // of a client whose URL of the endpoint has it
 	for _, at := range g.at {
 		if path == at {
 			return "", true

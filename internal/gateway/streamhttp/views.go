@@ -119,12 +119,13 @@ type caller struct {
 	replaced <-chan struct{} // closed when its rights have to be looked up anew
 }
 
-// viewAt returns the view that a path asks for: "" at Options.Path itself. false: it is no path of ours.
+// viewAt returns the view that a path asks for: "" at Options.Path itself. A slash at the end means nothing: a client takes the
+// 404 that it would lead to for a lost session. false: it is no path of ours.
 func (f *Front) viewAt(p string) (view string, ok bool) {
-	if p == f.opts.Path {
+	if p == f.opts.Path || p == f.opts.Path+"/" {
 		return "", true
 	}
-	view, below := strings.CutPrefix(p, f.opts.Path+"/")
+	view, below := strings.CutPrefix(strings.TrimSuffix(p, "/"), f.opts.Path+"/")
 	return view, below && view != ""
 }
 

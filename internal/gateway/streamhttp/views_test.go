@@ -27,7 +27,11 @@ func TestViews(t *testing.T) {
 		{"all", "/mcp/ops", 200, "ops", ""},
 		{"all", "/mcp/none", 404, "", `there is no view \"none\"`},
 		{"all", "/mcp/review/x", 404, "", "there is no view"},
-		{"all", "/mcp/", 404, "", "404"},
+		{"all", "/mcp/", 200, "", ""},
+		{"all", "/mcp/review/", 200, "review", ""},
+		{"all", "/mcp//", 404, "", ""},
+		{"all", "/mcp/review//", 404, "", "there is no view"},
+		{"ops", "/mcp/review/", 403, "", "your token is for the view ops only"},
 		{"all", "/mcpreview", 404, "", "404"},
 		{"rev1", "/mcp", 200, "review", ""},
 		{"rev2", "/mcp/review", 200, "review", ""},
@@ -70,8 +74,10 @@ func TestViews(t *testing.T) {
 	if got := a.header.Get("WWW-Authenticate"); !strings.Contains(got, `resource_metadata="https://mcp.example`+where+`"`) {
 		t.Errorf("the challenge is %s", got)
 	}
-	if a := w.doAt(where, "GET", ""); a.status != 200 || !strings.Contains(a.body, `"resource":"https://mcp.example/mcp/ops"`) {
-		t.Errorf("the metadata are %+v", a)
+	for _, at := range []string{where, where + "/"} {
+		if a := w.doAt(at, "GET", ""); a.status != 200 || !strings.Contains(a.body, `"resource":"https://mcp.example/mcp/ops"`) {
+			t.Errorf("the metadata at %s are %+v", at, a)
+		}
 	}
 }
 
