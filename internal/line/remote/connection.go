@@ -33,6 +33,8 @@ type Connection struct {
 
 	idAsText sync.Once // tells that the server answers numbers as strings
 
+	openingOld sync.Mutex // one at a time opens the stream of 2024-11-05; taken before mu
+
 	mu       sync.Mutex // guards what follows; never held while calling out
 	queue    []*message // not sent yet
 	account  []*message // messages that may turn out not to have been taken, oldest first, see Pending

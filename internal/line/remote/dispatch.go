@@ -188,6 +188,9 @@ func (c *Connection) carry(m *message) {
 		q := c.question(m, try)
 		q.repeats, q.since, q.failing = repeats, time.Since(began), c.works(o)
 		v := judge(q, o)
+		if v.act == fallBack {
+			v = c.fallBack(q, v)
+		}
 		c.noteTrouble(v)
 		if v.act == doubt {
 			v.act = answer
@@ -200,7 +203,7 @@ func (c *Connection) carry(m *message) {
 		}
 		c.setTaken(m, repeats > 0)
 		switch {
-		case v.act == relist && c.relist(m), v.act == fallBack && c.openOld(m):
+		case v.act == relist && c.relist(m):
 		case v.act == again:
 			if !c.wait(m.ctx, v.after) {
 				c.abandoned(m)
@@ -220,6 +223,21 @@ func (c *Connection) carry(m *message) {
 			return
 		}
 	}
+}
+
+// fallBack tries the transport of 2024-11-05 after an initialize was refused: it is sent again there, or the answer names both refusals.
+func (c *Connection) fallBack(q question, refused decision) decision {
+	got := c.openOld()
+	if got.answered {
+		refused.act = again
+		return refused
+	}
+	told := judge(q, got)
+	if told.label == labelUnauthorized {
+		return told
+	}
+	refused.act, refused.why = answer, refused.why+"; a GET, as for HTTP+SSE, gave "+told.why
+	return refused
 }
 
 // works records an outcome's effect on the network state, and returns how long there were only failures.
@@ -313,7 +331,7 @@ func (c *Connection) question(m *message, try int) question {
 	defer c.mu.Unlock()
 	return question{
 		kind: m.kind, method: m.method, id: m.id, modern: m.version != "", session: c.session.id != "", old: c.session.old != nil,
-		place: c.place, relisted: m.relisted, try: try, chance: rand.Float64(),
+		place: c.place, onlyOld: c.opts.OldSSE, relisted: m.relisted, try: try, chance: rand.Float64(),
 	}
 }
 

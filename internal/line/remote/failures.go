@@ -41,7 +41,7 @@ const (
 	again                  // it is sent again
 	doubt                  // the server may have processed it: it is repeated if that is allowed, otherwise answer
 	relist                 // the tools are read, then it is sent again; if they cannot be read, answer
-	fallBack               // the transport of 2024-11-05 is tried; if there is none, answer
+	fallBack               // the transport of 2024-11-05 is tried, see [Connection.fallBack]
 	end                    // the connection ends
 )
 
@@ -53,6 +53,7 @@ type question struct {
 	modern   bool // it is stateless
 	session  bool // it was sent in a session that has an id
 	old      bool // by the transport of 2024-11-05: without its stream there are no answers
+	onlyOld  bool // no other transport is tried
 	place    string
 	relisted bool
 
@@ -114,6 +115,8 @@ func judge(q question, o outcome) decision {
 		return decision{act: end, lostSession: true, why: "the server has ended the session: " + o.err.Error(), label: "session_lost"}
 	case o.tooLong:
 		return decision{act: answer, why: "the answer is longer than is allowed", label: "response_too_large"}
+	case o.strange != "" && !o.written: // again would be the same
+		return decision{act: answer, undone: true, why: o.strange, label: "protocol"}
 	case o.strange != "":
 		return q.unclear(o.strange, "protocol")
 	case o.ended && q.method == mcp.Listen && q.modern:
@@ -188,7 +191,7 @@ const (
 // refused is for an HTTP error status.
 func (q question) refused(o outcome) decision {
 	body := errorIn(o.body)
-	own := body.error != nil && (jsonrpc.SameID(body.id, q.id) || jsonrpc.SameAsText(body.id, q.id))
+	own := body.error != nil && (jsonrpc.SameID(body.id, q.id) || jsonrpc.SameID(jsonrpc.IntegerText(body.id), q.id))
 	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", o.status, http.StatusText(o.status))) + " from " + q.place
 	if text := excerpt(o.body); text != "" && body.error == nil {
 		status += ": " + text
@@ -213,18 +216,30 @@ func (q question) refused(o outcome) decision {
 		}
 	case o.ofNetwork():
 		return q.broken(status, labelUnavailable)
+	case q.method == mcp.Initialize && !q.old && !q.onlyOld && mayBeOld(o):
+		v.act, v.undone = fallBack, true
 	case o.status == http.StatusNotImplemented || o.status == http.StatusHTTPVersionNotSupported:
 		v.undone = true
 	case o.status >= 500:
 		return q.unclear(status, v.label)
-	case q.method == mcp.Initialize && (o.status == 400 || o.status == 404 || o.status == 405):
-		v.act = fallBack
 	case o.status < 400:
 		v.why = "a redirect that is not followed: " + status + " to " + o.header.Get("Location")
 	case o.status == http.StatusUnauthorized:
 		v.why, v.label = "the server wants authorization: "+status, labelUnauthorized
 	}
 	return v
+}
+
+// mayBeOld reports whether a server that refuses initialize so may speak the transport of 2024-11-05 instead. That protocol and its
+// followers say 4xx; what asks for a token says nothing of transports.
+func mayBeOld(o outcome) bool {
+	switch o.status {
+	case http.StatusUnauthorized:
+		return false
+	case http.StatusForbidden:
+		return o.header.Get("Www-Authenticate") == ""
+	}
+	return o.status >= 400 && o.status < 500 || o.status == http.StatusNotImplemented
 }
 
 // sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers

@@ -62,7 +62,7 @@ func (m *message) answers(e *jsonrpc.Envelope, line []byte) bool {
 
 // answersAsText is answers for a server that gives the number back as a string.
 func (m *message) answersAsText(e *jsonrpc.Envelope, line []byte) bool {
-	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameAsText(e.ID.Of(line), m.id)
+	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(jsonrpc.IntegerText(e.ID.Of(line)), m.id)
 }
 
 // onTheWire allows the messages after m to be sent.

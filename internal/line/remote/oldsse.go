@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -27,25 +28,33 @@ func (c *Connection) old() *oldTransport {
 	return c.session.old
 }
 
-// openOld tries the transport of 2024-11-05, as the protocol advises when initialize is refused. It reports whether the
-// server has it; then it is used for everything.
-func (c *Connection) openOld(m *message) bool {
+// openOld opens the stream of 2024-11-05, as the protocol advises when initialize is refused. Answered says that it is open: then it
+// is used for everything. Otherwise the outcome is what the server gave in its place.
+func (c *Connection) openOld() (o outcome) {
+	c.openingOld.Lock()
+	defer c.openingOld.Unlock()
 	if c.old() != nil {
-		return false
+		return outcome{answered: true}
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	tooSlow := time.AfterFunc(endpointWait, cancel)
 	resp, err := c.get(ctx, "")
 	if err != nil {
 		cancel()
-		return false
+		if denied := (authError{}); errors.As(err, &denied) {
+			return outcome{auth: denied.error}
+		}
+		return outcome{err: cause(err)}
 	}
 	r := newSSEReader(resp.Body, c.opts.MaxMessage)
-	endpoint, err := c.firstEvent(resp, r)
-	if !tooSlow.Stop() || err != nil {
+	endpoint, o := c.endpointIn(resp, r)
+	if !tooSlow.Stop() {
+		o = outcome{strange: fmt.Sprintf("an event stream that names no endpoint within %v", endpointWait)}
+	}
+	if !o.answered {
 		cancel()
-		_ = resp.Body.Close() // it has not
-		return false
+		_ = resp.Body.Close() // it is not read
+		return o
 	}
 	old := &oldTransport{c: c, endpoint: endpoint}
 	c.mu.Lock()
@@ -56,23 +65,40 @@ func (c *Connection) openOld(m *message) bool {
 		defer resp.Body.Close()
 		old.read(ctx, r)
 	})
-	return true
+	return o
 }
 
-// firstEvent reads the endpoint at the beginning of the stream.
-func (c *Connection) firstEvent(resp *http.Response, r *sseReader) (*url.URL, error) {
+// endpointIn reads up to the event that names the endpoint, and passes over what a server says before: comments, retry, pings and
+// other events. The outcome is answered if it is there.
+func (c *Connection) endpointIn(resp *http.Response, r *sseReader) (*url.URL, outcome) {
 	if !isStream(resp) {
-		return nil, errors.New("no stream")
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
+		if resp.StatusCode < 200 || resp.StatusCode > 299 {
+			return nil, outcome{status: resp.StatusCode, header: resp.Header, body: body}
+		}
+		return nil, outcome{strange: strings.TrimSuffix(fmt.Sprintf("HTTP %d with %q in place of an event stream: %s",
+			resp.StatusCode, resp.Header.Get("Content-Type"), excerpt(body)), ": ")}
 	}
-	e, err := r.next()
-	if err != nil {
-		return nil, err
+	for {
+		e, err := r.next()
+		switch {
+		case err == io.EOF:
+			return nil, outcome{strange: "an event stream that ended without naming an endpoint"}
+		case err != nil:
+			return nil, outcome{err: err}
+		case e.name != "endpoint":
+			continue
+		}
+		endpoint, err := c.endpoint.Parse(string(e.data))
+		switch {
+		case err != nil:
+			return nil, outcome{strange: "an event stream whose endpoint cannot be read: " + excerpt(e.data)}
+		case !sameOrigin(endpoint, c.endpoint):
+			return nil, outcome{strange: fmt.Sprintf("an event stream whose endpoint is of another origin, %s://%s, where nothing is sent",
+				endpoint.Scheme, endpoint.Host)}
+		}
+		return endpoint, outcome{answered: true}
 	}
-	endpoint, err := c.endpoint.Parse(string(e.data))
-	if e.name != "endpoint" || err != nil || !sameOrigin(endpoint, c.endpoint) {
-		return nil, errors.New("no endpoint of the same origin")
-	}
-	return endpoint, nil
 }
 
 // read forwards the server's messages. The session ends with the stream.
@@ -137,7 +163,9 @@ func (c *Connection) withOwnID(m *message, e *jsonrpc.Envelope, line []byte) []b
 	if m.answers(e, line) {
 		return line
 	}
-	c.idAsText.Do(func() { c.logf("%s: the server answers the request %s as %s, which is taken for the same", c.opts.Name, m.id, e.ID.Of(line)) })
+	c.idAsText.Do(func() {
+		c.logf("%s: the server answers the request %s as %s, which is taken for the same", c.opts.Name, m.id, e.ID.Of(line))
+	})
 	line = jsonrpc.Replace(nil, line, e.ID, m.id)
 	_ = e.Scan(line) // only the id is another one
 	return line

@@ -29,6 +29,8 @@ type Options struct {
 	Name string
 	// Headers are sent with every request to the URL's origin.
 	Headers map[string]string
+	// OldSSE says that the server speaks nothing but the HTTP+SSE of 2024-11-05. Otherwise that is tried where initialize is refused.
+	OldSSE bool
 	// Bearer is a token that is sent as it is; OAuth is not used then.
 	Bearer string
 	// OAuth gets and renews tokens; shared by all connections to this server. nil: no authorization.

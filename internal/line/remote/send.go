@@ -152,6 +152,14 @@ func discard(resp *http.Response) {
 // post posts one message and hands on what the server says to it.
 func (c *Connection) post(m *message) outcome {
 	defer m.onTheWire()
+	if c.opts.OldSSE {
+		if m.kind == jsonrpc.Request && m.version != "" { // as a server would say it that could be asked without a session
+			return outcome{status: http.StatusNotFound, body: jsonrpc.AppendError(nil, m.id, jsonrpc.MethodNotFound, "HTTP+SSE of 2024-11-05 has no stateless requests", nil)}
+		}
+		if o := c.openOld(); !o.answered {
+			return o
+		}
+	}
 	if old := c.old(); old != nil {
 		return old.post(m)
 	}
