@@ -254,7 +254,9 @@ func (r *reader) clientTransport(s *Server, n *tree.Node) {
 				r.Problem(v.Pos, fmt.Sprintf("%s is %s and has a command", s.Name, schema.Quoted(v)), `use "stdio", or a url`)
 			}
 		case "sse":
-			r.Warn(v.Pos, "the transport SSE was replaced by Streamable HTTP in 2025", "Streamable HTTP is tried at this URL first")
+			if s.OldSSE = s.Transport == HTTP; !s.OldSSE {
+				r.Warn(v.Pos, fmt.Sprintf("%s is %s and has a command", s.Name, schema.Quoted(v)), "the command is started, and speaks stdio")
+			}
 		default:
 			r.Problem(v.Pos, fmt.Sprintf("the transport %s is not spoken here", schema.Quoted(v)), "want stdio or http")
 		}

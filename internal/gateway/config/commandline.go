@@ -15,6 +15,7 @@ type Given struct {
 	Command []string // used as it is: the shell has already expanded variables
 
 	URL          string
+	Transport    string   // as the key of outlive.yaml
 	Headers      []string // each "NAME: VALUE"
 	ClientID     string
 	ClientSecret string
@@ -56,6 +57,9 @@ func (g Given) tree() (server *tree.Node, command []*tree.Node) {
 		return server, append(slices.Clone(args.Items()), program)
 	}
 	add(server, "url", textNode(g.URL))
+	if g.Transport != "" {
+		add(server, "transport", textNode(g.Transport))
+	}
 	if len(g.Headers) > 0 {
 		headers := &tree.Node{Kind: tree.Object}
 		for _, h := range g.Headers {

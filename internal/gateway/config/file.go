@@ -136,7 +136,7 @@ type Transport string
 // The transports.
 const (
 	Stdio Transport = "stdio" // Command is started
-	HTTP  Transport = "http"  // Streamable HTTP at URL
+	HTTP  Transport = "http"  // URL: Streamable HTTP, or the HTTP+SSE before it
 )
 
 // Server is one MCP server. A disabled server's form is checked, but its ${…} references are not replaced.
@@ -150,6 +150,7 @@ type Server struct {
 	Dir     string            // absolute; empty: outlive's working directory
 
 	URL     string            // HTTP only
+	OldSSE  bool              // nothing but the HTTP+SSE of 2024-11-05 is spoken there; HTTP only
 	Headers map[string]string // by name, with the file's upper and lower case
 	Auth    *Credentials      // nil: none; HTTP only
 

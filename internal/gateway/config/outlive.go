@@ -184,7 +184,7 @@ func (r *reader) readServers(n *tree.Node, s *schema.Shape, defaults map[string]
 func (r *reader) readServer(n *tree.Node, form *schema.Shape, defaults map[string]Setting) {
 	s := Server{
 		Name: n.Key, Pos: n.KeyPos, Disabled: n.IsTrue("disabled"),
-		Env: n.Get("env").Dict(), Headers: n.Get("headers").Dict(), URL: n.TextOf("url"),
+		Env: n.Get("env").Dict(), Headers: n.Get("headers").Dict(), URL: n.TextOf("url"), OldSSE: n.TextOf("transport") == transportSSE,
 		Prefix: n.TextOf("prefix"), Allow: n.Get("allow").Texts(), Deny: n.Get("deny").Texts(), Rename: n.Get("rename").Dict(),
 		Shared: n.IsTrue("shared"), Instances: max(1, n.CountOf("instances")),
 	}
@@ -252,7 +252,7 @@ func (r *reader) target(server *Server, n *tree.Node, s *schema.Shape) {
 		r.Problem(url.KeyPos, fmt.Sprintf("%s has a command and a url", server.Name), "one server is either started or reached: remove one")
 	case n.Has("command"):
 		server.Transport, server.TargetPos = Stdio, command.Pos
-		r.misplaced(n, []string{"headers", "auth"}, "with a url")
+		r.misplaced(n, []string{"headers", "auth", "transport"}, "with a url")
 	case n.Has("url"):
 		server.Transport, server.TargetPos = HTTP, url.Pos
 		r.misplaced(n, []string{"args", "env", "cwd"}, "with a command")

@@ -139,6 +139,12 @@ var inputShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	{Name: "options", Shape: &schema.Shape{Kind: schema.List, Of: textShape, Doc: "value"}, Doc: "the only values"},
 }}
 
+// Words of the key transport.
+const (
+	transportAuto = "auto"
+	transportSSE  = "sse"
+)
+
 // serverShape is the schema of one server. Its own keys precede the policy, and win over a policy key of the same
 // name.
 func serverShape(policy []schema.Key) *schema.Shape {
@@ -148,6 +154,8 @@ func serverShape(policy []schema.Key) *schema.Shape {
 		{Name: "env", Shape: envShape, Doc: "variables for it, besides those that outlive has"},
 		{Name: "cwd", Shape: pathShape, Doc: "folder to start it in, relative to this file (default: where outlive runs)"},
 		{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL of a server elsewhere, reached by Streamable HTTP"},
+		{Name: "transport", Shape: &schema.Shape{Kind: schema.Word, Words: []string{transportAuto, transportSSE}},
+			Doc: "auto (the default): what is spoken at the url is found out; sse: the HTTP+SSE of 2024-11-05 and nothing else"},
 		{Name: "headers", Shape: headersShape, Doc: "headers for it"},
 		{Name: "auth", Shape: credentialsShape, Doc: "what to show to it"},
 		{Name: "disabled", Shape: boolShape, Doc: "leave this server out"},

@@ -196,6 +196,9 @@ func (q question) refused(o outcome) decision {
 	if text := excerpt(o.body); text != "" && body.error == nil {
 		status += ": " + text
 	}
+	if q.onlyOld && !q.old {
+		status += "; only a GET, as for HTTP+SSE, was tried there, since that transport is configured"
+	}
 	after, told := retryAfter(o.header)
 	v := decision{act: answer, undone: o.status < 500, why: status, label: "http_" + strconv.Itoa(o.status)}
 	switch {

@@ -100,7 +100,9 @@ func TestErrorNamesWhatGETGave(t *testing.T) {
 		"404":  {func(w http.ResponseWriter, _ seen) { http.Error(w, "nothing here", 404) }, "HTTP 404 Not Found from SELF: nothing here"},
 		"502":  {func(w http.ResponseWriter, _ seen) { w.WriteHeader(502) }, "HTTP 502 Bad Gateway"},
 		"HTML": {func(w http.ResponseWriter, _ seen) { _, _ = w.Write([]byte("<p>hello")) }, `HTTP 200 with \"text/html; charset=utf-8\" in place of an event stream: <p>hello`},
-		"another origin": {func(w http.ResponseWriter, _ seen) { events(w, ": x\n\nevent: endpoint\ndata: https://elsewhere.example/m?key=1\n\n") },
+		"another origin": {func(w http.ResponseWriter, _ seen) {
+			events(w, ": x\n\nevent: endpoint\ndata: https://elsewhere.example/m?key=1\n\n")
+		},
 			"an event stream whose endpoint is of another origin, https://elsewhere.example, where nothing is sent"},
 		"no endpoint": {func(w http.ResponseWriter, _ seen) { events(w, "event: ping\ndata: 1\n\n") }, "an event stream that ended without naming an endpoint"},
 		"no URL":      {func(w http.ResponseWriter, _ seen) { events(w, "event: endpoint\ndata: http://[\n\n") }, "an event stream whose endpoint cannot be read: http://["},

@@ -29,7 +29,7 @@ func (s *settings) remoteOptions(k *sinks) *remote.Options {
 		return nil
 	}
 	c := *s.remote
-	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}
+	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers, OldSSE: c.OldSSE}
 	if c.Auth != nil && c.Auth.Bearer != "" {
 		o.Bearer = c.Auth.Bearer
 		return o

@@ -22,6 +22,7 @@ import (
 // remoteFlags are the flags for a server that is given by its URL.
 type remoteFlags struct {
 	headers      []string
+	transport    string
 	clientID     string
 	clientSecret string
 	issuer       string
@@ -34,7 +35,9 @@ type remoteFlags struct {
 // table is what can be set of a server at a URL.
 func (f *remoteFlags) table() []setting {
 	header := setting{name: "header", to: &f.headers, usage: "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}"}
-	return append([]setting{header}, f.loginTable()...)
+	transport := setting{name: "transport", to: &f.transport, judged: true, words: []string{"auto", "sse"},
+		usage: "of a URL: sse: it speaks the HTTP+SSE of 2024-11-05 and nothing else (default auto: found out)"}
+	return append([]setting{header, transport}, f.loginTable()...)
 }
 
 // loginTable are those of them that login has, too.
@@ -72,7 +75,7 @@ func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
 	}
 	g := config.Given{Name: name, Command: argv}
 	if isURL(argv[0]) {
-		g = config.Given{Name: name, URL: argv[0], Headers: f.headers, ClientID: f.clientID, ClientSecret: f.clientSecret, Issuer: f.issuer,
+		g = config.Given{Name: name, URL: argv[0], Transport: f.transport, Headers: f.headers, ClientID: f.clientID, ClientSecret: f.clientSecret, Issuer: f.issuer,
 			Resource: f.resource, Scopes: f.scopes, CallbackPort: f.callbackPort}
 	}
 	for _, h := range g.Headers {
@@ -105,6 +108,9 @@ func (f *remoteFlags) words() (given []string) {
 	for _, h := range f.headers {
 		given = append(given, "--header", h)
 	}
+	if f.transport != "" {
+		given = append(given, "--transport", f.transport)
+	}
 	return append(given, f.loginWords()...)
 }
 
@@ -134,7 +140,6 @@ func (f *remoteFlags) loginCommand(url string) string {
 
 // ofMCPRemote maps flags of the npm package mcp-remote that outlive does not have to the corresponding ones.
 var ofMCPRemote = map[string]string{
-	"--transport":                    "leave it out: outlive finds out which transport the server speaks",
 	"--protocol":                     "leave it out: outlive translates where client and server speak different eras of the protocol",
 	"--allow-http":                   "leave it out: http:// may be used",
 	"--enable-proxy":                 "leave it out: HTTPS_PROXY and NO_PROXY count",
