@@ -2,6 +2,7 @@ package remote
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -28,7 +29,7 @@ func (c *Connection) deliver(m *message, text []byte) bool {
 		}
 	}
 	if !m.answers(&e, line) && c.asked(&e, line) == m {
-		line = c.withOwnID(m, &e, line)
+		line = m.withOwnID(&e, line)
 	}
 	if !m.answers(&e, line) {
 		c.emit(line)
@@ -43,6 +44,29 @@ func (c *Connection) deliver(m *message, text []byte) bool {
 		c.emit(line)
 	}
 	return true
+}
+
+// asked returns the request in flight that a line answers, or nil: the one with its id, otherwise the one whose number its id has
+// as text.
+func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
+	c.mu.Lock()
+	inFlight := slices.Clone(c.inFlight)
+	c.mu.Unlock()
+	var byText *message
+	for _, m := range inFlight {
+		switch {
+		case m.answers(e, line):
+			return m
+		case m.answersAsText(e, line):
+			byText = m
+		}
+	}
+	if byText != nil {
+		c.idAsText.Do(func() {
+			c.logf("%s: the server answers the request %s as %s, which is taken for the same", c.opts.Name, byText.id, e.ID.Of(line))
+		})
+	}
+	return byText
 }
 
 // noteAnswer takes from an answer what later requests need, and returns it as the client gets it.

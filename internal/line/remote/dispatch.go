@@ -189,7 +189,7 @@ func (c *Connection) carry(m *message) {
 		q.repeats, q.since, q.failing = repeats, time.Since(began), c.works(o)
 		v := judge(q, o)
 		if v.act == fallBack {
-			v = c.fallBack(q, v)
+			v = v.fallenBack(judge(q, c.openOld()))
 		}
 		c.noteTrouble(v)
 		if v.act == doubt {
@@ -223,21 +223,6 @@ func (c *Connection) carry(m *message) {
 			return
 		}
 	}
-}
-
-// fallBack tries the transport of 2024-11-05 after an initialize was refused: it is sent again there, or the answer names both refusals.
-func (c *Connection) fallBack(q question, refused decision) decision {
-	got := c.openOld()
-	if got.answered {
-		refused.act = again
-		return refused
-	}
-	told := judge(q, got)
-	if told.label == labelUnauthorized {
-		return told
-	}
-	refused.act, refused.why = answer, refused.why+"; a GET, as for HTTP+SSE, gave "+told.why
-	return refused
 }
 
 // works records an outcome's effect on the network state, and returns how long there were only failures.

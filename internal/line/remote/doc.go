@@ -30,7 +30,7 @@
 //	404 for a session, 400 that complains of it          End, unread
 //	401, 403                                             authorization if [Options] has it, then again; otherwise answer
 //	any error status with a JSON-RPC error in its body   answer: that error
-//	400, 404, 405 for initialize                         the transport of 2024-11-05, otherwise answer
+//	other 4xx, 501 for initialize                        the transport of 2024-11-05, otherwise answer with what both gave
 //	501, 505, other 4xx; 3xx to another origin           answer, not done
 //	an answer longer than [Options.MaxMessage]           answer, unknown
 //
@@ -43,16 +43,21 @@
 // The other requests in flight at an End get [Options.Grace] to be answered. A notification is sent again like a request, and may come
 // twice; if the server refuses it, or does not accept it in time, that is logged.
 //
+// An answer that has the request's number as text ("7" for 7) is the answer, as both official SDKs read it; the client gets its own id.
+//
 // server/discover is a request like any other: whatever a legacy server says to it comes back as an error for its id.
 //
 // # Credentials
 //
-// Headers and tokens go to the origin of [Options.URL] and nowhere else: a redirect to another origin is refused. Authorization is
+// Headers, tokens and the server's own cookies, which are kept in memory as long as the connection, go to the origin of [Options.URL] and
+// nowhere else: a redirect to another origin is refused. Authorization is
 // OAuth 2.1 as the protocol asks for it ([OAuth]): protected-resource and authorization-server metadata, resource indicators, PKCE,
 // dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207; where no browser can come back to this machine, device codes
 // (RFC 8628), as a client of their own. One [OAuth] belongs to all
 // connections to one server; those of several processes share a [GrantStore] with a lock, so that a refresh token is used once. The
 // authorization server is the configured one or that of the first login, and no address is asked that the MCP server has no business with.
+// Names of servers and resources are compared letter by letter, but for the "/" of an empty path (RFC 3986, 6.2.3). Metadata that
+// name no authorization server or no resource mean the MCP server itself.
 //
 // # Libraries
 //
@@ -81,6 +86,6 @@
 // # Goroutines
 //
 // [Open] starts one, which hands the lines on in order and ends after Events.End; it starts one for each request in flight, one for
-// the notifications, which go one after another, and one for the stream of server messages. All have ended when Events.End is called.
+// the notifications, which go one after another, one for the stream of server messages, and one while that of 2024-11-05 is opened. All have ended when Events.End is called.
 // Events are called one at a time from any of them.
 package remote

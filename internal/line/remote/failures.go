@@ -41,7 +41,7 @@ const (
 	again                  // it is sent again
 	doubt                  // the server may have processed it: it is repeated if that is allowed, otherwise answer
 	relist                 // the tools are read, then it is sent again; if they cannot be read, answer
-	fallBack               // the transport of 2024-11-05 is tried, see [Connection.fallBack]
+	fallBack               // the transport of 2024-11-05 is tried; if there is none, answer
 	end                    // the connection ends
 )
 
@@ -243,6 +243,20 @@ func mayBeOld(o outcome) bool {
 		return o.header.Get("Www-Authenticate") == ""
 	}
 	return o.status >= 400 && o.status < 500 || o.status == http.StatusNotImplemented
+}
+
+// fallenBack is what becomes of a refused initialize after the transport of 2024-11-05 was tried: it is sent again there, or the answer
+// names both refusals. What asks for a token is told alone.
+func (v decision) fallenBack(got decision) decision {
+	switch {
+	case got.act == finish:
+		v.act = again
+	case got.label == labelUnauthorized:
+		return got
+	default:
+		v.act, v.why = answer, v.why+"; a GET, as for HTTP+SSE, gave "+got.why
+	}
+	return v
 }
 
 // sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers

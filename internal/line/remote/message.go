@@ -65,6 +65,16 @@ func (m *message) answersAsText(e *jsonrpc.Envelope, line []byte) bool {
 	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(jsonrpc.IntegerText(e.ID.Of(line)), m.id)
 }
 
+// withOwnID returns an answer to m with m's own id, where the server has made a text of it.
+func (m *message) withOwnID(e *jsonrpc.Envelope, line []byte) []byte {
+	if m.answers(e, line) {
+		return line
+	}
+	line = jsonrpc.Replace(nil, line, e.ID, m.id)
+	_ = e.Scan(line) // only the id is another one
+	return line
+}
+
 // onTheWire allows the messages after m to be sent.
 func (m *message) onTheWire() { m.beginOnce.Do(func() { close(m.begun) }) }
 

@@ -174,6 +174,9 @@ func (o *OAuth) lock(ctx context.Context) error {
 
 func (o *OAuth) unlock() { <-o.turn }
 
+// busy reports whether a token is being got just now, or the user asked. Of nil, too.
+func (o *OAuth) busy() bool { return o != nil && len(o.turn) > 0 }
+
 // load reads the stored grant once.
 func (o *OAuth) load() error {
 	if o.loaded {

@@ -37,23 +37,22 @@ func (c *Connection) openOld() (o outcome) {
 		return outcome{answered: true}
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	tooSlow := time.AfterFunc(endpointWait, cancel)
-	resp, err := c.get(ctx, "")
-	if err != nil {
-		cancel()
-		if denied := (authError{}); errors.As(err, &denied) {
-			return outcome{auth: denied.error}
-		}
-		return outcome{err: cause(err)}
-	}
-	r := newSSEReader(resp.Body, c.opts.MaxMessage)
-	endpoint, o := c.endpointIn(resp, r)
-	if !tooSlow.Stop() {
-		o = outcome{strange: fmt.Sprintf("an event stream that names no endpoint within %v", endpointWait)}
+	came, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		cancelLate(cancel, came, c.oauth())
+	}()
+	resp, r, endpoint, o := c.askForEndpoint(ctx)
+	close(came)
+	<-watched
+	if ctx.Err() != nil && c.ctx.Err() == nil {
+		o = outcome{strange: fmt.Sprintf("no event stream that names an endpoint within %v", endpointWait)}
 	}
 	if !o.answered {
 		cancel()
-		_ = resp.Body.Close() // it is not read
+		if resp != nil {
+			_ = resp.Body.Close() // it is not read
+		}
 		return o
 	}
 	old := &oldTransport{c: c, endpoint: endpoint}
@@ -68,9 +67,39 @@ func (c *Connection) openOld() (o outcome) {
 	return o
 }
 
-// endpointIn reads up to the event that names the endpoint, and passes over what a server says before: comments, retry, pings and
-// other events. The outcome is answered if it is there.
-func (c *Connection) endpointIn(resp *http.Response, r *sseReader) (*url.URL, outcome) {
+// cancelLate cancels when nothing has come for endpointWait. While a token is being got, which a user may have to consent to, no time
+// passes.
+func cancelLate(cancel func(), came <-chan struct{}, oauth *OAuth) {
+	for {
+		select {
+		case <-came:
+			return
+		case <-time.After(endpointWait):
+			if !oauth.busy() {
+				cancel()
+				return
+			}
+		}
+	}
+}
+
+// askForEndpoint asks for the stream, and reads it up to the endpoint. The response is to be closed if there is one.
+func (c *Connection) askForEndpoint(ctx context.Context) (*http.Response, *sseReader, *url.URL, outcome) {
+	resp, err := c.get(ctx, "")
+	if denied := (authError{}); errors.As(err, &denied) {
+		return nil, nil, nil, outcome{auth: denied.error}
+	}
+	if err != nil {
+		return nil, nil, nil, outcome{err: cause(err)}
+	}
+	r := newSSEReader(resp.Body, c.opts.MaxMessage)
+	endpoint, o := endpointIn(c.endpoint, resp, r)
+	return resp, r, endpoint, o
+}
+
+// endpointIn reads the stream at a URL up to the event that names the endpoint. It passes over what a server says before: comments,
+// retry, pings and other events. The outcome is answered if it is there.
+func endpointIn(at *url.URL, resp *http.Response, r *sseReader) (*url.URL, outcome) {
 	if !isStream(resp) {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -89,11 +118,11 @@ func (c *Connection) endpointIn(resp *http.Response, r *sseReader) (*url.URL, ou
 		case e.name != "endpoint":
 			continue
 		}
-		endpoint, err := c.endpoint.Parse(string(e.data))
+		endpoint, err := at.Parse(string(e.data))
 		switch {
 		case err != nil:
 			return nil, outcome{strange: "an event stream whose endpoint cannot be read: " + excerpt(e.data)}
-		case !sameOrigin(endpoint, c.endpoint):
+		case !sameOrigin(endpoint, at):
 			return nil, outcome{strange: fmt.Sprintf("an event stream whose endpoint is of another origin, %s://%s, where nothing is sent",
 				endpoint.Scheme, endpoint.Host)}
 		}
@@ -136,39 +165,9 @@ func (t *oldTransport) deliver(data []byte) {
 		t.c.emit(line)
 		return
 	}
-	line = t.c.withOwnID(m, &e, line)
+	line = m.withOwnID(&e, line)
 	t.c.emit(t.c.noteAnswer(m, &e, line))
 	m.answerCame()
-}
-
-// asked returns the request in flight that a line answers, or nil: the one with its id, otherwise the one whose number its id has
-// as text.
-func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var byText *message
-	for _, m := range c.inFlight {
-		switch {
-		case m.answers(e, line):
-			return m
-		case m.answersAsText(e, line):
-			byText = m
-		}
-	}
-	return byText
-}
-
-// withOwnID returns an answer to m with the id that m has, where the server has made a text of it.
-func (c *Connection) withOwnID(m *message, e *jsonrpc.Envelope, line []byte) []byte {
-	if m.answers(e, line) {
-		return line
-	}
-	c.idAsText.Do(func() {
-		c.logf("%s: the server answers the request %s as %s, which is taken for the same", c.opts.Name, m.id, e.ID.Of(line))
-	})
-	line = jsonrpc.Replace(nil, line, e.ID, m.id)
-	_ = e.Scan(line) // only the id is another one
-	return line
 }
 
 // post posts a message. The answer comes on the stream.

@@ -2,11 +2,14 @@ package remote
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // oldServer is one of 2024-11-05 at /sse, with another endpoint for messages. first is what its stream begins with; a POST to the
@@ -122,6 +125,64 @@ func TestErrorNamesWhatGETGave(t *testing.T) {
 			c.wantError("2", "HTTP 405")
 		})
 	}
+}
+
+// Pings do not keep who waits for the endpoint for ever.
+func TestOldTransportNamesNoEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, Options{URL: "http://far.example/sse", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}, nil
+			}
+			from, to := io.Pipe()
+			go func() {
+				for r.Context().Err() == nil {
+					_, _ = io.WriteString(to, "event: ping\ndata: 1\n\n")
+					time.Sleep(time.Second)
+				}
+				_ = to.CloseWithError(r.Context().Err())
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from}, nil
+		})})
+		began := time.Now()
+		c.say(initialize)
+		c.wantError("1", "gave no event stream that names an endpoint within 10s")
+		if took := time.Since(began); took < endpointWait || took > endpointWait+2*time.Second {
+			t.Errorf("after %s", took)
+		}
+	})
+}
+
+// The time of a login is the user's.
+func TestOldTransportWaitsForALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		say := make(chan string, 1)
+		const endpoint = "http://far.example/sse"
+		oauth := NewOAuth(OAuthOptions{Endpoint: endpoint})
+		c := dial(t, Options{URL: endpoint, OldSSE: true, OAuth: oauth, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				if strings.Contains(r.URL.Path, "messages") {
+					say <- "data: " + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n\n"
+				}
+				return &http.Response{StatusCode: http.StatusAccepted, Body: http.NoBody}, nil
+			}
+			from, to := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(to, endpointEvent)
+				_, _ = io.WriteString(to, <-say)
+				<-r.Context().Done()
+				_ = to.CloseWithError(r.Context().Err())
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from}, nil
+		})})
+		if err := oauth.lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.say(initialize)
+		time.Sleep(defaultPatience)
+		oauth.unlock()
+		c.wantLine(pong)
+	})
 }
 
 // A server whose stream wants a token wants a login, whatever it says to a POST.
