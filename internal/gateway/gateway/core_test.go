@@ -299,9 +299,12 @@ func TestSlowServer(t *testing.T) {
 			if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, list)); diff != "" {
 				t.Error(diff)
 			}
-			missing := map[string]string{"lists": "shown its lists", "handshake": "answered the handshake"}[name]
-			has(t, "unknown", unknown, "Unknown tool: b_do (server b cannot be used: it has not "+missing+
-				" within 3s; a start of it is under way, and nothing was delivered to it: it is safe to try again in a moment)")
+			missing := map[string]string{
+				"lists": "is used without a list: tools/list: not answered within 3s)",
+				"handshake": "cannot be used: it has not answered the handshake within 3s; a start of it is under way, and nothing was " +
+					"delivered to it: it is safe to try again in a moment)",
+			}[name]
+			has(t, "unknown", unknown, "Unknown tool: b_do (server b "+missing)
 			if got := c.tools(); len(got) != 1 {
 				t.Errorf("the next list waits again: %v", got)
 			}

@@ -105,7 +105,7 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 		}
 		return t, true
 	}
-	if !sc.complete(s.view) {
+	if !sc.complete(s.view, resourcesOnly) {
 		return target{}, false
 	}
 	if like := view.Candidates(uri); len(like) > 0 {
@@ -187,7 +187,8 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 // resourceNotFound is the legacy era's code for that.
 const resourceNotFound = -32002
 
-// missing lists the servers that are not usable now, or not yet, which may have what is looked for. They are tried again.
+// missing lists the servers that are not usable now, or not yet, or do not show a list, which may have what is looked for. They are
+// tried again.
 func (s *Session) missing() string {
 	text := ""
 	for _, server := range s.servers() {
@@ -199,6 +200,10 @@ func (s *Session) missing() string {
 			}
 			if l.unsettled() && server.standing == unusable {
 				text += fmt.Sprintf(" (server %s cannot be used: %s; a start of it is under way, and nothing was delivered to it: it is safe to try again in a moment)", server.Catalog.Name, server.trouble)
+				break
+			}
+			if lack := l.lists.lacking(); lack != "" {
+				text += fmt.Sprintf(" (server %s is used without a list: %s)", server.Catalog.Name, lack)
 				break
 			}
 		}

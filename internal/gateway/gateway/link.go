@@ -215,17 +215,18 @@ func (l *Link) forget(e *exchange) {
 	}
 }
 
-// listed reports whether all lists of the server are known.
+// listed reports whether lists of the server are known, each as far as it was shown or is remembered.
 func (l *Link) listed() bool {
 	return l.lists.all != nil && l.phase != failed && l.phase != unsupported
 }
 
 // unsettled reports whether the link has neither shown its lists nor failed.
-func (l *Link) unsettled() bool { return l.phase == greeting || l.phase == ready && l.lists.all == nil }
+func (l *Link) unsettled() bool { return l.phase == greeting || l.phase == ready && !l.lists.complete }
 
-// hopeful reports whether the link's lists may still come soon.
-func (l *Link) hopeful() bool {
-	return l.unsettled() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor)
+// hopeful reports whether one of these lists of the link may still come soon.
+func (l *Link) hopeful(kinds []mcp.List) bool {
+	return l.unsettled() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor) &&
+		slices.ContainsFunc(kinds, func(kind mcp.List) bool { return !l.lists.reads[kind].done })
 }
 
 // rank orders a server's links by how soon they answer; among equals the less loaded is better.
@@ -264,6 +265,7 @@ func (l *Link) sooner() {
 func (l *Link) tick() {
 	l.level.tick()
 	l.attribution.tick()
+	l.lists.tick()
 	switch {
 	case l.hopeFor.IsZero() || !l.unsettled():
 	case l.gw.now.Before(l.hopeFor):

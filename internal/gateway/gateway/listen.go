@@ -155,6 +155,6 @@ func (sc *scope) whenTried(e *exchange, again func()) {
 func (sc *scope) tried(s *Session) bool {
 	return !slices.ContainsFunc(s.servers(), func(s *server) bool {
 		return s.modern == untried && !s.bridged &&
-			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 && l.hopeful() })
+			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 && l.hopeful(allLists) })
 	})
 }

@@ -1,24 +1,36 @@
 package gateway
 
 import (
+	"log/slog"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// pagesMost limits the pages read of one list, since a server may return cursors for ever.
-const pagesMost = 200
+const (
+	// pagesMost limits the pages read of one list, since a server may return cursors for ever.
+	pagesMost = 200
+	// undeclaredFor is how long a list is waited for that a server does not declare. Some have it all the same; others never
+	// answer for it.
+	undeclaredFor = 2 * time.Second
+)
 
 // listing owns the lists of a link's server.
 type listing struct {
 	link *Link
 
-	all       *catalog.Lists // nil until each was read, or failed
+	all       *catalog.Lists // nil until one was read or failed; those that were not are as remembered
 	reads     [mcp.Lists]listRead
-	misses    int  // readings that failed in a row
-	listening bool // the server was asked for list changes
+	answered  bool      // it has answered a request for one
+	complete  bool      // each was read, or failed, or is not waited for
+	lateAt    time.Time // when those that are not declared are not waited for any more; zero: none is
+	misses    int       // readings that failed in a row
+	listening bool      // the server was asked for list changes
 }
 
 // listRead is the reading of one list.
@@ -27,10 +39,11 @@ type listRead struct {
 	again bool           // the list has changed meanwhile
 	done  bool           // the list was read, or tried to be, at least once
 	fails bool           // the last try failed
+	lack  string         // why it, or a part of it, is not shown; "": it is
 	items []catalog.Item // as last read to the end
 
-	pages   int            // of the reading under way
-	reading []catalog.Item // what they had
+	cursors map[string]bool // of the reading under way: its pages so far
+	reading []catalog.Item  // what they had
 }
 
 // capabilityOf names the capability a list belongs to.
@@ -45,16 +58,75 @@ func capabilityOf(l mcp.List) string {
 	}
 }
 
-// readAll reads every list that the server has.
+// readAll asks for every list at once. Whether a server has one is decided by asking: some do not declare what they have.
 func (ls *listing) readAll() {
+	ls.lateAt = ls.link.gw.now.Add(undeclaredFor)
+	ls.link.gw.at(ls.lateAt)
 	for kind := range mcp.Lists {
-		if ls.link.capability(capabilityOf(kind)) {
-			ls.read(kind)
-			continue
-		}
-		ls.reads[kind] = listRead{done: true}
+		ls.read(kind)
 	}
-	ls.completed()
+}
+
+// tick goes on without the lists that a server has not declared, and not shown.
+func (ls *listing) tick() {
+	switch now := ls.link.gw.now; {
+	case ls.lateAt.IsZero():
+	case now.Before(ls.lateAt):
+		ls.link.gw.at(ls.lateAt)
+	default:
+		ls.lateAt = time.Time{}
+		for kind := range mcp.Lists {
+			if !ls.reads[kind].done && !ls.link.capability(capabilityOf(kind)) {
+				ls.goOnWithout(kind)
+			}
+		}
+	}
+}
+
+// goOnWithout takes a list as remembered, or as empty, until it is shown.
+func (ls *listing) goOnWithout(kind mcp.List) {
+	r := &ls.reads[kind]
+	r.done, r.items = true, ls.remembered(kind)
+	ls.put(kind, r.items)
+}
+
+// remembered is a list as the server has shown it to such a client before; nil: never.
+func (ls *listing) remembered(kind mcp.List) []catalog.Item {
+	if lists := ls.link.server.known.of(ls.link.scope.key()); lists != nil {
+		return lists[kind]
+	}
+	return nil
+}
+
+// missing are the lists that the server has not answered for.
+func (ls *listing) missing() (kinds []mcp.List) {
+	for kind := range mcp.Lists {
+		if !ls.reads[kind].done {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// lacks records why a list, or a part of it, is not shown, until it is read again.
+func (ls *listing) lacks(kind mcp.List, why string) {
+	why = kind.Method().String() + ": " + why
+	if ls.reads[kind].lack == why {
+		return
+	}
+	ls.reads[kind].lack = why
+	ls.link.gw.emit(event.ListMissing, slog.LevelWarn, ls.link.Name(), "is used without a list: "+why, slog.String(event.KeyReason, why))
+}
+
+// lacking is what clients do not see of the server, for its status.
+func (ls *listing) lacking() string {
+	var all []string
+	for _, r := range ls.reads {
+		if r.lack != "" {
+			all = append(all, r.lack)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // read reads one list from its first page.
@@ -64,7 +136,7 @@ func (ls *listing) read(kind mcp.List) {
 		r.again = true
 		return
 	}
-	*r = listRead{under: true, done: r.done, items: r.items}
+	*r = listRead{under: true, done: r.done, items: r.items, cursors: map[string]bool{}}
 	ls.page(kind, nil)
 }
 
@@ -80,14 +152,20 @@ func (ls *listing) turn(kind mcp.List, result, err []byte) {
 	if ls.link.phase != ready {
 		return // it only finishes its calls
 	}
+	ls.answered = true
+	if err != nil && len(r.cursors) > 0 {
+		ls.show(kind, r.reading)
+		ls.lacks(kind, "a later page is refused: "+messageOf(err))
+		return
+	}
 	if err != nil {
-		ls.missed(kind, string(jsonrpc.Find(err, "code").Of(err)) == notFound)
+		ls.missed(kind, err)
 		return
 	}
 	items, cursor := catalog.Items(kind, result)
 	r.reading = append(r.reading, items...)
-	r.pages++
-	if cursor != nil && r.pages < pagesMost {
+	if cursor != nil && !r.cursors[string(cursor)] && len(r.cursors) < pagesMost {
+		r.cursors[string(cursor)] = true
 		ls.page(kind, cursor)
 		return
 	}
@@ -97,21 +175,21 @@ func (ls *listing) turn(kind mcp.List, result, err []byte) {
 
 // missed takes the error of a page. A server without the method has an empty list. After other errors the earlier
 // content stays, and the list is read again later.
-func (ls *listing) missed(kind mcp.List, none bool) {
+func (ls *listing) missed(kind mcp.List, err []byte) {
 	r := &ls.reads[kind]
 	switch {
-	case none:
+	case string(jsonrpc.Find(err, "code").Of(err)) == notFound:
 		ls.show(kind, nil)
 		return
+	case !ls.link.capability(capabilityOf(kind)):
+		ls.show(kind, nil) // it has none, and says so in words of its own
+		return
 	case r.done:
-		*r = listRead{done: true, items: r.items}
+		*r = listRead{done: true, items: r.items, lack: r.lack}
 	default:
-		var known []catalog.Item
-		if lists := ls.link.server.known.of(ls.link.scope.key()); lists != nil {
-			known = lists[kind]
-		}
-		ls.show(kind, known)
+		ls.show(kind, ls.remembered(kind))
 	}
+	ls.lacks(kind, messageOf(err))
 	r.fails = true
 	ls.misses++
 	ls.link.again(ls.misses)
@@ -126,47 +204,57 @@ func (ls *listing) readAgain() {
 	}
 }
 
-// show sets the content of a list.
+// show sets the content of a list that was read.
 func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 	r := &ls.reads[kind]
 	again := r.again
-	was := r.done && ls.all != nil
 	*r = listRead{done: true, items: items}
-	if was {
-		if !slices.Equal(ls.all[kind], items) {
-			next := *ls.all
-			next[kind] = items
-			ls.all = &next
-			ls.remember()
-			ls.link.scope.changed()
-		}
-	} else {
-		ls.completed()
-	}
+	ls.put(kind, items)
 	if again {
 		ls.read(kind)
 	}
 }
 
-// completed checks whether all lists are known now.
-func (ls *listing) completed() {
+// put makes a list what clients see. Each list stands for itself: one that is slow, refused or never answered keeps no other
+// from being shown.
+func (ls *listing) put(kind mcp.List, items []catalog.Item) {
+	differs := ls.all == nil || !slices.Equal(ls.all[kind], items)
+	if differs {
+		next := ls.before()
+		next[kind] = items
+		ls.all = &next
+	}
+	if first := !ls.complete && len(ls.missing()) == 0; first {
+		ls.completed()
+	} else if ls.complete && differs {
+		ls.remember()
+	}
+	if differs {
+		ls.link.scope.changed()
+	} else {
+		ls.link.scope.release() // it may have been waited for
+	}
+}
+
+// before are the lists as they were: shown, remembered, or empty.
+func (ls *listing) before() catalog.Lists {
 	if ls.all != nil {
-		return
+		return *ls.all
 	}
-	var all catalog.Lists
-	for kind := range mcp.Lists {
-		if !ls.reads[kind].done {
-			return
-		}
-		all[kind] = ls.reads[kind].items
+	if known := ls.link.server.known.of(ls.link.scope.key()); known != nil {
+		return *known
 	}
-	ls.all = &all
+	return catalog.Lists{}
+}
+
+// completed notes that the server has said of every list what it will.
+func (ls *listing) completed() {
+	ls.complete = true
 	ls.remember()
 	ls.link.server.works(ls.link.gw.now)
 	if !ls.link.server.Lazy && !ls.link.server.Sleeps {
 		ls.listen()
 	}
-	ls.link.scope.changed()
 }
 
 // remember notes what the server shows for every scope whose clients can do the same. Those that have no process of it show
@@ -186,7 +274,7 @@ func (ls *listing) remember() {
 // changed reads a changed list again.
 func (ls *listing) changed(m mcp.Method) {
 	for kind := range mcp.Lists {
-		if kind.Changed() == m && ls.link.phase == ready && ls.link.capability(capabilityOf(kind)) {
+		if kind.Changed() == m && ls.link.phase == ready {
 			ls.read(kind)
 		}
 	}

@@ -190,6 +190,14 @@ func (sc *scope) shownLists(s *server) *catalog.Lists {
 			return l.lists.all
 		}
 	}
+	return sc.knownLists(s)
+}
+
+// knownLists are the lists of s that a client with the same capabilities was shown last; nil: none was.
+func (sc *scope) knownLists(s *server) *catalog.Lists {
+	if sc.owner != nil && s.Shared {
+		sc = sc.owner.pool
+	}
 	return s.known.of(sc.key())
 }
 
@@ -204,20 +212,27 @@ func (sc *scope) key() string {
 	return capabilityKey(sc.introduction())
 }
 
-// complete reports whether every server of a view has shown its lists, or is not waited for.
-func (sc *scope) complete(view string) bool {
+// complete reports whether every server of a view has shown these lists, or is not waited for.
+func (sc *scope) complete(view string, kinds []mcp.List) bool {
 	selection := sc.gw.viewOf(view).selection
 	for _, s := range sc.gw.servers {
-		if !selection.Has(s.Catalog.Name) || sc.lists(s) != nil {
+		if !selection.Has(s.Catalog.Name) || sc.remembers(s) {
 			continue
 		}
-		for _, l := range sc.all(s) {
-			if l.hopeful() {
-				return false
-			}
+		links := sc.all(s)
+		if slices.ContainsFunc(links, func(l *Link) bool { return l.listed() && !l.hopeful(kinds) }) {
+			continue
+		}
+		if slices.ContainsFunc(links, func(l *Link) bool { return l.hopeful(kinds) }) {
+			return false
 		}
 	}
 	return true
+}
+
+// remembers reports whether s has shown its lists to such a client before: they answer until it was asked.
+func (sc *scope) remembers(s *server) bool {
+	return sc.knownLists(s) != nil || sc.presumes && s.known.latest() != nil
 }
 
 // current is what the scope's clients of a view see.
@@ -261,13 +276,35 @@ func (sc *scope) changed() {
 	}
 }
 
-// whenListed runs again when the lists of every server that the client sees, and is worth waiting for, are known.
+// whenListed runs again when the lists that a request needs are known of every server that the client sees, and is worth waiting for.
 func (sc *scope) whenListed(e *exchange, again func()) {
 	view := e.session.view
 	if !sc.showing(view).opened {
 		sc.openAll(view)
 	}
-	sc.hold(e, func(sc *scope) bool { return sc.complete(view) }, again)
+	kinds := listsFor(e.method)
+	sc.hold(e, func(sc *scope) bool { return sc.complete(view, kinds) }, again)
+}
+
+// allLists are all lists, toolsOnly and the others those that requests about tools, prompts or resources need.
+var (
+	allLists      = []mcp.List{mcp.Tools, mcp.Prompts, mcp.Resources, mcp.Templates}
+	toolsOnly     = []mcp.List{mcp.Tools}
+	promptsOnly   = []mcp.List{mcp.Prompts}
+	resourcesOnly = []mcp.List{mcp.Resources, mcp.Templates}
+)
+
+// listsFor are the lists that show which server a request is for, or that it asks for.
+func listsFor(m mcp.Method) []mcp.List {
+	switch m {
+	case mcp.ToolsList, mcp.ToolsCall:
+		return toolsOnly
+	case mcp.PromptsList, mcp.PromptsGet:
+		return promptsOnly
+	case mcp.ResourcesList, mcp.TemplatesList, mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
+		return resourcesOnly
+	}
+	return allLists
 }
 
 // hold runs again now if enough is known, or once it is.

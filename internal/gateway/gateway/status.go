@@ -86,6 +86,9 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		if i < 0 {
 			continue
 		}
+		if all[i].Trouble == "" {
+			all[i].Trouble = l.lists.lacking()
+		}
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}

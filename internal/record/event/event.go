@@ -146,6 +146,9 @@ const (
 	// ServerUnusable: the handshake with a server failed; it will be tried again. Attrs: KeyServer, KeyError,
 	// KeyDelayMS.
 	ServerUnusable Type = "server_unusable"
+	// ListMissing: a server is used without a list that it has not answered for, or of which it refused a page. Attrs:
+	// KeyServer, KeyReason.
+	ListMissing Type = "list_missing"
 	// ConfigLoaded: the configuration was read again. Attrs: KeyFiles, KeyCount.
 	ConfigLoaded Type = "config_loaded"
 	// ConfigRejected: the configuration has mistakes; the previous one stays in use. Attrs: KeyFiles, KeyError.
@@ -205,7 +208,7 @@ func Types() []Type {
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, ReplicaRefused, CoreWaits, CoreReplaced, CoreLost, CoreBack,
+		GatewayListening, ServerUnusable, ListMissing, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, ReplicaRefused, CoreWaits, CoreReplaced, CoreLost, CoreBack,
 		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
 	}
 }
