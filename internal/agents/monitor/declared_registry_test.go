@@ -14,8 +14,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
-	"github.com/outlive-mcp/outlive/internal/agents/registry"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // A registry of version 2 is its owner's: broken, it is left as it is, the last good copy is used, and a human hears of it
