@@ -42,9 +42,12 @@ type plan struct {
 	caps   string
 	tools  []string
 	uris   []string
-	slow   bool // lists are answered when the test says so
-	broken int  // tools/list requests that get an error before one is answered
-	pages  bool // one tool on each page
+	slow   bool     // lists are answered when the test says so
+	broken int      // tools/list requests that get an error before one is answered
+	pages  bool     // one tool on each page
+	bad    bool     // of which those behind the first are refused
+	again  bool     // of which the last leads to the first
+	silent []string // methods that are not answered
 	about  string
 	schema string   // raw, of every tool's input; "": none
 	meta   string   // raw _meta of every tool; "": none
@@ -227,6 +230,10 @@ func (p *proc) fail(m message, code int, text string) {
 
 // handle is what a process does with a message.
 func (p *proc) handle(m message) {
+	if slices.Contains(p.plan.silent, m.Method) {
+		p.open = append(p.open, m)
+		return
+	}
 	switch m.Method {
 	case "initialize", "server/discover":
 		p.greet(m)
@@ -299,6 +306,10 @@ func (p *proc) greet(m message) {
 
 func (p *proc) listTools(m message) {
 	p.listed = true
+	if p.plan.bad && m.Params.Cursor != "" {
+		p.fail(m, -32602, "Invalid cursor")
+		return
+	}
 	tools, next := p.plan.tools, ""
 	if greeting, ok := p.last("initialize"); ok && strings.Contains(greeting.Raw, `"sampling"`) {
 		tools = append(slices.Clone(tools), p.plan.extra...)
@@ -307,7 +318,10 @@ func (p *proc) listTools(m message) {
 		at := 0
 		_, _ = fmt.Sscan(m.Params.Cursor, &at) // none is the first page
 		tools = tools[at : at+1]
-		if at+1 < len(p.plan.tools) {
+		switch {
+		case at+1 == len(p.plan.tools) && p.plan.again:
+			next = `,"nextCursor":"1"`
+		case at+1 < len(p.plan.tools):
 			next = fmt.Sprintf(`,"nextCursor":"%d"`, at+1)
 		}
 	}

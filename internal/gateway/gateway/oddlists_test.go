@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A list that a server never answers costs that list: its tools are shown and called at once, and status says what is missing.
+func TestAListThatIsNeverAnswered(t *testing.T) {
+	for _, silent := range []string{"prompts/list", "resources/list", "resources/templates/list"} {
+		t.Run(silent, func(t *testing.T) {
+			w := newWorld(t, Options{ListWait: 3 * time.Second})
+			w.plan("a", plan{silent: []string{silent}, caps: `{"tools":{},"prompts":{},"resources":{}}`})
+			w.serve(named("a"))
+			c := w.legacy()
+			if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))); diff != "" {
+				t.Error(diff)
+			}
+			has(t, "call", c.call("2", "a_do"), `"text":"a"`)
+			late := c.ask(`{"jsonrpc":"2.0","id":3,"method":"` + silent + `"}`)
+			want(t, "not yet", late)
+			w.pass(3 * time.Second)
+			has(t, "an empty list", late, `:[]`)
+			s := w.gw.servers[0]
+			if lack := w.of("a")[0].link.lists.lacking(); s.standing != usable || !strings.Contains(lack, silent+": not answered within 3s") {
+				t.Errorf("%v, lacks %q", s.standing, lack)
+			}
+			p := w.of("a")[0]
+			p.answer(p.open[0], map[string]string{
+				"prompts/list": list("prompts", "name", []string{"p"}), "resources/list": list("resources", "uri", []string{"x://r"}),
+				"resources/templates/list": list("resourceTemplates", "uriTemplate", []string{"x://{r}"}),
+			}[silent])
+			w.settle()
+			w.pass(time.Second)
+			kind, _, _ := strings.Cut(silent, "/")
+			has(t, "told", c.general, "notifications/"+kind+"/list_changed")
+			if lack := p.link.lists.lacking(); lack != "" {
+				t.Errorf("lacks %q", lack)
+			}
+		})
+	}
+}
+
+// Whether a server has a list is decided by asking it: some do not declare what they have, others never answer for what they have not.
+func TestListsThatAreNotDeclared(t *testing.T) {
+	w := newWorld(t, Options{ListWait: 15 * time.Second})
+	w.plan("a", plan{caps: `{}`})
+	w.plan("b", plan{caps: `{"resources":{}}`, silent: []string{"tools/list", "prompts/list"}})
+	w.serve(named("a"), named("b"))
+	c := w.legacy()
+	tools := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	want(t, "too early", tools)
+	w.pass(undeclaredFor)
+	if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, tools)); diff != "" {
+		t.Error(diff)
+	}
+	has(t, "call", c.call("2", "a_do"), `"text":"a"`)
+	if lack := w.of("b")[0].link.lists.lacking(); lack != "" {
+		t.Errorf("lacks %q", lack)
+	}
+}
+
+// A later page that is refused keeps those before, and one that leads back ends the list.
+func TestPagesThatDoNotEndWell(t *testing.T) {
+	for name, odd := range map[string]plan{"refused": {bad: true}, "leads back": {again: true}} {
+		t.Run(name, func(t *testing.T) {
+			odd.pages, odd.tools = true, []string{"do", "make", "see"}
+			w := newWorld(t, Options{})
+			w.plan("a", odd)
+			w.serve(named("a"))
+			c := w.legacy()
+			want, lacks := []string{"a_do", "a_make", "a_see"}, ""
+			if odd.bad {
+				want, lacks = []string{"a_do"}, "tools/list: a later page is refused: Invalid cursor"
+			}
+			if diff := cmp.Diff(want, c.tools()); diff != "" {
+				t.Error(diff)
+			}
+			if lack := w.of("a")[0].link.lists.lacking(); lack != lacks {
+				t.Errorf("lacks %q, want %q", lack, lacks)
+			}
+		})
+	}
+}
