@@ -275,6 +275,7 @@ func TestFleet(t *testing.T) {
 		one.ask(t, "tools/list", nil)
 		want(t, a.run(t, 0, "logs", "one", "--fleet"), `.`)
 		want(t, a.run(t, 1, "restart", "nobody", "--fleet"), `no server "nobody" is running on a, b`)
+		want(t, a.run(t, 1, "agent", "restart", "b/nobody", "--fleet"), `no agent "nobody": none is declared in `)
 		want(t, a.run(t, 0, "top", "--plain", "--fleet"), `b/one`)
 		logs := a.follow(t, "logs", "one", "--fleet", "--follow")
 		logs.await(t, `.`)
