@@ -57,7 +57,10 @@ func (lc *lifecycle) closeInput() {
 }
 
 func (lc *lifecycle) closeInputWhenFlushed() {
-	ready := lc.process.accepting() || lc.process.up() && lc.failedInit != nil // a handshake that outlive asks for on its own is not waited for
+	p := lc.process
+	// A client that has said nothing leaves nothing to wait for, nor does a handshake that outlive asks for on its own. The client's own
+	// is answered first: some servers drop what they work at when their input ends.
+	ready := p.accepting() || p.up() && lc.failedInit != nil || p.phase == fresh && lc.unspoken()
 	if lc.closeWanted && ready && lc.calls.waiting == 0 && !lc.eras.unsaid() {
 		lc.closeWanted = false
 		lc.process.shutInput()
