@@ -67,18 +67,20 @@ func (c *Connection) openOld() (o outcome) {
 	return o
 }
 
-// cancelLate cancels when nothing has come for endpointWait. While a token is being got, which a user may have to consent to, no time
-// passes.
+// cancelLate cancels when nothing has come for endpointWait. The time in which a token is got, which a user may have to consent to,
+// does not count, nor does that before it.
 func cancelLate(cancel func(), came <-chan struct{}, oauth *OAuth) {
-	for {
+	for was := true; ; {
+		busy := oauth.busy()
+		if !was && !busy {
+			cancel()
+			return
+		}
+		was = busy
 		select {
 		case <-came:
 			return
 		case <-time.After(endpointWait):
-			if !oauth.busy() {
-				cancel()
-				return
-			}
 		}
 	}
 }
