@@ -70,7 +70,7 @@ func makeNATSUser(name, file string, makesTables bool) error {
 	rights := ""
 	if !makesTables {
 		publish, subscribe := natsengine.Rights(name)
-		rights = fmt.Sprintf(", permissions: {publish: {allow: [%s]}, subscribe: {allow: [%s]}, allow_responses: {max: 1, expires: \"1m\"}}",
+		rights = fmt.Sprintf(", permissions: {publish: {allow: [%s]}, subscribe: {allow: [%s]}}",
 			quotedList(publish), quotedList(subscribe))
 	}
 	_, err = fmt.Printf("{nkey: %s%s} # %s\n", public, rights, name)

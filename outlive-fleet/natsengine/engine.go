@@ -265,7 +265,7 @@ func (e *Engine) Close() {
 // token is what a host is called in subjects and keys.
 func token(host string) string { return strings.TrimPrefix(engine.Key("x", host), "x.") }
 
-func inboxOf(host string) string { return "_INBOX_" + token(host) }
+func inboxOf(host string) string { return inboxes + "." + token(host) }
 
 // randomText is a text of 128 bits that nobody guesses.
 func randomText() string {

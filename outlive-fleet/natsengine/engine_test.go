@@ -148,6 +148,29 @@ func TestRights(t *testing.T) {
 	if err := a.js.DeleteStream(refused(), "KV_"+bucketPrefix+"digest"); err == nil {
 		t.Error("a may delete a table")
 	}
+	// Nor does it get further by a message to itself that wants its answer where a may not write.
+	for _, subject := range []string{"$KV." + bucketPrefix + "digest.digest.b", "$JS.API.STREAM.DELETE.KV_" + bucketPrefix + "digest"} {
+		asked, err := a.call.SubscribeSync("run.a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.call.PublishRequest("run.a", subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		m, err := asked.NextMsgWithContext(allowed())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(m.Respond([]byte("forged")), a.call.FlushWithContext(allowed()), asked.Unsubscribe()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e, err := own.Get(allowed(), "digest.b"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("a has written of b: %q, %v", e.Value, err)
+	}
+	if e, err := own.Get(allowed(), "digest.a"); err != nil || string(e.Value) != "x" {
+		t.Errorf("what a has said of itself: %q, %v", e.Value, err)
+	}
 }
 
 // A table of sessions that was made, and then nobody could say that it is read from its leader, is so at the next use.

@@ -157,7 +157,6 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},
 		Subscribe: &server.SubjectPermission{Allow: subscribe},
-		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
 	}})
 	return true
 }
@@ -201,12 +200,16 @@ var ownTables = []string{"digest", "state", "news", "beat"}
 // Tables are all that a hub makes at its start; machines may make none.
 func Tables() []string { return append([]string{"lease", "esc", sessions.Table}, ownTables...) }
 
-// Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody, be asked as itself, be the judge,
-// and have the sessions of a gateway.
+// inboxes is how the subjects begin at which machines get answers, each below its own name.
+const inboxes = "_INBOX"
+
+// Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody, be asked as itself, answer,
+// be the judge, and have the sessions of a gateway. It has no right to answer wherever a message wants its answer (NATS' allow_responses): that is
+// a right to publish anywhere, since it may send itself messages.
 func Rights(host string) (publish, subscribe []string) {
 	self := token(host)
 	publish = []string{
-		"run.*", "ping.*", EndedAddress, "$JS.API.INFO", "$JS.FC.>",
+		"run.*", "ping.*", EndedAddress, inboxes + ".*.>", "$JS.API.INFO", "$JS.FC.>",
 		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
 		"$KV." + bucketPrefix + "lease." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
