@@ -23,7 +23,7 @@ const (
 
 // ask has outlive on a machine do something, and hands on what it writes. The last frame says how it has ended.
 func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleetsocket.Frame) error) {
-	if err := allowed(c.Args); err != nil {
+	if err := allowed(c.Args, true); err != nil {
 		_ = each(fleetsocket.Frame{Ended: &fleetsocket.Ending{Word: fleetsocket.Declined, Why: err.Error()}}) // who has asked may be gone
 		return
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -97,7 +99,7 @@ func (j *jobs) drop(id string, one *job) {
 
 // start starts outlive, if it is something that is done for others.
 func (j *jobs) start(o order) part {
-	if err := allowed(o.Args); err != nil {
+	if err := allowed(o.Args, j.m.Permissions); err != nil {
 		j.m.log.Warn("not done for another machine", "from", o.From, "what", o.Args, "why", err)
 		return part{Declined: err.Error()}
 	}
@@ -116,6 +118,7 @@ func (j *jobs) start(o order) part {
 	}
 	cmd := exec.CommandContext(ctx, j.m.program, o.Args...)
 	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), askedByEnv+"="+o.From)
 	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
 	cmd.Stdout, cmd.Stderr = jobWriter{ctx, one, &one.out}, jobWriter{ctx, one, &one.err}
 	if err := cmd.Start(); err != nil {
@@ -274,8 +277,15 @@ var verbs = map[string]map[string]bool{
 	"press":         {"--home": true},
 }
 
+// askedByEnv tells outlive which machine has asked: that one is recorded, and no further machine is looked at from here.
+const askedByEnv = "OUTLIVE_ASKED_BY"
+
+// ofPermissions are the buttons that let an agent do what it asks for, or end it.
+var ofPermissions = []string{"allow", "deny", "stop"}
+
 // allowed refuses what is not done for other machines: what would start a program of the sender's choice, or look at further machines from here.
-func allowed(args []string) error {
+// permissions says that others may answer what agents ask for.
+func allowed(args []string, permissions bool) error {
 	if len(args) == 0 {
 		return errNoVerb
 	}
@@ -291,6 +301,9 @@ func allowed(args []string) error {
 		word := rest[0]
 		rest = rest[1:]
 		if len(word) == 0 || word[0] != '-' {
+			if verb == "press" && !permissions && slices.Contains(ofPermissions, word) {
+				return fmt.Errorf("%s is pressed on that machine only, or by its channels: it was joined without --permissions", word)
+			}
 			continue
 		}
 		valued, ok := flags[word]

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,4 +135,30 @@ func TestJobWriterWaits(t *testing.T) {
 			t.Errorf("it was ended, and is told %v", err)
 		}
 	})
+}
+
+// A command that runs for another machine knows which one it is.
+func TestJobKnowsWhoAsks(t *testing.T) {
+	m, _ := memberIn(enginemem.New(), "a", "")
+	program := filepath.Join(t.TempDir(), "outlive")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho asked by $OUTLIVE_ASKED_BY\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.program = program
+	if p := m.jobs.do(t.Context(), order{Op: "run", ID: "x", From: "third", Args: []string{"restart", "one"}}); p.Failed+p.Declined != "" {
+		t.Fatal(p)
+	}
+	var said []byte
+	for number := 1; ; {
+		p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: number})
+		if p.Exit != nil {
+			break
+		}
+		if said = append(said, p.Out...); !p.None {
+			number++
+		}
+	}
+	if !bytes.Contains(said, []byte("asked by third\n")) {
+		t.Errorf("%q", said)
+	}
 }

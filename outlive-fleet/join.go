@@ -30,6 +30,8 @@ type membership struct {
 	Token   string `json:"token,omitempty"`
 	NATS    string `json:"nats,omitempty"` // a server of the user's own, in place of Address and Token
 	Creds   string `json:"creds,omitempty"`
+	// Permissions says that other machines may press Allow, Deny and Stop here.
+	Permissions bool `json:"permissions,omitempty"`
 }
 
 // where is the hub, as people are told.
@@ -63,7 +65,10 @@ func (m membership) options() (natsengine.Options, error) {
 }
 
 // joining are the flags of the verb.
-type joining struct{ token, nats, creds, name string }
+type joining struct {
+	token, nats, creds, name string
+	permissions              bool
+}
 
 func newJoin(s *settings) *cobra.Command {
 	var f joining
@@ -76,7 +81,8 @@ Both are kept: from then on "outlive fleet join" alone goes on. Only connections
 the hub is told afterwards.
 
 Others of the fleet see servers, agents and incidents of this machine, and may restart servers and agents, read servers' logs, and
-acknowledge and answer incidents here. They can have nothing else done.
+acknowledge incidents here. They can have nothing else done. With --permissions they may also press Allow, Deny and Stop: who can write on one
+machine of the fleet then decides what agents here may do.
 
 In place of a hub --nats is a NATS server of your own, with JetStream, or several of a cluster, with commas; --creds is the file with
 credentials for it. A fleet on a cluster of three survives the loss of one of them.
@@ -95,6 +101,7 @@ EXIT STATUS
 	fl.StringVar(&f.nats, "nats", "", "a NATS server of your own in place of a hub: `URL`, or several with commas")
 	fl.StringVar(&f.creds, "creds", "", "with --nats: `FILE` with credentials")
 	fl.StringVar(&f.name, "name", "", "with --nats: what this machine is called; default: its host name")
+	fl.BoolVar(&f.permissions, "permissions", false, "let other machines of the fleet press Allow, Deny and Stop here")
 	return cmd
 }
 
@@ -110,10 +117,12 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 			return m, false, wrong("join what? want ADDRESS with --token, or --nats URL")
 		case !there:
 			return m, false, wrong("this machine is in no fleet yet: want ADDRESS --token TOKEN; on the hub, outlive fleet token make NAME makes one")
+		case f.permissions:
+			return m, false, wrong("--permissions is said when the machine joins: want ADDRESS or --nats, too")
 		}
 		return m, false, nil
 	}
-	next := membership{Version: fileVersion, Machine: m.Machine}
+	next := membership{Version: fileVersion, Machine: m.Machine, Permissions: f.permissions}
 	if next.Machine == "" {
 		next.Machine = randomText()
 	}

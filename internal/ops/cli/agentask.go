@@ -156,7 +156,7 @@ func (f *requestFlags) request(ctx context.Context, io streams, v requestVerb, a
 
 // ask sends a request to the monitor of a home and returns the answer.
 func (f *requestFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
-	w.By = cmp.Or(f.by, userName())
+	w.By = cmp.Or(f.by, askedBy(), userName())
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	answer, err := monitor.Ask(ctx, o, w)

@@ -222,6 +222,10 @@ func pressed(ctx context.Context, home, id, verb, target string) (string, error)
 		if i.ID != id {
 			continue
 		}
+		at := slices.IndexFunc(seenIncident(view, i).Buttons, func(b overview.Button) bool { return b.Verb == verb })
+		if at < 0 {
+			return "", fmt.Errorf("incident %s has no button %q now: look at it again", id, verb)
+		}
 		r := monitor.UserRequest{Verb: verb, Agent: i.Key.Agent}
 		switch incident.Verb(verb) {
 		case incident.Ack, incident.Snooze:

@@ -95,6 +95,9 @@ func sshProgram() []string {
 	return []string{"ssh"}
 }
 
+// askedBy is the machine of the fleet for which this command runs; "": a user's own.
+func askedBy() string { return os.Getenv("OUTLIVE_ASKED_BY") }
+
 // named are the hosts that are meant where a thing is called by its name: those of --hosts, of which HOST/NAME selects one. Without
 // --hosts HOST/NAME leads to a host of the hosts file; local, if it is not nil, says that this machine has nothing of that name.
 func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string, err error) {
@@ -107,6 +110,9 @@ func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string
 			return set.Of(h), rest, nil
 		}
 		return set, name, nil
+	}
+	if askedBy() != "" {
+		return nil, "", local // another machine is told of this one, and not led on to others
 	}
 	known, err := hosts.Read(hostsFile())
 	at := slices.IndexFunc(known, func(h hosts.Host) bool { return h.Name == host })
