@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,6 +79,41 @@ func listening(t *testing.T, dir, address string, pair tls.Certificate) (*Hub, *
 func options(h *Hub, pair tls.Certificate, host, password string) Options {
 	pin := sha256.Sum256(pair.Certificate[0])
 	return Options{URL: "nats://" + h.Address(), Host: host, Machine: host, Password: password, Pin: pin[:]}
+}
+
+// Whoever comes without a token leaves nothing behind in a hub, nor do connections that have ended.
+func TestConnectionsAreForgotten(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer h.Close()
+	defer own.Close()
+	known := func() (n int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, all := range h.conns {
+			n += len(all)
+		}
+		return n
+	}
+	for _, host := range []string{"a", "b", strings.Repeat("long", 100)} {
+		if _, err := Connect(options(h, pair, host, "guess"), false); !errors.Is(err, ErrRefused) {
+			t.Errorf("%.10s with a wrong token: %v", host, err)
+		}
+	}
+	if n := known(); n != 0 {
+		t.Errorf("%d refused connections are known", n)
+	}
+	for range 3 {
+		a, err := Connect(options(h, pair, "a", "secret"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+		await.Until(t, "the hub has no connections but its own two", func() bool { return h.server.NumClients() == 2 })
+	}
+	if n := known(); n > 2 { // an engine has two
+		t.Errorf("%d connections of one machine are known", n)
+	}
 }
 
 // A machine may write what it says of itself and ask everybody; it may not write for others, be asked as another one, or change the

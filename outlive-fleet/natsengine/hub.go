@@ -44,6 +44,12 @@ type HubOptions struct {
 // ErrLater says that it is not known yet whether a machine may come in.
 var ErrLater = errors.New("whether it may come in cannot be known just now")
 
+// The longest names, in bytes, of which a token is looked up: whoever says more has none.
+const (
+	hostMost    = 64
+	machineMost = 128
+)
+
 // Hub is an embedded NATS server with JetStream.
 type Hub struct {
 	server *server.Server
@@ -143,6 +149,8 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		return true
 	case c.Kind() != server.CLIENT || h.opts.Admit == nil:
 		return false
+	case len(o.Username) > hostMost || len(o.Name) > machineMost:
+		return false
 	default:
 		h.note(o.Username, c.GetID(), hex.EncodeToString(sum[:])) // before it is looked whether the token is good: it may be revoked meanwhile
 		err = h.opts.Admit(o.Username, o.Name, o.Password, from)
@@ -151,6 +159,7 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		_ = h.server.DisconnectClientByID(c.GetID()) // it comes again; whoever is refused never does
 	}
 	if err != nil {
+		h.forget(o.Username, c.GetID())
 		return false
 	}
 	publish, subscribe := Rights(o.Username)
@@ -167,7 +176,21 @@ func (h *Hub) note(host string, id uint64, hash string) {
 	if h.conns[host] == nil {
 		h.conns[host] = map[uint64]string{}
 	}
+	for old := range h.conns[host] {
+		if h.server.GetClient(old) == nil {
+			delete(h.conns[host], old) // it has gone, which nobody says
+		}
+	}
 	h.conns[host][id] = hash
+}
+
+func (h *Hub) forget(host string, id uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns[host], id)
+	if len(h.conns[host]) == 0 {
+		delete(h.conns, host)
+	}
 }
 
 // Drop ends the connections that are not to stay, by host and the SHA-256 of their password as hex: whoever comes again is asked anew. It
