@@ -19,6 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -34,7 +35,7 @@ const (
 	newsBytes      = 128 << 10       // of all events that are kept
 	watchAgain     = 2 * time.Second // before the child that watches is started again
 	lineLimit      = 64 << 20        // bytes of one of its lines
-	stateLimit     = 256 << 20       // bytes of a state that is read
+	stateLimit     = 8<<20 + 1       // bytes of a state that is unpacked: more than is read
 	formatKnown    = 1               // of what is written to the hub
 )
 
@@ -306,7 +307,7 @@ func unpacked(text []byte) (s overview.Snapshot, err error) {
 	if err != nil {
 		return s, err
 	}
-	err = json.Unmarshal(plain, &s)
+	err = hosts.Decode(plain, &s)
 	var other *json.UnmarshalTypeError
 	if errors.As(err, &other) {
 		s.Trouble = append(s.Trouble, "outlive there is another version, and not all that it says is understood: "+err.Error())

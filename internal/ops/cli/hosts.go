@@ -167,7 +167,7 @@ func read[T any](a hosts.Answer) told[T] {
 		return r
 	}
 	var other *json.UnmarshalTypeError // all else is read
-	if err := json.Unmarshal(a.Out, &r.value); err != nil && !errors.As(err, &other) {
+	if err := hosts.Decode(a.Out, &r.value); err != nil && !errors.As(err, &other) {
 		r.Err = &hosts.Failure{Kind: hosts.Unreadable, Text: fmt.Sprintf("%v; outlive is %s there, and %s here", err, cmp.Or(a.Version, "unknown"), version())}
 	}
 	return r

@@ -43,7 +43,7 @@ func restartOn(ctx context.Context, o restartOrder, set *hosts.Set, what string)
 	for _, a := range askedAll[json.RawMessage](ctx, set, args) {
 		name := logline.Printable(a.Host.Name)
 		var list []restartRecord
-		if json.Unmarshal(a.Out, &list) != nil {
+		if hosts.Decode(a.Out, &list) != nil {
 			count++
 			bad++
 			fmt.Fprintf(o.io.err, "outlive: %s: %s\n", name, a.failure())

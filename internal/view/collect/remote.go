@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -131,7 +132,7 @@ func (f *following) line(line []byte) {
 			State *overview.Snapshot `json:"state"`
 			Last  bool               `json:"last"`
 		}
-		err := json.Unmarshal(line, &l)
+		err := hosts.Decode(line, &l)
 		var other *json.UnmarshalTypeError // all else is read
 		if l.State == nil || err != nil && !errors.As(err, &other) {
 			return

@@ -3,6 +3,7 @@ package hosts
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os/exec"
@@ -12,7 +13,8 @@ import (
 )
 
 const (
-	answerLimit = 64 << 20               // bytes of one answer
+	answerLimit = 8 << 20                // bytes of one answer
+	valuesMost  = 250_000                // values of one answer: each may take much more memory than it has bytes
 	stderrKept  = 8 << 10                // bytes of the end of what a program says
 	lettingGo   = 500 * time.Millisecond // how long what ssh leaves behind, such as a shared connection, may hold our pipes
 )
@@ -105,6 +107,18 @@ func (s *Set) Ask(ctx context.Context, args []string, each func(Answer)) {
 		})
 	}
 	asked.Wait()
+}
+
+// ErrTooMuch says that an answer is larger than anything a machine has to say.
+var ErrTooMuch = errors.New("it says more than is read of one machine")
+
+// Decode reads JSON that another machine has written. Its size and the number of its values have bounds: a few bytes can be lists of
+// a million entries.
+func Decode(text []byte, v any) error {
+	if len(text) > answerLimit || bytes.Count(text, []byte(",")) > valuesMost {
+		return ErrTooMuch
+	}
+	return json.Unmarshal(text, v)
 }
 
 // Command is what is run on a host.
