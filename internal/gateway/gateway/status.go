@@ -22,6 +22,8 @@ type ServerStatus struct {
 	// Standing is what experience says of it: untested, usable or unusable. Why it is unusable is its Trouble.
 	Standing string `json:"standing"`
 	Trouble  string `json:"trouble,omitempty"`
+	// Lacks is which of its lists clients do not see, or not to the end, and why, though it is used.
+	Lacks string `json:"lacks,omitempty"`
 	// Since is when it began to stand as it does: to work, not to be needed, or not to work; of one that never worked, when
 	// it was configured. Starts that fail in between do not set it anew.
 	Since time.Time    `json:"since,omitzero"`
@@ -86,8 +88,8 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		if i < 0 {
 			continue
 		}
-		if all[i].Trouble == "" {
-			all[i].Trouble = l.lists.lacking()
+		if all[i].Lacks == "" {
+			all[i].Lacks = l.lists.lacking()
 		}
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])

@@ -152,6 +152,9 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 		} else if why := overview.FailingOf(server.ServerStatus); why != "" {
 			fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
 		}
+		if server.Lacks != "" {
+			fmt.Fprintf(w, "%s: is used without a list: %s\n", name, logline.Printable(server.Lacks))
+		}
 		for _, l := range server.Links {
 			if trouble != "" {
 				l.LastExit = nil // it has been told
