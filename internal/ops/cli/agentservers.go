@@ -146,15 +146,13 @@ func gatewayServer(r running, m control.Member) monitor.Server {
 		s.Ready = s.Ready && isReady(l.State) && (l.Phase == "ready" || l.Phase == "retired" || l.Phase == "ended")
 		s.Remote = s.Remote || l.Remote
 		s.Restartable = s.Restartable && !l.HealthOff
-		if s.Trouble == "" {
+		if s.Trouble == "" || l.Trouble == backend.WantsLogin {
 			tellTrouble(&s, l.Status, r.of(m.Name).Label())
 		}
 	}
-	if trouble := overview.TroubleOf(m.ServerStatus); trouble != "" && (s.Trouble == "" || m.Standing == "unusable") {
-		s.Ready, s.Trouble, s.Why = false, diagnose.ServerFailed, trouble
-		if _, login, wants := strings.Cut(trouble, remote.WantsLogin); wants {
-			s.Trouble, s.ToDo = diagnose.ServerLogin, loginToDo(login)
-		}
+	// That a server wants a login is known by outlive itself, never from what a server says: people are told what to run.
+	if trouble := overview.TroubleOf(m.ServerStatus); trouble != "" && s.Trouble != diagnose.ServerLogin && (s.Trouble == "" || m.Standing == "unusable") {
+		s.Ready, s.Trouble, s.Why, s.ToDo = false, diagnose.ServerFailed, trouble, ""
 	}
 	return s
 }
