@@ -7,8 +7,8 @@ import (
 )
 
 // JSON returns a valid JSON text without secrets, as valid JSON: a string that looks like a secret, or has one in it, is shown without
-// it, and every value below a member whose name is that of a secret is hidden, unless the name is among public. Everything else stays byte
-// for byte. A text that is not JSON is returned as a string, redacted.
+// it, and every value below a member whose name is that of a secret, or behind such a flag in an array, is hidden, unless the name is among
+// public. Everything else stays byte for byte. A text that is not JSON is returned as a string, redacted.
 func JSON(text []byte, public ...string) []byte {
 	if !json.Valid(text) {
 		return quote(Redact(unquote(quote(string(text))))) // what it shows, which has no invalid UTF-8
@@ -35,6 +35,7 @@ type redaction struct {
 func (r *redaction) all() {
 	type level struct {
 		object, hidden bool
+		before         string // in an array: the word before, of a command line
 	}
 	levels := []level{{}}
 	name := "" // of the member whose value comes next
@@ -56,6 +57,10 @@ func (r *redaction) all() {
 			if in.object && r.isName() {
 				name = unquote(r.text[start:r.at])
 				continue
+			}
+			if word := r.text[start+1 : r.at-1]; !in.object {
+				secret = secret || valueIn(in.before, string(word)) == 0
+				levels[len(levels)-1].before = string(word)
 			}
 			r.string(start, secret)
 			name = ""

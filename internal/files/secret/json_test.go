@@ -19,6 +19,10 @@ func TestJSON(t *testing.T) {
 		`{"text":"{\"password\":\"hunter2\",\"a\":\"<b>\"}","password":{}}`:    `{"text":"{\"password\":[redacted],\"a\":\"<b>\"}","password":{}}`,
 		`"Authorization: Bearer abc123def"`:                                    `"Authorization: Bearer [redacted]"`,
 		`{"a":"${TOKEN}","token":"${TOKEN}","b":"\"quoted\\","cookie":"\\\""}`: `{"a":"${TOKEN}","token":"${TOKEN}","b":"\"quoted\\","cookie":"[redacted]"}`,
+		`["--password","hunter2","--name","ada","--token","--force"]`:          `["--password","[redacted]","--name","ada","--token","--force"]`,
+		`"https://user:hunter2@host/x?token=abc123def&a=b"`:                    `"https://user:[redacted]@host/x?token=[redacted]&a=b"`,
+		`"https://host/x?X-Amz-Signature=0a1b2c3d4e5f&a=b"`:                    `"https://host/x?X-Amz-Signature=[redacted]&a=b"`,
+		`"9b2f5d1e-8c9a-4a53-9f6e-2f3f0a7c1b11"`:                               `"9b2f5d1e-8c9a-4a53-9f6e-2f3f0a7c1b11"`,
 		`not JSON, token=abcdef123456`:                                         `"not JSON, token=[redacted]"`,
 		``:                                                                     `""`,
 	} {

@@ -40,7 +40,7 @@ var looks = []look{
 	{form: lazyregexp.New(`(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:basic|token|bearer|digest)[ \t]+([^\s"']+)`), words: []string{"authorization"}, group: 1, sure: shown},
 	{form: lazyregexp.New(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#:@]*:([^\s/?#@]+)@`), words: []string{"://"}, group: 1, sure: shown},
 	{form: lazyregexp.New(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret)[a-z0-9_]*["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), words: []string{"pass", "pwd", "secret"}, group: 1, sure: shown},
-	{form: lazyregexp.New(`(?i)(?:token|api[_-]?key|[_-]key|credentials?|cookie|bearer)["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), words: []string{"token", "key", "credential", "cookie", "bearer"}, group: 1, sure: random},
+	{form: lazyregexp.New(`(?i)(?:token|api[_-]?key|[_-]key|credentials?|cookie|bearer|signature)["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), words: []string{"token", "key", "credential", "cookie", "bearer", "signature"}, group: 1, sure: random},
 	{form: lazyregexp.New(`(?i)--(?:pass(?:word|wd|phrase)?|secret)[ \t]+(` + value + `)`), words: []string{"--pass", "--secret"}, group: 1, sure: shown},
 	{form: lazyregexp.New(`(?i)--(?:token|api[_-]?key|[a-z-]*-key)[ \t]+(` + value + `)`), words: []string{"--"}, group: 1, sure: random},
 }

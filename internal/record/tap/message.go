@@ -140,7 +140,7 @@ const progressToken = "progressToken"
 // TimeLayout is UTC with microseconds.
 const TimeLayout = "2006-01-02T15:04:05.000000Z"
 
-// AppendJSON appends the message as one line of JSON, without newline. Secrets in its body are replaced.
+// AppendJSON appends the message as one line of JSON, without newline. Secrets in its body, its id and what it is about are replaced.
 func (m *Message) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"timestamp":"`...)
 	dst = m.At.UTC().AppendFormat(dst, TimeLayout)
@@ -154,9 +154,9 @@ func (m *Message) AppendJSON(dst []byte) []byte {
 	dst = appendText(dst, "kind", string(m.Kind))
 	dst = appendRaw(dst, "method", m.Method)
 	if len(m.Target) > 0 && m.Target[0] == '"' {
-		dst = appendRaw(dst, "target", m.Target)
+		dst = appendRaw(dst, "target", secret.JSON(m.Target))
 	}
-	dst = appendRaw(dst, "request_id", m.ID)
+	dst = appendRaw(dst, "request_id", secret.JSON(m.ID))
 	dst = append(dst, `,"size":`...)
 	dst = strconv.AppendInt(dst, int64(m.Size), 10)
 	dst = append(dst, `,"generation":`...)

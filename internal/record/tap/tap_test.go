@@ -175,3 +175,12 @@ func BenchmarkPut(b *testing.B) {
 		}
 	}
 }
+
+// A record is given to others: what it is about and its id are shown without secrets.
+func TestSecretsInTargetAndID(t *testing.T) {
+	m := Message{Kind: Request, Method: []byte(`"resources/read"`), Target: []byte(`"https://ada:hunter2@host/x?token=abc123def"`), ID: []byte(`"https://ada:hunter2@host"`)}
+	line := string(m.AppendJSON(nil))
+	if strings.Contains(line, "hunter2") || strings.Contains(line, "abc123def") || !strings.Contains(line, "https://ada:[redacted]@host/x") {
+		t.Error(line)
+	}
+}
