@@ -17,11 +17,15 @@ var launchers = map[string]bool{
 
 var (
 	shells        = map[string]bool{"sh": true, "bash": true, "zsh": true, "dash": true}
+	codeFlags     = map[string]bool{"-c": true, "-e": true, "--eval": true} // behind which there is code, and no name
 	launcherWords = map[string]bool{"exec": true, "run": true, "dlx": true, "tool": true, "x": true}
 	unfit         = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 	extension     = lazyregexp.New(`\.(js|mjs|cjs|ts|mts|py|jar|exe|rb|sh|go)$`)
 	packageAt     = lazyregexp.New(`@[^/@]*$`)
 )
+
+// longestName is in bytes: names are those of directories, too.
+const longestName = 64
 
 // nameOf makes a short name of a command: what a person would call the server.
 func nameOf(argv []string) string {
@@ -30,13 +34,17 @@ func nameOf(argv []string) string {
 		pick = hostOf(pick)
 	}
 	if i := slices.Index(argv, "-c"); i > 0 && i+1 < len(argv) && shells[plainName(argv[0])] {
-		if words := strings.Fields(argv[i+1]); len(words) > 0 {
+		words := strings.Fields(argv[i+1])
+		if len(words) > 1 && words[0] == "exec" {
+			words = words[1:]
+		}
+		if len(words) > 0 {
 			return nameOf(words)
 		}
 	}
 	if launchers[plainName(argv[0])] {
-		for _, arg := range argv[1:] {
-			if strings.HasPrefix(arg, "-") || launcherWords[arg] {
+		for i, arg := range argv[1:] {
+			if strings.HasPrefix(arg, "-") || launcherWords[arg] || codeFlags[argv[i]] {
 				continue
 			}
 			pick = arg
@@ -53,7 +61,7 @@ func nameOf(argv []string) string {
 	if name == "" {
 		name = "server"
 	}
-	return name
+	return name[:min(len(name), longestName)]
 }
 
 func plainName(word string) string {
