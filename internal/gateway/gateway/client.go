@@ -168,7 +168,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 	if len(cursor) > 0 && jsonrpc.IsNull(cursor) {
 		cursor = nil
 	}
-	sc.whenListed(e, func() {
+	answer := func() {
 		view := s.shown()
 		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read only the first page
 		if err != nil {
@@ -186,6 +186,13 @@ func (s *Session) list(e *exchange, cursor []byte) {
 			result = append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private",`), result[1:]...)
 		}
 		e.answer(result)
+	}
+	sc.whenListed(e, func() {
+		if cursor == nil && s.seen[kind] != nil {
+			sc.lookAgain(e, answer) // whoever asks again wants to know what there is now
+		} else {
+			answer()
+		}
 	})
 }
 

@@ -314,6 +314,7 @@ func TestSlowServer(t *testing.T) {
 				p.plan.mute = false
 				p.greet(m)
 			} else {
+				p.plan.slow = false
 				p.listTools(p.open[0])
 			}
 			w.settle()

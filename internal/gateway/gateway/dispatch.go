@@ -36,8 +36,9 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		code, text := s.unknown(e, kept)
 		e.refuse(code, text)
 	}
+	look := func() { s.scope().lookAgain(e, retrying(s, e, kept, refuse)) }
 	s.scope().noLongerPresume()
-	s.scope().whenListed(e, retrying(s, e, kept, refuse))
+	s.scope().whenListed(e, retrying(s, e, kept, look))
 }
 
 // retrying returns what sends a request once its server is known, and calls otherwise if it is not.

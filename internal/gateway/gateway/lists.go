@@ -18,6 +18,9 @@ const (
 	// undeclaredFor is how long a list is waited for that a server does not declare. Some have it all the same; others never
 	// answer for it.
 	undeclaredFor = 2 * time.Second
+	// lookFor is how long a client that asks again waits for what its servers have now, lookEvery how often they are asked at most.
+	lookFor   = 2 * time.Second
+	lookEvery = time.Second
 )
 
 // listing owns the lists of a link's server.
@@ -36,8 +39,10 @@ type listing struct {
 // listRead is the reading of one list.
 type listRead struct {
 	under bool           // it is under way
+	began time.Time      // when that was
 	again bool           // the list has changed meanwhile
 	done  bool           // the list was read, or tried to be, at least once
+	at    time.Time      // when it was read to the end
 	fails bool           // the last try failed
 	lack  string         // why it, or a part of it, is not shown; "": it is
 	items []catalog.Item // as last read to the end
@@ -136,7 +141,7 @@ func (ls *listing) read(kind mcp.List) {
 		r.again = true
 		return
 	}
-	*r = listRead{under: true, done: r.done, items: r.items, cursors: map[string]bool{}}
+	*r = listRead{under: true, began: ls.link.gw.now, done: r.done, items: r.items, at: r.at, lack: r.lack, cursors: map[string]bool{}}
 	ls.page(kind, nil)
 }
 
@@ -208,7 +213,7 @@ func (ls *listing) readAgain() {
 func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 	r := &ls.reads[kind]
 	again := r.again
-	*r = listRead{done: true, items: items}
+	*r = listRead{done: true, items: items, at: ls.link.gw.now}
 	ls.put(kind, items)
 	if again {
 		ls.read(kind)
@@ -232,7 +237,7 @@ func (ls *listing) put(kind mcp.List, items []catalog.Item) {
 	if differs {
 		ls.link.scope.changed()
 	} else {
-		ls.link.scope.release() // it may have been waited for
+		ls.link.scope.releaseAll() // it may have been waited for
 	}
 }
 
@@ -255,6 +260,21 @@ func (ls *listing) completed() {
 	if !ls.link.server.Lazy && !ls.link.server.Sleeps {
 		ls.listen()
 	}
+}
+
+// lookAgain reads a list once more, if that was not done just now, and reports whether it is being read. One that has been asked for
+// longer is not counted on.
+func (ls *listing) lookAgain(kind mcp.List) bool {
+	r, now := &ls.reads[kind], ls.link.gw.now
+	if ls.link.phase == ready && r.done && !r.under && now.Sub(r.at) >= lookEvery {
+		ls.read(kind)
+	}
+	return ls.underWay(kind)
+}
+
+func (ls *listing) underWay(kind mcp.List) bool {
+	r := ls.reads[kind]
+	return ls.link.phase == ready && r.done && r.under && ls.link.gw.now.Sub(r.began) < lookFor
 }
 
 // remember notes what the server shows for every scope whose clients can do the same. Those that have no process of it show

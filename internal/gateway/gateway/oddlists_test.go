@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -83,5 +84,44 @@ func TestPagesThatDoNotEndWell(t *testing.T) {
 				t.Errorf("lacks %q, want %q", lack, lacks)
 			}
 		})
+	}
+}
+
+// Not every server tells of its changes. A client that lists again sees what there is now, and a name that nobody knows makes the gateway look
+// before it refuses.
+func TestChangesThatNobodyTells(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{})
+	w.serve(named("a"))
+	c := w.legacy()
+	c.tools()
+	w.pass(lookEvery)
+	w.plans["a"].tools = []string{"do", "new"}
+	if diff := cmp.Diff([]string{"a_do", "a_new"}, c.tools()); diff != "" {
+		t.Error(diff)
+	}
+	w.pass(lookEvery)
+	w.plans["a"].tools = []string{"do", "new", "newest"}
+	call := c.call("9", "a_newest")
+	w.settle()
+	if m, ok := w.of("a")[0].last("tools/call"); !ok || m.Params.Name != "newest" {
+		t.Errorf("the new tool is not called: %q", call.lines)
+	}
+	// It is not asked for each wrong name.
+	asked := w.of("a")[0].count("tools/list")
+	for id := range 10 {
+		has(t, "unknown", c.call(fmt.Sprint(20+id), "a_none"), "Unknown tool: a_none")
+	}
+	if now := w.of("a")[0].count("tools/list"); now > asked+1 {
+		t.Errorf("asked %d times", now-asked)
+	}
+	// One that does not answer is not waited for.
+	w.pass(lookEvery)
+	w.plans["a"].silent = []string{"tools/list"}
+	list := c.ask(`{"jsonrpc":"2.0","id":40,"method":"tools/list"}`)
+	want(t, "too early", list)
+	w.pass(lookFor)
+	if diff := cmp.Diff([]string{"a_do", "a_new", "a_newest"}, toolsOf(t, list)); diff != "" {
+		t.Error(diff)
 	}
 }

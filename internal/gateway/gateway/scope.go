@@ -286,6 +286,27 @@ func (sc *scope) whenListed(e *exchange, again func()) {
 	sc.hold(e, func(sc *scope) bool { return sc.complete(view, kinds) }, again)
 }
 
+// lookAgain runs again when the servers have shown once more what a request is about: not all of them tell of changes.
+func (sc *scope) lookAgain(e *exchange, again func()) {
+	kinds, until := listsFor(e.method), sc.gw.now.Add(lookFor)
+	under := func(look func(*listing, mcp.List) bool) (any bool) {
+		for _, s := range e.session.servers() {
+			for _, l := range sc.all(s) {
+				for _, kind := range kinds {
+					any = look(&l.lists, kind) || any
+				}
+			}
+		}
+		return any
+	}
+	if !under((*listing).lookAgain) {
+		again()
+		return
+	}
+	sc.gw.at(until)
+	sc.hold(e, func(*scope) bool { return !under((*listing).underWay) }, again)
+}
+
 // allLists are all lists, toolsOnly and the others those that requests about tools, prompts or resources need.
 var (
 	allLists      = []mcp.List{mcp.Tools, mcp.Prompts, mcp.Resources, mcp.Templates}
@@ -331,6 +352,14 @@ func (sc *scope) release() {
 		default:
 			sc.held = append(sc.held, h)
 		}
+	}
+}
+
+// releaseAll does so for those of its members, too.
+func (sc *scope) releaseAll() {
+	sc.release()
+	for s := range sc.members {
+		s.own.release()
 	}
 }
 
