@@ -50,7 +50,7 @@ type Options struct {
 	QueueSize int           // bytes waiting at most (default 64 MiB)
 
 	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s); not of a Remote one
-	ProbePatience time.Duration // a server that has not even read it this long is legacy (default 8 s)
+	ProbePatience time.Duration // a server that has not even read it this long is not waited for (default 30 s; of a Remote one at most 8 s)
 	// ListenPatience is how long a server that was asked for its first stream may answer nothing (default 5 s).
 	ListenPatience time.Duration
 	FirstTries     int           // failed first starts before initialize is answered with the error (default 3)
@@ -82,8 +82,9 @@ type Options struct {
 	Whose func(about []byte) Whose // of a gateway: whose a raw request id or progress token is; nil or unknown ids: no particular client's
 }
 
-// DefaultProbePatience is the default of [Options.ProbePatience].
-const DefaultProbePatience = 8 * time.Second
+// RemoteProbePatience is the longest [Options.ProbePatience] of a server elsewhere, which may hold a request for ever. One that is started
+// here may take its time: it is only slow, and another process would be no faster.
+const RemoteProbePatience = 8 * time.Second
 
 func (o Options) withDefaults() Options {
 	def := func(d *time.Duration, v time.Duration) {
@@ -93,7 +94,10 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.QueueFor, 25*time.Second)
 	def(&o.ProbeSilence, 2*time.Second)
-	def(&o.ProbePatience, DefaultProbePatience)
+	def(&o.ProbePatience, 30*time.Second)
+	if o.Remote {
+		o.ProbePatience = min(o.ProbePatience, RemoteProbePatience)
+	}
 	def(&o.FirstPatience, 10*time.Second)
 	def(&o.ListenPatience, 5*time.Second)
 	if o.QueueMax == 0 {

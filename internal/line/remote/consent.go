@@ -179,7 +179,7 @@ func (r redirectCheck) code(q url.Values) (string, error) {
 		return "", errForeignRedirect
 	}
 	switch {
-	case q.Has("iss") && !sameURI(q.Get("iss"), r.issuer):
+	case q.Has("iss") && q.Get("iss") != r.issuer: // letter by letter, with the issuer of the metadata (RFC 9207, 2.4)
 		return "", errors.New("the redirect names another authorization server than was asked (RFC 9207)")
 	case r.told && !q.Has("iss"):
 		return "", errors.New("the redirect does not name its authorization server, though that says it would (RFC 9207)")

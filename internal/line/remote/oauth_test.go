@@ -494,8 +494,8 @@ func TestIssuerWithAndWithoutSlash(t *testing.T) {
 	for _, tc := range []struct{ name, names, issuer, iss, configured, pinned, want string }{
 		{name: "the server names it with the slash", names: "SELF/", issuer: "SELF", iss: "SELF"},
 		{name: "it calls itself with the slash", names: "SELF", issuer: "SELF/", iss: "SELF/"},
-		{name: "the redirect has the slash", names: "SELF", issuer: "SELF", iss: "SELF/"},
-		{name: "the redirect has it not", names: "SELF/", issuer: "SELF/", iss: "SELF"},
+		{name: "the redirect has the slash, the metadata has not", names: "SELF", issuer: "SELF", iss: "SELF/", want: "another authorization server"},
+		{name: "the metadata has it, the redirect has not", names: "SELF/", issuer: "SELF/", iss: "SELF", want: "another authorization server"},
 		{name: "configured with the slash", names: "SELF", issuer: "SELF", iss: "SELF", configured: "SELF/"},
 		{name: "logged in before with the slash", names: "SELF", issuer: "SELF", iss: "SELF", pinned: "SELF/"},
 		{name: "a path", names: "SELF/as", issuer: "SELF/as/", want: "the metadata of SELF/as is that of SELF/as/"},

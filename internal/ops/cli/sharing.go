@@ -54,7 +54,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	o.Lazy, o.IdleFor, o.Replays, o.Limits = false, 0, nil, backend.Limits{}
 	o.Supervise.Standby, o.Supervise.Exits.Endless, o.Health.CallTimeout = 0, true, 0
 	// The daemon determines the server's era, and keeps the client's calls alive.
-	o.ProbeSilence, o.ProbePatience = backend.DefaultProbePatience+f.startTimeout, backend.DefaultProbePatience+f.startTimeout
+	o.ProbeSilence, o.ProbePatience = backend.RemoteProbePatience+f.startTimeout, backend.RemoteProbePatience+f.startTimeout
 	o.CallPatience = 0
 	p := &o.Supervise.Backoff
 	p.MaxRestarts, p.FirstAtOnce, p.Tiers, p.Jitter = 0, true, []backoff.Tier{{Delay: rejoin}}, 0

@@ -247,9 +247,7 @@ const leastMessage = 4 << 10
 // limits takes the flags about waiting and size.
 func (f *runFlags) limits(s *settings) error {
 	s.backend.QueueFor = f.queueFor
-	if f.startTimeout < backend.DefaultProbePatience { // a server that is to be up by then has read its first request, too
-		s.backend.ProbePatience = f.startTimeout
-	}
+	s.backend.ProbePatience = f.startTimeout // a server that is to be up by then has read its first request, too
 	if f.maxMessage == "" {
 		return nil
 	}
