@@ -174,14 +174,16 @@ func TestBadServersDelayNobody(t *testing.T) {
 	}
 }
 
-// Nobody waits longer than ListWait from the start of a server on, whenever he comes.
-func TestTheWaitBeginsWithTheServer(t *testing.T) {
+// Nobody waits longer than ListWait from the first process on that a client needs, whenever others come.
+func TestTheWaitBeginsWithTheFirstClient(t *testing.T) {
 	w := newWorld(t, Options{ListWait: 15 * time.Second})
 	w.plan("good", plan{})
 	w.plan("mute", plan{mute: true, modern: true})
 	w.serve(named("good"), named("mute"))
 	w.gw.Warm(w.now)
 	w.settle()
+	w.pass(12 * time.Second)
+	w.legacy().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	w.pass(12 * time.Second)
 	c := w.legacy()
 	list := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)

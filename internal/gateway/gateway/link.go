@@ -52,7 +52,7 @@ func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
 	l.lists.link, l.level.link, l.attribution.link = l, l, l
 	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
-	if s.standing == untested { // its first links share one deadline
+	if s.standing == untested && needed { // its first links share one deadline, but not with one that is only asked for the era
 		if !l.gw.now.Before(s.hopeFor) {
 			s.hopeFor = l.hopeFor
 		}

@@ -125,3 +125,26 @@ func TestChangesThatNobodyTells(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A server that is slow to start has all the time for a client that it would have for the first one, also when it was started before to be asked
+// for its era.
+func TestTheEraStartTakesNoTimeFromAClient(t *testing.T) {
+	w := newWorld(t, Options{ListWait: 15 * time.Second})
+	w.plan("a", plan{mute: true})
+	w.serve(named("a"))
+	w.gw.Warm(w.now)
+	w.pass(14 * time.Second)
+	list := w.legacy().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	w.pass(10 * time.Second)
+	want(t, "not given up", list)
+	for _, p := range w.of("a") {
+		p.plan.mute = false
+		if m, ok := p.last("initialize"); ok {
+			p.greet(m)
+		}
+	}
+	w.settle()
+	if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, list)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -93,7 +93,7 @@ func (l *Link) waitedEnough() {
 		}
 		return
 	}
-	if l.server.standing == unusable {
+	if l.server.standing == unusable || !l.needed && l.awaited() {
 		return
 	}
 	why := "it has not answered the handshake within " + l.gw.opts.ListWait.String()
@@ -103,4 +103,16 @@ func (l *Link) waitedEnough() {
 	l.server.fails(l.gw.now, why)
 	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+why+"; clients are not kept waiting for it",
 		slog.String(event.KeyError, why))
+}
+
+// awaited reports whether a client waits for another process of the link's server, whose time is not over.
+func (l *Link) awaited() bool {
+	for sc := range l.gw.scopes {
+		for _, one := range sc.links[l.server] {
+			if one != l && one.needed && one.hopeful(allLists) {
+				return true
+			}
+		}
+	}
+	return false
 }
