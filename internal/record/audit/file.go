@@ -17,9 +17,10 @@ var ErrFull = errors.New("file is full and cannot be rotated")
 
 // file is the shared file: opened when needed, appended to under its lock, rotated by the process that finds it full.
 type file struct {
-	path string
-	opts Options
-	f    *os.File // nil: not open
+	path    string
+	opts    Options
+	f       *os.File  // nil: not open
+	rotated time.Time // that the last rotated file is named after
 }
 
 func (f *file) close() {
@@ -123,7 +124,11 @@ func (f *file) rotate() error {
 	extension := filepath.Ext(f.path)
 	stem := strings.TrimSuffix(f.path, extension) + "-"
 	to := ""
-	for at := time.Now(); ; at = at.Add(time.Millisecond) {
+	at := time.Now()
+	if next := f.rotated.Add(time.Millisecond); at.Before(next) {
+		at = next // a name that was free again would be that of the oldest
+	}
+	for ; ; at = at.Add(time.Millisecond) {
 		to = stem + at.UTC().Format(rotatedAt) + "-size" + extension
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 			break
@@ -134,6 +139,7 @@ func (f *file) rotate() error {
 	if err := os.Rename(f.path, to); err != nil {
 		return err
 	}
+	f.rotated = at
 	f.prune(stem, extension)
 	return nil
 }

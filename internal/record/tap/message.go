@@ -156,7 +156,9 @@ func (m *Message) AppendJSON(dst []byte) []byte {
 	if len(m.Target) > 0 && m.Target[0] == '"' {
 		dst = appendRaw(dst, "target", secret.JSON(m.Target))
 	}
-	dst = appendRaw(dst, "request_id", secret.JSON(m.ID))
+	if len(m.ID) > 0 {
+		dst = appendRaw(dst, "request_id", secret.JSON(m.ID))
+	}
 	dst = append(dst, `,"size":`...)
 	dst = strconv.AppendInt(dst, int64(m.Size), 10)
 	dst = append(dst, `,"generation":`...)
