@@ -63,13 +63,28 @@ func capabilityOf(l mcp.List) string {
 	}
 }
 
-// readAll asks for every list at once. Whether a server has one is decided by asking: some do not declare what they have.
+// readAll asks for the lists at once.
 func (ls *listing) readAll() {
 	ls.lateAt = ls.link.gw.now.Add(undeclaredFor)
 	ls.link.gw.at(ls.lateAt)
 	for kind := range mcp.Lists {
-		ls.read(kind)
+		if ls.asks(kind) {
+			ls.read(kind)
+		} else {
+			ls.reads[kind] = listRead{done: true}
+		}
 	}
+}
+
+// asks reports whether the server is asked for a list. Whether it has tools is decided by asking, whatever it declares; of one that declares
+// nothing, whether it has anything. Others are not asked for what they have not: some end at a request that they do not know.
+func (ls *listing) asks(kind mcp.List) bool {
+	for one := range mcp.Lists {
+		if ls.link.capability(capabilityOf(one)) {
+			return kind == mcp.Tools || ls.link.capability(capabilityOf(kind))
+		}
+	}
+	return true
 }
 
 // tick goes on without the lists that a server has not declared, and not shown.
@@ -266,7 +281,7 @@ func (ls *listing) completed() {
 // longer is not counted on.
 func (ls *listing) lookAgain(kind mcp.List) bool {
 	r, now := &ls.reads[kind], ls.link.gw.now
-	if ls.link.phase == ready && r.done && !r.under && now.Sub(r.at) >= lookEvery {
+	if ls.link.phase == ready && r.done && !r.under && ls.asks(kind) && now.Sub(r.at) >= lookEvery {
 		ls.read(kind)
 	}
 	return ls.underWay(kind)
@@ -294,7 +309,7 @@ func (ls *listing) remember() {
 // changed reads a changed list again.
 func (ls *listing) changed(m mcp.Method) {
 	for kind := range mcp.Lists {
-		if kind.Changed() == m && ls.link.phase == ready {
+		if kind.Changed() == m && ls.link.phase == ready && ls.asks(kind) {
 			ls.read(kind)
 		}
 	}

@@ -62,6 +62,15 @@ func TestListsThatAreNotDeclared(t *testing.T) {
 	if lack := w.of("b")[0].link.lists.lacking(); lack != "" {
 		t.Errorf("lacks %q", lack)
 	}
+	// One that declares something is not asked for the rest, also when a client lists again.
+	w.pass(lookEvery)
+	for range 2 {
+		c.ask(`{"jsonrpc":"2.0","id":"p","method":"prompts/list"}`)
+		w.pass(lookEvery)
+	}
+	if a, b := w.of("a")[0].count("prompts/list"), w.of("b")[0].count("prompts/list"); a == 0 || b != 0 {
+		t.Errorf("prompts: a was asked %d times, b %d", a, b)
+	}
 }
 
 // A later page that is refused keeps those before, and one that leads back ends the list.
