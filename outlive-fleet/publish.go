@@ -24,20 +24,21 @@ import (
 )
 
 const (
-	beatEvery  = 5 * time.Second        // between two digests
-	stateEvery = time.Minute            // between two whole states if nothing changes
-	beatLimit  = 2 * time.Second        // for a digest to be written, before it is tried again
-	beatAgain  = 500 * time.Millisecond // before what could not be written is tried again
-	askLimit   = 5 * time.Second        // for one answer of the hub
-	// unwrittenAfter is how long no digest may be taken until nothing counts as known: longer than servers elect a leader.
-	unwrittenAfter = 4 * beatEvery
-	newsKept       = 200             // events
-	newsBytes      = 128 << 10       // of all events that are kept
-	watchAgain     = 2 * time.Second // before the child that watches is started again
-	lineLimit      = 64 << 20        // bytes of one of its lines
-	stateLimit     = 8<<20 + 1       // bytes of a state that is unpacked: more than is read
-	formatKnown    = 1               // of what is written to the hub
+	beatEvery   = 5 * time.Second        // between two digests
+	stateEvery  = time.Minute            // between two whole states if nothing changes
+	beatLimit   = 2 * time.Second        // for a digest to be written, before it is tried again
+	beatAgain   = 500 * time.Millisecond // before what could not be written is tried again
+	askLimit    = 5 * time.Second        // for one answer of the hub
+	newsKept    = 200                    // events
+	newsBytes   = 128 << 10              // of all events that are kept
+	watchAgain  = 2 * time.Second        // before the child that watches is started again
+	lineLimit   = 64 << 20               // bytes of one of its lines
+	stateLimit  = 8<<20 + 1              // bytes of a state that is unpacked: more than is read
+	formatKnown = 1                      // of what is written to the hub
 )
+
+// unwrittenAfter is how long no digest may be taken until nothing counts as known: longer than servers elect a leader.
+const unwrittenAfter = 4 * beatEvery
 
 // digest is what is written of a machine every 5 s.
 type digest struct {

@@ -22,7 +22,7 @@ var quick = []change{
 	{"internal/agents/monitor/servertrouble.go", "startingFor = 5 * time.Minute", "startingFor = time.Minute"},
 	{"internal/agents/monitor/servertrouble.go", "steadyFor = 30 * time.Second", "steadyFor = 6 * time.Second"},
 
-	{"outlive-fleet/publish.go", "beatEvery  = 5 * time.Second", "beatEvery  = time.Second"},
+	{"outlive-fleet/publish.go", "beatEvery   = 5 * time.Second", "beatEvery   = time.Second"},
 	{"outlive-fleet/publish.go", "stateEvery  = time.Minute", "stateEvery  = 12 * time.Second"},
 	{"outlive-fleet/view.go", "silentAfter = 2 * beatEvery", "silentAfter = 4 * beatEvery"},
 	{"outlive-fleet/herald.go", "recordEvery = 10 * time.Second", "recordEvery = 2 * time.Second"},
