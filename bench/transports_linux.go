@@ -19,8 +19,8 @@ type end interface {
 	close()
 }
 
-// stdioEnd is an end of two pipes.
-type stdioEnd struct{ *peer }
+// stdioEnd is an end of two pipes, with a program behind them.
+type stdioEnd struct{ peer *peer }
 
 // behind starts a program that has a server on its stdio.
 func (b *bench) behind(name string, argv ...string) func() (end, error) {
@@ -40,17 +40,17 @@ func (b *bench) behind(name string, argv ...string) func() (end, error) {
 func (s stdioEnd) call() error { return s.peer.call(smallCall) }
 
 func (s stdioEnd) flood(n, inFlight int) (int, error) {
-	s.load(messageSize, 1)
-	first := s.nextID
+	s.peer.load(messageSize, 1)
+	first := s.peer.nextID
 	f := &flow{peer: s.peer, inFlight: inFlight}
-	waits, err := f.run(func() (bool, error) { return s.nextID-first >= n, nil })
+	waits, err := f.run(func() (bool, error) { return s.peer.nextID-first >= n, nil })
 	if err == nil && len(f.failed) > 0 {
 		err = fmt.Errorf("%w: %s", errUnanswered, f.failed[0])
 	}
 	return len(waits), err
 }
 
-func (s stdioEnd) close() { s.stop() }
+func (s stdioEnd) close() { s.peer.stop() }
 
 // smallCall are the parameters of a call whose line has 200 bytes.
 var smallCall = echoParams("echo", messageSize-len(callHead)-idWidth-len(callBody)-len(callTail))
