@@ -16,10 +16,15 @@ import (
 // hertz is the unit of the start time in /proc/PID/stat: USER_HZ, 100 a second on every Linux.
 const hertz = 100
 
+// kernelThread is the kernel's PF_KTHREAD.
+const kernelThread = 0x00200000
+
 // procStat is what is needed of /proc/PID/stat.
 type procStat struct {
 	pid                    int
 	state                  byte
+	kernel                 bool // a thread of the kernel
+	bare                   bool // it began with an empty environment
 	parent, group, session int
 	start                  uint64 // ticks since the machine was started
 	cpu                    uint64 // ticks of user and system time
@@ -53,15 +58,18 @@ func parseStat(s string) (procStat, bool) {
 		return procStat{}, false
 	}
 	p := procStat{state: f[0][0]}
-	var errs [6]error
-	var user, system uint64
+	var errs [7]error
+	var flags, user, system uint64
 	p.parent, errs[0] = strconv.Atoi(f[1])
 	p.group, errs[1] = strconv.Atoi(f[2])
 	p.session, errs[2] = strconv.Atoi(f[3])
 	p.start, errs[3] = strconv.ParseUint(f[19], 10, 64)
 	user, errs[4] = strconv.ParseUint(f[11], 10, 64)
 	system, errs[5] = strconv.ParseUint(f[12], 10, 64)
+	flags, errs[6] = strconv.ParseUint(f[6], 10, 64)
 	p.cpu = user + system
+	p.bare = len(f) > 48 && f[47] == f[48] && f[48] != "0" // first and last address of the environment
+	p.kernel = flags&kernelThread != 0
 	return p, errors.Join(errs[:]...) == nil
 }
 
@@ -159,11 +167,7 @@ func isOfRun(pid int, runs []string) bool {
 	if len(runs) == 0 {
 		return false
 	}
-	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	if err != nil {
-		return false
-	}
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
+	for kv := range bytes.SplitSeq(Environ(pid), []byte{0}) {
 		value, ok := bytes.CutPrefix(kv, []byte(RunVariable+"="))
 		for _, run := range runs {
 			if ok && run != "" && string(value) == run {
@@ -172,6 +176,50 @@ func isOfRun(pid int, runs []string) bool {
 		}
 	}
 	return false
+}
+
+// While a process executes another program it has no environment for a moment, and a busy machine can stop it there. It is looked at
+// execLooks times, a millisecond or more apart, or bareLooks times when it seems to have been started without any, as it also does for
+// an instant.
+const (
+	execLooks = 200
+	bareLooks = 5
+)
+
+// environSize is more than nearly all environments have, in bytes: one that is read at once is whole, whatever the process executes then.
+const environSize = 32 << 10
+
+// Environ is the environment that a process began with, as /proc shows it; nil when it is not ours to know.
+func Environ(pid int) []byte {
+	bare := 0
+	for range execLooks {
+		env, err := readEnviron(pid)
+		if err != nil || len(env) > 0 {
+			return env
+		}
+		s, err := readStat(pid)
+		if err != nil || s.dead() || s.kernel {
+			return nil
+		}
+		if !s.bare {
+			bare = 0
+		} else if bare++; bare == bareLooks {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+func readEnviron(pid int) ([]byte, error) {
+	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := bytes.NewBuffer(make([]byte, 0, environSize))
+	_, err = b.ReadFrom(f)
+	return b.Bytes(), err
 }
 
 // FindsStarts says that a start that could not be recorded is found again.

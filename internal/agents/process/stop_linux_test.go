@@ -67,6 +67,28 @@ func ended(t *testing.T, pid int) {
 	await.Until(t, fmt.Sprintf("process %d has ended", pid), func() bool { return identityOf(pid) == Identity{} })
 }
 
+// A process that executes another program has no environment for a moment: it is of its run all the same.
+func TestRunOfAProcessThatExecutes(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(script, []byte("exec /bin/sh \"$0\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", script)
+	cmd.Env = append(os.Environ(), RunVariable+"="+t.Name())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	for look := range 500 {
+		if !isOfRun(cmd.Process.Pid, []string{t.Name()}) {
+			t.Fatalf("look %d does not see whose it is", look)
+		}
+	}
+}
+
 // Without a token of ours, what a dead leader has left in its session is found all the same; what came later is not its.
 func TestWhatADeadLeaderLeft(t *testing.T) {
 	pids := agenttest.Start(t, "agent child", "")

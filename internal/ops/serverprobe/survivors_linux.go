@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	agentprocess "github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
 // leaveTime is how long descendants may take to end after their server, which is what most do.
@@ -52,8 +54,7 @@ func carriers(cookie string) []int {
 
 // carries reads the environment a process was started with; a zombie has none any more.
 func carries(pid int, cookie string) bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(kv []byte) bool { return string(kv) == cookie })
+	return slices.ContainsFunc(bytes.Split(agentprocess.Environ(pid), []byte{0}), func(kv []byte) bool { return string(kv) == cookie })
 }
 
 // killCarrier kills a process that has the cookie. The descriptor is opened before the second look, so that a process
