@@ -22,7 +22,7 @@ if [ "${1:-}" = smoke ]; then
 	set -- $(cd "$root" && ls internal/*/*/*_windows*.go | xargs -n1 dirname | xargs -n1 basename | sort -u)
 fi
 KILLS=${KILLS:-200}
-LIMIT=${LIMIT:-300} # seconds for the tests of one room
+LIMIT=${LIMIT:-600} # seconds after which the tests of one room hang; how long they take is told
 compiler=x86_64-w64-mingw32-gcc-win32
 
 install_wine() {

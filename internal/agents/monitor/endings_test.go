@@ -343,7 +343,7 @@ func (e *ending) watch(t *testing.T, w *world, last time.Time) (seen endingSeen)
 	}
 	most := max(4*time.Hour, reset.Sub(last)+time.Hour)
 	look := func() {
-		w.cycle()
+		w.look()
 		if len(w.said) > told {
 			note("told")
 		}

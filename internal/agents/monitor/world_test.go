@@ -44,6 +44,9 @@ type world struct {
 	halted   map[int]bool     // stopped by job control
 	files    map[int][]string // that a process has open
 
+	going *Monitor // of look
+	looks int
+
 	interrupted []int
 	typed       time.Time // when somebody typed at a wrapper's terminal
 	joined      []agentrun.Joined
@@ -243,6 +246,41 @@ func (w *world) cycles(count int, before func()) (s Summary) {
 		w.t.Fatal(err)
 	}
 	return s
+}
+
+// looksOfARun is how many looks are one run of the monitor where hours are watched: to open it takes longer than a look.
+const looksOfARun = 16
+
+// look is a cycle of a run that goes on; now and then another one begins, so that what is known has to outlast the process here, too.
+func (w *world) look() Summary {
+	w.t.Helper()
+	if w.looks%looksOfARun == 0 {
+		w.endRun()
+		m, err := Open(w.t.Context(), w.opts)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if w.looks == 0 {
+			w.t.Cleanup(w.endRun)
+		}
+		w.going = m
+	}
+	w.looks++
+	s, err := w.going.Once(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) endRun() {
+	if w.going == nil {
+		return
+	}
+	if err := w.going.Close(); err != nil {
+		w.t.Error(err)
+	}
+	w.going = nil
 }
 
 // interventions is how many entries the improvement log has.
