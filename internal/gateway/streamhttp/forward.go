@@ -125,7 +125,7 @@ func (p *forwarded) pass(path string, header http.Header) {
 		return
 	}
 	out.Header = header
-	resp, err := p.front.opts.Forward(out)
+	resp, err := p.ask(ctx, out)
 	if err != nil {
 		p.fail(err)
 		return
@@ -134,6 +134,35 @@ func (p *forwarded) pass(path string, header http.Header) {
 	whole, lost := p.answer(resp)
 	if !whole && !(lost && p.endLost()) && !closed(drained) {
 		panic(http.ErrAbortHandler) // the client must not take what it got for the whole answer
+	}
+}
+
+// askAgain is how often a stream that waits for the gateway's servers is asked for again.
+const askAgain = time.Second
+
+// ask sends the request. The stream of a session is asked for until it is there, and begins meanwhile: a client may end its session
+// for a status that says that nobody is there, as the Go SDK's does.
+func (p *forwarded) ask(ctx context.Context, out *http.Request) (*http.Response, error) {
+	control := http.NewResponseController(p.w)
+	for {
+		resp, err := p.front.opts.Forward(out)
+		if err == nil || p.r.Method != http.MethodGet || !p.endless || ctx.Err() != nil {
+			return resp, err
+		}
+		if !p.stream {
+			p.front.opts.Log.Warn("a stream waits for the gateway's servers", "error", err, "remote", p.r.RemoteAddr)
+			p.stream = true
+			p.w.Header().Set("Content-Type", eventStream)
+			p.w.WriteHeader(http.StatusOK)
+		}
+		if p.write(control, []byte(": the gateway's servers cannot be reached now\n\n")) != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
 }
 
@@ -150,7 +179,7 @@ func closed(ch <-chan struct{}) bool {
 func (p *forwarded) fail(err error) {
 	switch {
 	case p.r.Context().Err() != nil: // nobody waits for it
-	case closed(p.front.stop): // it is cut
+	case closed(p.front.stop), p.stream: // it is cut
 		panic(http.ErrAbortHandler)
 	case errors.Is(err, ErrNotSent) || p.endless || p.r.Method != http.MethodPost:
 		p.front.opts.Log.Warn("request not forwarded", "error", err, "remote", p.r.RemoteAddr)
@@ -192,15 +221,21 @@ var pieces = sync.Pool{New: func() any { return new([longMessage]byte) }}
 
 // answer writes an answer as it comes. lost: the other front did not send all of it.
 func (p *forwarded) answer(resp *http.Response) (whole, lost bool) {
-	h := p.w.Header()
-	for name, values := range resp.Header {
-		if name != "Connection" && name != "Date" {
-			h[name] = values
-		}
-	}
-	p.w.WriteHeader(resp.StatusCode)
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	p.stream = media == eventStream
+	stream := media == eventStream
+	if p.stream && !stream { // what it says is heard when the client asks again
+		return true, false
+	}
+	if !p.stream {
+		h := p.w.Header()
+		for name, values := range resp.Header {
+			if name != "Connection" && name != "Date" {
+				h[name] = values
+			}
+		}
+		p.w.WriteHeader(resp.StatusCode)
+		p.stream = stream
+	}
 	control := http.NewResponseController(p.w)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	if p.stream && p.write(control, nil) != nil {

@@ -321,7 +321,6 @@ func TestNoAnswer(t *testing.T) {
 	}{
 		{"not sent", "POST", call(7), nil, fmt.Errorf("%w: refused", ErrNotSent), 503, `"id":7,`},
 		{"a notification", "POST", note(1), nil, gone, 502, "was lost before it answered"},
-		{"a GET stream", "GET", "", nil, gone, 503, "cannot be reached now"},
 		{"a subscription", "POST", modernLine(7, "subscriptions/listen", ""), modernHeaders("subscriptions/listen"), gone, 503, "cannot be reached now"},
 		{"DELETE", "DELETE", "", nil, gone, 503, "cannot be reached now"},
 	} {
@@ -330,6 +329,35 @@ func TestNoAnswer(t *testing.T) {
 		if a.status != tc.status || !strings.Contains(a.body, tc.says) || (a.status == 503) != (a.header.Get("Retry-After") != "") {
 			t.Errorf("%s: %+v", tc.name, a)
 		}
+	}
+}
+
+// A stream of a session waits for a core that is away: a status that says so ends the session of a client of the Go SDK.
+func TestStreamWaitsForACore(t *testing.T) {
+	c := newCore(t, &testHub{}, Options{})
+	session := c.before(t, Options{}).greet("2025-11-25")
+	errs := make(chan error, 2)
+	through := c.forward(t)
+	w := newWorld(t, nil, Options{Forward: func(r *http.Request) (*http.Response, error) {
+		select {
+		case err := <-errs:
+			return nil, err
+		default:
+			return through(r)
+		}
+	}})
+	errs <- fmt.Errorf("%w: refused", ErrNotSent)
+	errs <- errors.New("EOF")
+	get := w.open("GET", "", session)
+	s := c.hub.session(0)
+	s.await(t, "attach")
+	s.listener().Send([]byte(note(1)))
+	get.want("", note(1))
+
+	errs <- ErrNotSent
+	w.open("GET", "", "Mcp-Session-Id: unknown").want("END") // the next one is told why
+	if got := w.do("GET", "", "Mcp-Session-Id: unknown"); got.status != 404 {
+		t.Errorf("%+v", got)
 	}
 }
 
