@@ -43,7 +43,11 @@ func TestMonitorWakesNobodyInVain(t *testing.T) {
 		})
 		t.Run(kind+"/provider", func(t *testing.T) {
 			t.Parallel()
-			a, m := startWatched(t, kind, mockmodel.Overload, agentSetup{}, hasty, []string{})
+			setup := agentSetup{}
+			if kind == "claude" {
+				setup.env = waitsOut // else it may give up before the monitor has looked
+			}
+			a, m := startWatched(t, kind, mockmodel.Overload, setup, hasty, []string{})
 			a.await("a second request", func() bool { return a.model.Turns() >= 2 })
 			if kind == "claude" {
 				m.judges("api_backoff") // Codex' rollout does not show it
