@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// documentPath is the document that TestBridge writes and compares, all but the section that TestFaults does.
+// documentPath is the document that TestBridge writes and compares, all but the sections of TestFaults and TestOddServers.
 func documentPath() string {
 	return filepath.Join(filepath.Dir(tools.root), "docs", "COMPATIBILITY.md")
 }
@@ -24,7 +24,8 @@ func (b *board) document(t *testing.T) {
 	}
 	text := readDocument(t)
 	_, clients, _ := cutSection(t, text, clientsHeading) // TestFaults keeps it
-	compareDocument(t, text, b.render(t, clients), "TestBridge")
+	_, odd, _ := cutSection(t, text, oddHeading)         // a hunt writes it
+	compareDocument(t, text, b.render(t, clients+odd), "TestBridge")
 }
 
 func readDocument(t *testing.T) string {
@@ -88,7 +89,9 @@ This file is written by the tests that it reports, and a run of them fails when 
 
     OUTLIVE_TIER=full E2E_WRITE_COMPATIBILITY=1 e2e/run.sh -run 'TestBridge|TestFaults'
 
-Contents: [AI clients](#ai-clients) · [Eras](#eras) · [Pairs](#pairs) · [Trials](#trials) · [Limits](#limits) ·
+What is said of odd servers a hunt writes: ` + "`.ci/hunt odd`" + `.
+
+Contents: [AI clients](#ai-clients) · [Odd servers](#odd-servers) · [Eras](#eras) · [Pairs](#pairs) · [Trials](#trials) · [Limits](#limits) ·
 [Conformance across eras](#conformance-across-eras) · [Versions](#versions)
 `
 
@@ -121,11 +124,11 @@ What one era has and the other has no place for, between a client and a server t
 - **A resource that does not exist** is -32602 for a legacy client too, because a modern server tells it no other way.
 `
 
-func (b *board) render(t *testing.T, clients string) string {
+func (b *board) render(t *testing.T, kept string) string {
 	t.Helper()
 	var out strings.Builder
 	out.WriteString(introduction)
-	out.WriteString(clients)
+	out.WriteString(kept)
 	b.renderEras(&out)
 	b.renderPairs(&out)
 	b.renderTrials(&out)

@@ -67,7 +67,7 @@ func connectGo(s *session, mode string, transport mcp.Transport) (driver, reply)
 	if mode == "legacy" {
 		options.ProtocolVersion = "2025-11-25"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), connecting)
+	ctx, cancel := context.WithTimeout(context.Background(), s.handshakeLimit())
 	defer cancel()
 	from := time.Now()
 	var err error

@@ -89,8 +89,8 @@ func startProcess(t *testing.T, s *session, argv []string) (driver, reply) {
 		return d, r
 	case <-d.ended:
 		return d, reply{Error: &failure{Message: "the client ended before it was connected"}}
-	case <-time.After(connecting):
-		return d, reply{Error: &failure{Message: fmt.Sprintf("the client is not connected after %v", connecting)}}
+	case <-time.After(s.handshakeLimit()):
+		return d, reply{Error: &failure{Message: fmt.Sprintf("the client is not connected after %v", s.handshakeLimit())}}
 	}
 }
 

@@ -95,7 +95,8 @@ type session struct {
 	client string
 	server server
 
-	subscribed bool // by a trial of TestBridge
+	subscribed bool          // by a trial of TestBridge
+	connecting time.Duration // how long the handshake may take; 0: as long as all may
 
 	mu     sync.Mutex
 	events []event
@@ -104,6 +105,13 @@ type session struct {
 
 // connecting is how long a client has for its handshake: longer than the minute that clients give it by themselves.
 var connecting = inFull(70 * time.Second)
+
+func (s *session) handshakeLimit() time.Duration {
+	if s.connecting > 0 {
+		return s.connecting
+	}
+	return connecting
+}
 
 // client is one SDK's client in one mode.
 type client struct {

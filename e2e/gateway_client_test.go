@@ -32,7 +32,11 @@ func gatewayClients() map[string]client {
 		stdio := all[name]
 		all[name] = client{name: name, modes: mode, start: func(s *session, target []string) (driver, reply) {
 			if strings.HasPrefix(target[0], "http") {
-				return connectGo(s, mode, &mcp.StreamableClientTransport{Endpoint: target[0], HTTPClient: &http.Client{Transport: bearer{&http.Transport{}, target[1:]}}})
+				byToken := &http.Client{Transport: bearer{&http.Transport{}, target[1:]}}
+				if strings.HasSuffix(target[0], "/sse") {
+					return connectGo(s, mode, &mcp.SSEClientTransport{Endpoint: target[0], HTTPClient: byToken})
+				}
+				return connectGo(s, mode, &mcp.StreamableClientTransport{Endpoint: target[0], HTTPClient: byToken})
 			}
 			return stdio.start(s, target)
 		}}

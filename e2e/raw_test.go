@@ -21,10 +21,20 @@ type raw struct {
 	in    io.WriteCloser
 	ended chan struct{} // stdout has ended
 
+	replies bool                      // answers what the server asks
+	idOf    func(json.RawMessage) int // of an answer
+
 	mu       sync.Mutex
 	next     int
 	waiting  map[int]chan answer
 	problems []string
+	heard    []string // notifications
+}
+
+// strictID reads the id of an answer as it was sent.
+func strictID(id json.RawMessage) int {
+	n, _ := strconv.Atoi(string(id)) // 0 is nobody's
+	return n
 }
 
 // answer is what came for a request, and when.
@@ -48,7 +58,7 @@ func (a answer) String() string { return string(a.Result) + string(a.Error) }
 func startRaw(t *testing.T, w *workspace, argv []string) *raw {
 	t.Helper()
 	foreignIn(t, argv...)
-	c := &raw{workspace: w, cmd: exec.Command(argv[0], argv[1:]...), waiting: map[int]chan answer{}, ended: make(chan struct{})}
+	c := &raw{workspace: w, cmd: exec.Command(argv[0], argv[1:]...), waiting: map[int]chan answer{}, ended: make(chan struct{}), idOf: strictID}
 	c.cmd.Env, c.cmd.Dir = w.env(), w.dir
 	stderr, err := os.OpenFile(w.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
@@ -118,12 +128,13 @@ func (c *raw) read(out io.Reader) {
 			c.problem("no JSON: %s", line)
 			continue
 		}
-		if m.Method != "" {
+		if m.Method != "" && m.Result == nil {
+			c.hear(m.Method, m.ID, string(line))
 			continue
 		}
 		m.at = at
-		id, _ := strconv.Atoi(string(m.ID))
 		c.mu.Lock()
+		id := c.idOf(m.ID)
 		ch := c.waiting[id]
 		delete(c.waiting, id)
 		c.mu.Unlock()
@@ -133,6 +144,24 @@ func (c *raw) read(out io.Reader) {
 		}
 		ch <- m.answer
 	}
+}
+
+// hear takes what the server says by itself. A question is left without an answer, unless the test wants one.
+func (c *raw) hear(method string, id json.RawMessage, line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id == nil {
+		c.heard = append(c.heard, line)
+		return
+	}
+	if !c.replies {
+		return
+	}
+	outcome, known := map[string]string{"ping": `"result":{}`, "roots/list": `"result":{"roots":[]}`}[method]
+	if !known {
+		outcome = `"error":{"code":-32601,"message":"Method not found"}`
+	}
+	_, _ = fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", id, outcome) // an end of the process shows elsewhere
 }
 
 func (c *raw) problem(format string, args ...any) {

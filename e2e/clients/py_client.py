@@ -1,6 +1,6 @@
 """The Python SDK client, scriptable: py_client.py auto|legacy|2026-07-28 CMD ARG…|URL
 
-The same steps, results and events as driver.mjs (there they are described).
+The same steps, results and events as driver.mjs (there they are described). A URL that ends with /sse is spoken to by HTTP+SSE.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ warnings.simplefilter("ignore")
 import anyio  # noqa: E402
 import mcp_types as types  # noqa: E402
 from mcp import Client, MCPError, StdioServerParameters  # noqa: E402
+from mcp.client.sse import sse_client  # noqa: E402
 from mcp.client.subscriptions import SubscriptionLost  # noqa: E402
 
 
@@ -150,7 +151,7 @@ class Driver:
 async def main() -> None:
     mode, command, *args = sys.argv[1:]
     if command.startswith("http"):
-        server = command
+        server = sse_client(command) if command.endswith("/sse") else command
     else:
         server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     started = time.monotonic()

@@ -1,5 +1,6 @@
-// The TypeScript SDK 1.x client, scriptable: node ts1.mjs legacy CMD ARG…|URL
+// The TypeScript SDK 1.x client, scriptable: node ts1.mjs legacy CMD ARG…|URL; a URL that ends with /sse is spoken to by HTTP+SSE.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -20,7 +21,8 @@ await drive(answers, async () => {
     }
     client.onerror = e => say({ event: 'error', message: `${e?.message ?? e}` });
     const { url, requestInit, params } = commandLine();
-    const transport = url ? new StreamableHTTPClientTransport(url, { requestInit }) : new StdioClientTransport(params);
+    const Remote = url?.pathname.endsWith('/sse') ? SSEClientTransport : StreamableHTTPClientTransport;
+    const transport = url ? new Remote(url, { requestInit }) : new StdioClientTransport(params);
     const tell = transport.setProtocolVersion?.bind(transport);
     let version;
     transport.setProtocolVersion = v => ((version = v), tell?.(v));

@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// oddLane is a way to an odd server through outlive.
+type oddLane struct {
+	name string
+	on   string // transports of the server
+	// target is what a client connects to: a command line, or a URL.
+	target func(t *testing.T, w *workspace, server []string) []string
+}
+
+// byFlags is the lane of a command line of outlive: a server's command stands behind --, a URL by itself.
+func byFlags(flags ...string) func(*testing.T, *workspace, []string) []string {
+	return func(_ *testing.T, _ *workspace, server []string) []string {
+		argv := append([]string{"env", "OUTLIVE_SHARED_IDLE=2s", tools.outlive}, flags...)
+		if flags[0] == "run" && strings.HasPrefix(server[0], "http") {
+			return append(argv, server...)
+		}
+		return append(append(argv, "--"), server...)
+	}
+}
+
+func byGateway(t *testing.T, w *workspace, server []string) []string {
+	return []string{w.listenBy(t, append([]string{tools.outlive, "gateway", "--listen", "127.0.0.1:0", "--"}, server...)).url}
+}
+
+var oddLanes = []oddLane{
+	{"run", "stdio http sse", byFlags("run")},
+	{"run --shared", "stdio", byFlags("run", "--shared")},
+	{"gateway on stdio", "stdio http sse", byFlags("gateway")},
+	{"gateway on HTTP", "stdio http sse", byGateway},
+}
+
+// oddClients are those of the SDKs that read leniently in other ways each. The raw client is the fourth, where there is stdio.
+var oddClients = []string{"ts1", "py-legacy", "go-legacy"}
+
+// oddCell is a form on a lane with a client: "" is the raw one.
+type oddCell struct {
+	oddForm
+	lane   oddLane
+	client string
+}
+
+// oddCells are the cells of the i-th form: pairwise, each of its lanes and each client once.
+func oddCells(i int, f oddForm) (all []oddCell) {
+	sdk := i / 3
+	for _, lane := range oddLanes {
+		if !strings.Contains(lane.on, f.transport) {
+			continue
+		}
+		switch {
+		case f.is("raw"), f.transport == "stdio" && lane.name == oddLanes[i%3].name:
+			all = append(all, oddCell{f, lane, ""})
+		default:
+			all = append(all, oddCell{f, lane, oddClients[sdk%3]})
+			sdk++
+		}
+	}
+	return all
+}
+
+// server is what a client of the form connects to direct: its command line, or its URL once it listens.
+func (f oddForm) server(t *testing.T, w *workspace) []string {
+	t.Helper()
+	argv := oddServerArgv(f.transport, f.name)
+	if f.transport == "stdio" {
+		return argv
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = w.env(), w.dir
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	})
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%s: %v", f, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return []string{strings.TrimSpace(url)}
+}
+
+// try has the cell's client do the steps in a workspace of its own: outlive must know nothing of an earlier run.
+func (c oddCell) try(t *testing.T, limit time.Duration, direct bool) oddOutcome {
+	t.Helper()
+	w := newWorkspace(t)
+	target := c.server(t, w)
+	if !direct {
+		target = c.lane.target(t, w, target)
+	}
+	if c.client == "" {
+		if strings.HasPrefix(target[0], "http") { // it speaks stdio only
+			target = append([]string{tools.outlive, "run"}, target...)
+		}
+		return c.byRaw(t, w, limit, direct, target)
+	}
+	return c.bySDK(w, gatewayClients()[c.client], limit, target)
+}
+
+// TestOddServers: whoever puts outlive before a server is not worse off, however odd the server is. At the door each form is tried
+// once, and the client must get what the table says. In the full run and in a hunt forms meet lanes and clients, pairwise, and what
+// a client gets behind outlive is held against what it gets direct.
+func TestOddServers(t *testing.T) {
+	besideOthers(t)
+	needOutlive(t)
+	forms := oddForms(t)
+	if !full() {
+		for _, f := range forms {
+			if f.is("again") || f.name == "plain" && f.transport != "stdio" {
+				continue
+			}
+			t.Run(f.String(), func(t *testing.T) {
+				t.Parallel()
+				o := oddCell{f, oddLanes[0], ""}.try(t, patience, false)
+				if lacks := f.missing(o); lacks != "" {
+					t.Errorf("%s: %s", f.why, lacks)
+				}
+				if f.name == "progress-token-string" && o.progress == 0 {
+					t.Error("told of no progress")
+				}
+			})
+		}
+		return
+	}
+	b := oddBoard{}
+	t.Run("cells", func(t *testing.T) {
+		for i, f := range forms {
+			if f.is("again") && tierOf() != "hunt" {
+				continue
+			}
+			for _, c := range oddCells(i, f) {
+				t.Run(c.oddForm.String()+"/"+c.lane.name+"/"+c.clientName(), func(t *testing.T) {
+					t.Parallel()
+					c.judge(t, &b)
+				})
+			}
+		}
+	})
+	b.document(t)
+}
+
+func (c oddCell) clientName() string {
+	if c.client == "" {
+		return "raw"
+	}
+	return c.client
+}
+
+const (
+	behindLimit = 30 * time.Second // a gateway waits half of that for a list
+	directLimit = 10 * time.Second
+	slower      = 2 * time.Second
+)
+
+// judge tries a cell and, where it could be worse than direct, its control. A hunt wants each control: it writes down what is better.
+func (c oddCell) judge(t *testing.T, b *oddBoard) {
+	behind := c.try(t, behindLimit, false)
+	if tierOf() != "hunt" && c.missing(behind) == "" && behind.took < slower {
+		return
+	}
+	direct := c.try(t, directLimit, true)
+	if c.late(direct, behind) {
+		if behind = c.try(t, behindLimit, false); c.late(direct, behind) {
+			t.Logf("slow: %v behind outlive, %v direct", behind.took.Round(time.Millisecond), direct.took.Round(time.Millisecond))
+		}
+	}
+	worse := direct.worse(behind)
+	if worse != "" {
+		t.Errorf("%s: %s", c.why, worse)
+	}
+	b.add(c, direct, behind, worse != "")
+}
+
+// late says whether a client that got all got it later than direct.
+func (c oddCell) late(direct, behind oddOutcome) bool {
+	return direct.works() == 4 && behind.works() == 4 && behind.took > direct.took+slower
+}
