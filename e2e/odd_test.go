@@ -17,25 +17,38 @@ type oddLane struct {
 	target func(t *testing.T, w *workspace, server []string) []string
 }
 
-// byFlags is the lane of a command line of outlive: a server's command stands behind --, a URL by itself.
-func byFlags(flags ...string) func(*testing.T, *workspace, []string) []string {
+// byRun is the lane of outlive run: a command stands behind --, a URL by itself.
+func byRun(flags ...string) func(*testing.T, *workspace, []string) []string {
 	return func(_ *testing.T, _ *workspace, server []string) []string {
-		argv := append([]string{"env", "OUTLIVE_SHARED_IDLE=2s", tools.outlive}, flags...)
-		if flags[0] == "run" && strings.HasPrefix(server[0], "http") {
+		argv := append([]string{"env", "OUTLIVE_SHARED_IDLE=2s", tools.outlive, "run"}, flags...)
+		if strings.HasPrefix(server[0], "http") {
 			return append(argv, server...)
 		}
 		return append(append(argv, "--"), server...)
 	}
 }
 
+// oddConfig is the configuration of a gateway that has the server alone, and shows its tools by their own names.
+func oddConfig(t *testing.T, w *workspace, argv []string) string {
+	one := backend{name: "odd", server: server{argv: argv}}
+	if strings.HasPrefix(argv[0], "http") {
+		one = backend{name: "odd", keys: []string{"url: " + quoted(argv[0])}}
+	}
+	return w.gatewayFile(t, []string{"names: never"}, one)
+}
+
+func byStdioGateway(t *testing.T, w *workspace, server []string) []string {
+	return w.stdioGateway(oddConfig(t, w, server))
+}
+
 func byGateway(t *testing.T, w *workspace, server []string) []string {
-	return []string{w.listenBy(t, append([]string{tools.outlive, "gateway", "--listen", "127.0.0.1:0", "--"}, server...)).url}
+	return []string{w.listen(t, oddConfig(t, w, server)).url}
 }
 
 var oddLanes = []oddLane{
-	{"run", "stdio http sse", byFlags("run")},
-	{"run --shared", "stdio", byFlags("run", "--shared")},
-	{"gateway on stdio", "stdio http sse", byFlags("gateway")},
+	{"run", "stdio http sse", byRun()},
+	{"run --shared", "stdio", byRun("--shared")},
+	{"gateway on stdio", "stdio http sse", byStdioGateway},
 	{"gateway on HTTP", "stdio http sse", byGateway},
 }
 

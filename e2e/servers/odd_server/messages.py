@@ -281,7 +281,7 @@ FORMS = {
         ("null", "null", "null"), ("blank", "blank lines", " \n\n"), ("text", "log lines on stdout (ha-mcp#603)", "INFO ready"), ("nul", "NULs", "\0\0\0"),
         ("ansi", "colours", "\x1b[32mready\x1b[0m"), ("envelope", "a message without anything in it", '{"jsonrpc":"2.0"}'),
         ("deep", "2000 levels of arrays", "[" * 2000), ("brace", "a line that begins like JSON", "{ starting"), ("long", "a line of a mebibyte", "x" * 2**20),
-        ("bad-utf8", "bytes that are not UTF-8", b"\xff\xfe\xfa\n"), ("utf16", "a line in UTF-16", "ready\n".encode("utf-16")),
+        ("bad-utf8", "bytes that are not UTF-8", b"\xff\xfe\xfa\n"), ("utf16", "a line in UTF-16", "ready".encode("utf-16") + b"\n"),
     )},
     "log-before-answer": ("a log text without line break before an answer", call(lambda a: "50% " + text(a) if first("log") else a)),
     "banner": ("npm says what it runs before the server starts", plain),
