@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,15 +26,20 @@ const (
 )
 
 // File is a store in a log file, with mode 0600 in a directory with mode 0700. One process uses it at a time.
+//
+// What the disk does not take stays in memory, and is written when the disk takes something again.
 type File struct {
 	path string
 	most int
 
 	mu      sync.Mutex
-	log     *os.File // for reading and appending
+	log     *os.File // for reading and appending; nil: it could not be opened yet
 	size    int64    // of the log
+	torn    bool     // the log ends within a line
+	damaged int      // lines that were no changes when the log was read
 	lines   map[string]line
-	live    int64 // bytes of those lines
+	live    int64             // bytes of those lines
+	unsaved map[string]change // what was not written, by key
 	cleared time.Time
 }
 
@@ -50,55 +56,115 @@ type change struct {
 	Record json.RawMessage `json:"record,omitempty"` // none: the session has ended
 }
 
-// Open opens the log at path for at most so many records; missing directories are created. Of more records those that end
-// first are removed. The caller closes it.
-func Open(path string, most int) (*File, error) {
-	f := &File{path: path, most: most}
-	dir := filepath.Dir(path)
+// line is the change as it stands in the log.
+func (c change) line() []byte {
+	text, _ := json.Marshal(c) // it fails only for a record that is no JSON, which Save refuses
+	return append(text, '\n')
+}
+
+// New returns a store in the log at path, for at most about so many records: of more those that end first are removed. The
+// caller closes it.
+func New(path string, most int) *File {
+	return &File{path: path, most: most, lines: map[string]line{}, unsaved: map[string]change{}}
+}
+
+// Open reads the log; missing directories are created. After an error the store can be used all the same: it has what could
+// be read, and tries again to open or write the log with each change.
+func (f *File) Open() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open()
+}
+
+// Damaged is how many lines of the log were no records when it was opened.
+func (f *File) Damaged() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.damaged
+}
+
+// open reads the log, if that has not been done, and writes it anew without what is outdated. The lock is held.
+func (f *File) open() error {
+	if f.log != nil {
+		return nil
+	}
+	now := time.Now()
+	err := f.read(now)
+	if err == nil {
+		err = f.writeAnew(now)
+	}
+	if err != nil {
+		return fmt.Errorf("open the session store: %w", err)
+	}
+	return nil
+}
+
+// read finds the valid records of the log.
+func (f *File) read(now time.Time) error {
+	dir := filepath.Dir(f.path)
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
 		err = os.Chmod(dir, 0o700) // it may be older; and it must be ours
 	}
 	if err == nil {
-		err = f.read()
+		err = atomicfile.Sweep(f.path, now) // of what killed processes have left
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the session store: %w", err)
-	}
-	return f, nil
-}
-
-// read reads the log, and writes it anew without what is outdated.
-func (f *File) read() error {
-	now := time.Now()
-	if err := atomicfile.Sweep(f.path, now); err != nil { // of what killed processes have left
 		return err
 	}
 	text, err := atomicfile.Read(f.path, logMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	latest := map[string]change{}
+	log, err := openLog(f.path)
+	if err != nil {
+		return err
+	}
+	f.log, f.size, f.torn = log, int64(len(text)), len(text) > 0 && text[len(text)-1] != '\n'
+	f.lines, f.live = map[string]line{}, 0
+	at := int64(0)
 	for one := range bytes.Lines(text) {
-		var c change
-		if json.Unmarshal(one, &c) != nil {
-			continue // a process was killed while it wrote this line
-		}
-		if delete(latest, c.Key); c.Record != nil && now.Before(c.Until) {
-			latest[c.Key] = c
-		}
+		size := int64(len(one))
+		f.take(one, line{at: at, size: size}, now)
+		at += size
 	}
-	all := make([]change, 0, len(latest))
-	for _, c := range latest {
-		all = append(all, c)
-	}
-	return f.writeAnew(all, now)
+	return nil
 }
 
-// writeAnew replaces the log by one of these records. The lock is held, or nobody else has the store yet.
-func (f *File) writeAnew(all []change, now time.Time) error {
-	slices.SortFunc(all, func(a, b change) int { return b.Until.Compare(a.Until) })
-	all = all[:min(len(all), f.most)]
+// take notes what one line of the log says.
+func (f *File) take(text []byte, at line, now time.Time) {
+	var c change
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return
+	case json.Unmarshal(text, &c) != nil || c.Key == "":
+		f.damaged++ // such as one that a process was writing when it was killed
+		return
+	}
+	at.until = c.Until
+	f.forget(c.Key)
+	if c.Record != nil && now.Before(c.Until) {
+		f.lines[c.Key] = at
+		f.live += at.size
+	}
+}
+
+func (f *File) forget(key string) {
+	f.live -= f.lines[key].size
+	delete(f.lines, key)
+}
+
+func openLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+}
+
+// writeAnew replaces the log by one of the valid records. If it fails, the old one goes on. The lock is held.
+func (f *File) writeAnew(now time.Time) error {
+	f.cleared = now
+	all, err := f.valid(now)
+	if err != nil {
+		return err
+	}
 	var text []byte
 	lines := make(map[string]line, len(all))
 	for _, c := range all {
@@ -106,28 +172,63 @@ func (f *File) writeAnew(all []change, now time.Time) error {
 		lines[c.Key] = line{int64(len(text)), int64(len(one)), c.Until}
 		text = append(text, one...)
 	}
-	log, err := f.replace(text)
-	if err != nil {
+	if err := f.replace(text); err != nil {
 		return err
 	}
-	f.log, f.lines, f.size, f.live, f.cleared = log, lines, int64(len(text)), int64(len(text)), now
+	f.lines, f.size, f.live, f.torn = lines, int64(len(text)), int64(len(text)), false
+	clear(f.unsaved)
 	return nil
 }
 
-func openLog(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) }
-
-// line is the change as it stands in the log.
-func (c change) line() []byte {
-	text, _ := json.Marshal(c) // it fails only for a record that is no JSON, which Save refuses
-	return append(text, '\n')
+// replace writes the log anew. It is closed meanwhile: Windows does not replace a file that is open.
+func (f *File) replace(text []byte) error {
+	_ = f.log.Close() // every line was written
+	f.log = nil
+	err := atomicfile.Write(f.path, text)
+	log, openErr := openLog(f.path)
+	if openErr != nil {
+		return errors.Join(err, openErr)
+	}
+	f.log = log
+	return err
 }
 
-// Load returns a record; an error that wraps [fs.ErrNotExist] says that there is none that is valid.
+// valid are the records that count, those that end last first.
+func (f *File) valid(now time.Time) ([]change, error) {
+	all := make([]change, 0, len(f.lines)+len(f.unsaved))
+	for key, l := range f.lines {
+		if _, newer := f.unsaved[key]; newer || !now.Before(l.until) {
+			continue
+		}
+		c, err := f.at(l)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	for _, c := range f.unsaved {
+		if c.Record != nil && now.Before(c.Until) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b change) int { return b.Until.Compare(a.Until) })
+	return all[:min(len(all), f.most)], nil
+}
+
+// Load returns a record; an error that wraps [fs.ErrNotExist] says that there is none that is valid, or that can be read.
 func (f *File) Load(key string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	_ = f.open() // without the log there is what was saved since
+	now := time.Now()
+	if c, ok := f.unsaved[key]; ok {
+		if c.Record == nil || !now.Before(c.Until) {
+			return nil, fs.ErrNotExist
+		}
+		return c.Record, nil
+	}
 	l, ok := f.lines[key]
-	if !ok || !time.Now().Before(l.until) {
+	if !ok || !now.Before(l.until) {
 		return nil, fs.ErrNotExist
 	}
 	c, err := f.at(l)
@@ -146,7 +247,7 @@ func (f *File) at(l line) (c change, err error) {
 }
 
 // Save stores a record until a time, in place of an earlier one. It is not synced to disk: a killed process loses
-// nothing that Save has returned from, a loss of power may lose the last seconds.
+// nothing that Save has returned from without an error, a loss of power may lose the last seconds.
 func (f *File) Save(key string, record []byte, until time.Time) error {
 	if !json.Valid(record) {
 		return fmt.Errorf("save a session: %q is no JSON", record)
@@ -157,36 +258,79 @@ func (f *File) Save(key string, record []byte, until time.Time) error {
 // Drop removes a record, if there is one.
 func (f *File) Drop(key string) error {
 	f.mu.Lock()
-	_, ok := f.lines[key]
+	_, stored := f.lines[key]
+	_, unsaved := f.unsaved[key]
 	f.mu.Unlock()
-	if !ok {
+	if !stored && !unsaved {
 		return nil
 	}
 	return f.append(change{Key: key})
 }
 
+// append writes a change, and those that could not be written before.
 func (f *File) append(c change) error {
-	text := c.line()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, err := f.log.Write(text)
-	at := f.size
-	f.size += int64(n)
-	if err != nil {
-		if n > 0 { // what comes next must begin a line
-			if m, err := f.log.Write([]byte("\n")); err == nil {
-				f.size += int64(m)
-			}
-		}
-		return fmt.Errorf("save a session: %w", err)
+	f.note(c, time.Now())
+	if err := f.open(); err != nil && f.log == nil {
+		return err
 	}
-	f.live -= f.lines[c.Key].size
-	delete(f.lines, c.Key)
-	if c.Record != nil {
-		f.lines[c.Key] = line{at, int64(n), c.Until}
-		f.live += int64(n)
+	if err := f.write(c); err != nil {
+		return err
+	}
+	for _, c := range f.unsaved {
+		if err := f.write(c); err != nil {
+			return err
+		}
 	}
 	return f.clear(time.Now())
+}
+
+// note keeps a change until it is written, if there is room. The lock is held.
+func (f *File) note(c change, now time.Time) {
+	if len(f.unsaved) >= f.most {
+		maps.DeleteFunc(f.unsaved, func(_ string, c change) bool { return c.Record != nil && !now.Before(c.Until) })
+	}
+	if _, known := f.unsaved[c.Key]; known || len(f.unsaved) < f.most {
+		f.unsaved[c.Key] = c
+	}
+}
+
+// Unsaved is what could not be written, in no order; of sessions that have ended without a record.
+func (f *File) Unsaved() []Entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]Entry, 0, len(f.unsaved))
+	for _, c := range f.unsaved {
+		all = append(all, Entry{c.Key, c.Record, c.Until})
+	}
+	return all
+}
+
+// write appends a change to the log. The lock is held.
+func (f *File) write(c change) error {
+	text, at := c.line(), f.size
+	if f.torn { // what comes next must begin a line
+		text = append([]byte{'\n'}, text...)
+		at++
+	}
+	n, err := f.log.Write(text)
+	if err != nil && n > 0 && f.log.Truncate(f.size) == nil {
+		n = 0
+	}
+	f.size += int64(n)
+	if err != nil {
+		f.torn = f.torn || n > 0
+		return fmt.Errorf("save a session: %w", err)
+	}
+	f.torn = false
+	delete(f.unsaved, c.Key)
+	f.forget(c.Key)
+	if c.Record != nil {
+		f.lines[c.Key] = line{at, f.size - at, c.Until}
+		f.live += f.size - at
+	}
+	return nil
 }
 
 // clear writes the log anew if too much of it is outdated, or if it has too many records. The lock is held.
@@ -195,23 +339,16 @@ func (f *File) clear(now time.Time) error {
 	if outdated <= max(outdatedMost, f.live) && len(f.lines) <= f.most+f.most/8 && now.Sub(f.cleared) < clearEvery {
 		return nil
 	}
-	all := make([]change, 0, len(f.lines))
-	for _, l := range f.lines {
-		if !now.Before(l.until) {
-			continue
-		}
-		c, err := f.at(l)
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
-	}
-	if err := f.writeAnew(all, now); err != nil {
-		f.cleared = now // it is tried again later, and the old log goes on
+	if err := f.writeAnew(now); err != nil { // it is tried again later
 		return fmt.Errorf("clear the session store: %w", err)
 	}
 	return nil
 }
 
 // Close closes the log. Nothing may be called afterwards.
-func (f *File) Close() error { return f.log.Close() }
+func (f *File) Close() error {
+	if f.log == nil {
+		return nil
+	}
+	return f.log.Close()
+}

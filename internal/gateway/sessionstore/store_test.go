@@ -24,8 +24,8 @@ func each(t *testing.T, test func(t *testing.T, s store)) {
 
 func open(t *testing.T, path string, most int) *File {
 	t.Helper()
-	f, err := Open(path, most)
-	if err != nil {
+	f := New(path, most)
+	if err := f.Open(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
@@ -121,6 +121,13 @@ func TestACutLogLosesTheLastChangeOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := open(t, path, 10)
+		damaged := 1
+		if cut == before || cut >= int64(len(whole))-1 {
+			damaged = 0
+		}
+		if f.Damaged() != damaged {
+			t.Errorf("cut at %d of %d: %d damaged, want %d", cut, len(whole), f.Damaged(), damaged)
+		}
 		want := `"one"`
 		if cut >= int64(len(whole))-1 { // but for the newline, all of it is there
 			want = `"three"`
@@ -137,7 +144,51 @@ func TestACutLogLosesTheLastChangeOnly(t *testing.T) {
 	if err := os.WriteFile(path, append(garbage, whole...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	has(t, open(t, path, 10), "a", `"three"`)
+	f = open(t, path, 10)
+	has(t, f, "a", `"three"`)
+	if f.Damaged() != 1 {
+		t.Errorf("%d damaged, want 1", f.Damaged())
+	}
+}
+
+// A log that cannot be opened is tried again with each change; what was saved meanwhile is not lost.
+func TestALogThatOpensLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sessions")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // no folder can be there
+		t.Fatal(err)
+	}
+	path, later := filepath.Join(dir, "log"), time.Now().Add(time.Hour)
+	f := New(path, 2)
+	if err := f.Open(); err == nil {
+		t.Fatal("it was opened")
+	}
+	has(t, f, "a", "")
+	for _, key := range []string{"a", "b", "over the limit"} {
+		if err := f.Save(key, []byte("1"), later); err == nil {
+			t.Errorf("%s was saved", key)
+		}
+	}
+	if err := f.Drop("b"); err == nil {
+		t.Error("b was dropped")
+	}
+	has(t, f, "a", "1")
+	has(t, f, "b", "")
+	has(t, f, "over the limit", "")
+	if n := len(f.Unsaved()); n != 2 {
+		t.Errorf("%d unsaved, want 2", n)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	save(t, f, "c", "3", later)
+	if n := len(f.Unsaved()); n != 0 {
+		t.Errorf("%d unsaved, want none", n)
+	}
+	ends(t, f)
+	f = open(t, path, 10)
+	has(t, f, "a", "1")
+	has(t, f, "b", "")
+	has(t, f, "c", "3")
 }
 
 // The log does not grow with changes, nor with sessions that nobody uses any more.
@@ -168,8 +219,8 @@ func TestTheLogIsBounded(t *testing.T) {
 }
 
 func BenchmarkSave(b *testing.B) {
-	f, err := Open(filepath.Join(b.TempDir(), "log"), 1<<20)
-	if err != nil {
+	f := New(filepath.Join(b.TempDir(), "log"), 1<<20)
+	if err := f.Open(); err != nil {
 		b.Fatal(err)
 	}
 	defer f.Close()

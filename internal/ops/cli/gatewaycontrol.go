@@ -38,7 +38,7 @@ func (r reachableGateway) Status() control.Status {
 	defer cancel()
 	s := control.Status{
 		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(),
-		URL: r.url, Upgrades: r.upgrades(), ClientProcess: r.client.status(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
+		URL: r.url, Upgrades: r.upgrades(), ClientProcess: r.client.status(), DamagedSessions: r.sessions.damaged(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
 	if r.core != nil {
 		s.URL, s.Replicas, s.CoreAt = r.core.url(), r.core.Replicas(), r.core.at

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"path/filepath"
@@ -46,19 +47,23 @@ func (g *endpoint) keepSessionsAs(file *config.File, name string) {
 	k := &g.sessions
 	k.warn = g.warn
 	if name != "" && file.Sessions != config.SessionsInMemory {
-		path, err := filepath.Join(stateDir(), "gateway", "sessions", name+".log"), error(nil)
-		if k.file, err = sessionstore.Open(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions)); err != nil {
-			g.warn(err.Error() + "; sessions end with this gateway")
-		}
-	}
-	if k.file != nil {
+		path := filepath.Join(stateDir(), "gateway", "sessions", name+".log")
+		k.file = sessionstore.New(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions))
 		k.Store = k.file
+		_ = k.tell(k.file.Open())
+		if text := damagedSessions(k.file.Damaged()); text != "" {
+			g.warn(text)
+		}
 	} else { // the next client would look for its session at another port, or the user wants no file
 		k.memory = &sessionstore.Memory{}
-		for _, e := range g.left().Sessions {
-			_ = k.memory.Save(e.Key, e.Record, e.Until) // it does not fail
-		}
 		k.Store = k.memory
+	}
+	for _, e := range g.left().Sessions {
+		if e.Record == nil {
+			_ = k.Drop(e.Key) // an error was told
+		} else {
+			_ = k.Save(e.Key, e.Record, e.Until) // likewise
+		}
 	}
 	g.front.Store = k
 }
@@ -86,6 +91,36 @@ func (k *keptSessions) tell(err error) error {
 		k.warn(err.Error() + "; until that works again, a restart of the gateway ends sessions, or takes back what they have set since")
 	}
 	return err
+}
+
+// onlyHere are the records that end with this process.
+func (k *keptSessions) onlyHere() []sessionstore.Entry {
+	switch {
+	case k.file != nil:
+		return k.file.Unsaved()
+	case k.memory != nil:
+		return k.memory.Entries()
+	}
+	return nil // they are in the fleet
+}
+
+// damaged is how many records of the store were damaged at the start.
+func (k *keptSessions) damaged() int {
+	if k.file == nil {
+		return 0
+	}
+	return k.file.Damaged()
+}
+
+// damagedSessions says what so many damaged records mean; "": there are none.
+func damagedSessions(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 record of the session store is damaged: its session has ended, or is as it was before"
+	}
+	return fmt.Sprintf("%d records of the session store are damaged: the sessions that they are of have ended, or are as they were before", n)
 }
 
 // close closes the store, if there is one.

@@ -16,7 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 )
 
-// savedGateway is what a gateway leaves to the next image in its process, beside the sessions on disk.
+// savedGateway is what a gateway leaves to the next image in its process, beside what was written of sessions.
 type savedGateway struct {
 	Address     string // that it was to listen at
 	Listener    int    // descriptor
@@ -93,10 +93,7 @@ func (g *endpoint) prepare(ctx context.Context, wait time.Duration) error {
 
 // become executes the program on disk in our place, with the address and the connections of clients.
 func (g *endpoint) become(front *streamhttp.Front) error {
-	saved := &savedGateway{Address: g.replace.address, Holder: g.turn.holder()}
-	if g.sessions.memory != nil {
-		saved.Sessions = g.sessions.memory.Entries()
-	}
+	saved := &savedGateway{Address: g.replace.address, Holder: g.turn.holder(), Sessions: g.sessions.onlyHere()}
 	files, err := front.Connections()
 	if err != nil {
 		g.warn(err.Error() + "; its client has to connect again")

@@ -144,6 +144,9 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 		fmt.Fprintf(w, "%s: waits for its turn: %s\n", logline.Printable(s.Name), logline.Printable(s.Waits))
 	}
 	printReplicas(w, s)
+	if text := damagedSessions(s.DamagedSessions); text != "" {
+		fmt.Fprintf(w, "%s: %s\n", logline.Printable(s.Name), text)
+	}
 	for _, server := range s.Servers {
 		name := logline.Printable(s.Name + "/" + server.Name)
 		trouble := overview.TroubleOf(server.ServerStatus)

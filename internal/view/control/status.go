@@ -34,6 +34,8 @@ type Status struct {
 	Replicas []replica.Attendant `json:"replicas,omitempty"`
 	// CoreAt is, of the core of replicas on other machines, the address that it takes them at.
 	CoreAt string `json:"core_at,omitempty"`
+	// DamagedSessions is, of a gateway, how many records of its session store were damaged when it was opened.
+	DamagedSessions int `json:"damaged_sessions,omitempty"`
 	// Waits is, of a core in standby, what it waits for.
 	Waits   string   `json:"waits,omitempty"`
 	Servers []Member `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
