@@ -76,6 +76,9 @@ func (b *Catalog) Forget(server string) {
 	delete(b.servers, server)
 }
 
+// Given reports whether a tool or prompt has this shown name, seen by whomever, or had it and may have it again.
+func (b *Catalog) Given(l mcp.List, shown string) bool { return b.taken[l][shown] }
+
 // Merge makes one View of what the servers list. servers are in the order of the configuration; lists[i] belongs to
 // servers[i], and is nil as long as nothing is known of it. The View has what sel selects of it, nil: everything; names
 // do not depend on that. If every server shows what it showed at the latest Merge that had it, and a View of the same
@@ -182,9 +185,9 @@ func (b *Catalog) forgetOthers(l mcp.List, labels map[string]*label, named []*la
 func (b *Catalog) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
 	taken := b.taken[l]
 	candidates, promised := b.names.candidates(it.prefix, it.base, it.begins)
-	first := fit(candidates[0], server, own)
+	first := fit(l, candidates[0], server, own)
 	for i, candidate := range candidates {
-		name := fit(candidate, server, own)
+		name := fit(l, candidate, server, own)
 		if taken[name] {
 			continue
 		}
@@ -194,7 +197,10 @@ func (b *Catalog) give(l mcp.List, server, own string, it *label) (shown, wanted
 		}
 		return name, ""
 	}
-	last := clean(candidates[len(candidates)-1])
+	last := candidates[len(candidates)-1]
+	if l == mcp.Tools {
+		last = clean(last)
+	}
 	for attempt := 0; ; attempt++ {
 		if name := hashed(last, server, own, attempt); !taken[name] {
 			taken[name] = true

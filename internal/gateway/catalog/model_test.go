@@ -135,7 +135,7 @@ func together(v *View, l mcp.List) (all [DigestSize]byte) {
 	return all
 }
 
-// checkList: names are unique, stable, what models' APIs take, and lead back to where they came from; nothing that a
+// checkList: names are unique, stable, of tools what models' APIs take, and lead back to where they came from; nothing that a
 // server lists and may show is missing.
 func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 	wanted := m.wanted(l)
@@ -149,7 +149,7 @@ func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 			t.Fatalf("%q is shown twice", name)
 		}
 		once[name] = true
-		server, own, ok := v.named(l, name)
+		server, own, ok := v.Named(l, name)
 		if owner, _, found := v.Owner(name); l == mcp.Resources {
 			ok = found && owner == server
 		}
@@ -170,7 +170,7 @@ func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 }
 
 func (m *model) checkName(t *rapid.T, v *View, id identity, name string) {
-	if !shownName.MatchString(name) {
+	if id.list == mcp.Tools && !shownName.MatchString(name) {
 		t.Fatalf("%q is not a name for a model", name)
 	}
 	if was, ok := m.given[id]; ok && was != name {
@@ -178,8 +178,8 @@ func (m *model) checkName(t *rapid.T, v *View, id identity, name string) {
 	}
 	m.given[id] = name
 	server := m.servers[slices.IndexFunc(m.servers, func(s Server) bool { return s.Name == id.server })]
-	plain := fit(server.prefix()+"_"+server.base(id.own), id.server, id.own)
-	if m.names != Always && name == fit(server.base(id.own), id.server, id.own) || m.names != Never && name == plain {
+	plain := fit(id.list, server.prefix()+"_"+server.base(id.own), id.server, id.own)
+	if m.names != Always && name == fit(id.list, server.base(id.own), id.server, id.own) || m.names != Never && name == plain {
 		return
 	}
 	if !slices.ContainsFunc(v.Collisions, func(c Collision) bool { return c.Shown == name && c.List == id.list && c.Own == id.own }) {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // Names says when the name of a tool or prompt gets its server's prefix.
@@ -23,8 +25,10 @@ const (
 	Never Names = "never"
 )
 
-// MaxName is the maximum length of a shown name in bytes. Language model APIs accept tool names of up to this length
-// made of A-Z a-z 0-9 _ -.
+// MaxName is the maximum length of a tool's shown name in bytes. Language model APIs accept tool names of up to this length
+// made of A-Z a-z 0-9 _ -. MCP allows dots and 128 characters, and SEP-986 slashes as well, but clients that hand such a name on
+// have their whole request refused, with the tools of every other server. So what is shown fits the APIs, and the server's own
+// name is taken in calls, too.
 const MaxName = 64
 
 // hashDigits is the number of hexadecimal digits that are added to distinguish equal names.
@@ -47,8 +51,12 @@ func (n Names) candidates(prefix, base string, begins bool) (candidates []string
 	}
 }
 
-// fit makes a candidate valid: other characters become _, and a name that is too long or empty ends in a hash.
-func fit(candidate, server, own string) string {
+// fit makes a tool's candidate valid: other characters become _, and a name that is too long or empty ends in a hash. No model
+// is told the names of prompts, which stay as they are.
+func fit(l mcp.List, candidate, server, own string) string {
+	if l == mcp.Prompts && candidate != "" {
+		return candidate
+	}
 	name := clean(candidate)
 	if name == "" || len(name) > MaxName {
 		return hashed(name, server, own, 0)

@@ -95,7 +95,7 @@ func TestAllowAndDeny(t *testing.T) {
 			for _, l := range []mcp.List{mcp.Tools, mcp.Prompts} {
 				var own []string
 				for _, name := range seen(t, v, l) {
-					_, o, ok := v.named(l, name)
+					_, o, ok := v.Named(l, name)
 					if !ok {
 						t.Errorf("%s %s is listed and cannot be called", l, name)
 					}
@@ -112,6 +112,51 @@ func TestAllowAndDeny(t *testing.T) {
 				t.Error("a denied tool can be called")
 			}
 		})
+	}
+}
+
+// A tool is found by the name that its own server gives it, too, if no other one is called so.
+func TestOwnNames(t *testing.T) {
+	long := strings.Repeat("n", 128)
+	lists := []*Lists{tools("files.read", "read", ""), tools("x/y", "read", long)}
+	servers := []Server{{Name: "a", Rename: map[string]string{"files.read": "get"}}, {Name: "b"}}
+	c := New(Always)
+	v := c.Merge(servers, lists, nil)
+	for own, want := range map[string]int{"files.read": 0, "": 0, "x/y": 1, long: 1} {
+		if server, ok := v.Own(mcp.Tools, own); !ok || server != want {
+			t.Errorf("%q: server %d, %v; want server %d", own, server, ok, want)
+		}
+		if item, ok := v.Item(mcp.Tools, own); !ok || item.Own() != own || c.Given(mcp.Tools, own) {
+			t.Errorf("%q: %v, %q, or it is a shown name", own, ok, item.Own())
+		}
+	}
+	if _, ok := v.Own(mcp.Tools, "read"); ok {
+		t.Error("a name of two servers leads to one of them")
+	}
+	if diff := cmp.Diff([]string{"a_read", "b_read"}, v.Called(mcp.Tools, "read")); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := c.Merge(servers, lists, Select(map[string]Filter{"a": {}})).Own(mcp.Tools, "x/y"); ok {
+		t.Error("a tool that is not selected is found")
+	}
+	c = New(OnCollision)
+	c.Merge(plain("a", "b"), []*Lists{tools("read"), tools("read")}, nil)
+	if c.Merge(plain("a", "b"), []*Lists{nil, tools("read")}, nil); !c.Given(mcp.Tools, "read") {
+		t.Error("the name of a tool that is not listed now is free for another server's")
+	}
+}
+
+// Prompts are for people: their names keep every character.
+func TestNamesOfPrompts(t *testing.T) {
+	long := strings.Repeat("n", 100)
+	lists := []*Lists{{mcp.Prompts: entries(mcp.Prompts, "code.review", "größe", long)}, {mcp.Prompts: entries(mcp.Prompts, "code.review", "a b")}}
+	for names, want := range map[Names][]string{
+		Always: {"a_code.review", "a_größe", "a_" + long, "b_code.review", "b_a b"},
+		Never:  {"code.review", "größe", long, "b_code.review", "a b"},
+	} {
+		if diff := cmp.Diff(want, seen(t, New(names).Merge(plain("a", "b"), lists, nil), mcp.Prompts)); diff != "" {
+			t.Errorf("%s: %s", names, diff)
+		}
 	}
 }
 

@@ -142,14 +142,10 @@ func scheme(uri string) string {
 }
 
 // Tool returns the server of a shown tool, and the tool's own name there.
-func (v *View) Tool(shown string) (server int, own string, ok bool) { return v.named(mcp.Tools, shown) }
+func (v *View) Tool(shown string) (server int, own string, ok bool) { return v.Named(mcp.Tools, shown) }
 
-// Prompt returns the server of a shown prompt, and the prompt's own name there.
-func (v *View) Prompt(shown string) (server int, own string, ok bool) {
-	return v.named(mcp.Prompts, shown)
-}
-
-func (v *View) named(l mcp.List, shown string) (server int, own string, ok bool) {
+// Named returns the server of a shown tool or prompt, and its own name there.
+func (v *View) Named(l mcp.List, shown string) (server int, own string, ok bool) {
 	place, ok := v.places[l][shown]
 	if !ok {
 		return 0, "", false
@@ -157,11 +153,41 @@ func (v *View) named(l mcp.List, shown string) (server int, own string, ok bool)
 	return v.owners[l][place], v.shown[l][place].item.Own(), true
 }
 
-// Item returns the tool or prompt that is shown under a name, as its server wrote it.
-func (v *View) Item(l mcp.List, shown string) (item Item, ok bool) {
-	place, ok := v.places[l][shown]
+// Own returns the server of the only tool or prompt whose own name it is. With a name that was shown for another one this is not
+// what the client means: see [Catalog.Given].
+func (v *View) Own(l mcp.List, own string) (server int, ok bool) {
+	if called := v.called(l, own); len(called) == 1 {
+		return v.owners[l][called[0]], true
+	}
+	return 0, false
+}
+
+// Called are the shown names of the tools or prompts whose own name it is.
+func (v *View) Called(l mcp.List, own string) (shown []string) {
+	for _, place := range v.called(l, own) {
+		shown = append(shown, v.shown[l][place].name)
+	}
+	return shown
+}
+
+func (v *View) called(l mcp.List, own string) (places []int) {
+	for i, s := range v.shown[l] {
+		if s.item.Own() == own {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// Item returns the tool or prompt with a shown name, or the only one with such an own name, as its server wrote it.
+func (v *View) Item(l mcp.List, name string) (item Item, ok bool) {
+	place, ok := v.places[l][name]
 	if !ok {
-		return Item{}, false
+		called := v.called(l, name)
+		if len(called) != 1 {
+			return Item{}, false
+		}
+		place = called[0]
 	}
 	return v.shown[l][place].item, true
 }

@@ -38,7 +38,7 @@ func TestBytesStayAsTheyAre(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if server, own, ok := v.Prompt("s_p"); server != 0 || own != "p" || !ok {
+	if server, own, ok := v.Named(mcp.Prompts, "s_p"); server != 0 || own != "p" || !ok {
 		t.Error(server, own, ok)
 	}
 	if _, _, ok := v.Tool("s_p"); ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -12,8 +13,8 @@ import (
 // target is where a request goes: the server, and its own name for the tool, prompt or resource.
 type target struct {
 	server *server
-	own    string       // the server's own name of the tool, prompt or resource; "": unchanged
-	at     jsonrpc.Span // of that in the client's line
+	own    string       // the server's own name of the tool, prompt or resource
+	at     jsonrpc.Span // where that belongs in the client's line; absent: it stays as it is
 }
 
 // dispatch sends a request to its server. If that is unknown because servers have not shown their lists yet, it waits
@@ -61,26 +62,17 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	if s.gw.opts.Plain {
 		return target{server: s.gw.servers[0]}, true
 	}
-	view := s.shown()
-	named := func(look func(string) (int, string, bool), at jsonrpc.Span) (target, bool) {
-		name, _ := jsonrpc.Unquote(at.Of(line))
-		i, own, ok := look(name)
-		if !ok {
-			return target{}, false
-		}
-		return target{s.gw.servers[i], own, at}, true
-	}
 	switch e.method {
 	case mcp.ToolsCall:
-		return named(view.Tool, env.Name)
+		return s.named(mcp.Tools, line, env.Name)
 	case mcp.PromptsGet:
-		return named(view.Prompt, env.Name)
+		return s.named(mcp.Prompts, line, env.Name)
 	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
 		return s.resource(line, env.URI)
 	case mcp.Complete:
 		params := env.Params.Of(line)
 		if ref := jsonrpc.FindPath(params, "ref", "name"); ref.Present() {
-			return named(view.Prompt, within(env.Params, ref))
+			return s.named(mcp.Prompts, line, within(env.Params, ref))
 		}
 		return s.resource(line, within(env.Params, jsonrpc.FindPath(params, "ref", "uri")))
 	}
@@ -88,6 +80,28 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 		return target{server: all[0]}, true
 	}
 	return target{}, false
+}
+
+// named looks up the server of the tool or prompt whose raw name is at the given place. One that is not shown may be what a server
+// itself calls it: dots, slashes and long names are shown changed. It must not have been shown for another tool, nor be one
+// that a server which has not shown its list may have, too.
+func (s *Session) named(l mcp.List, line []byte, at jsonrpc.Span) (target, bool) {
+	name, ok := jsonrpc.Unquote(at.Of(line))
+	if !ok {
+		return target{}, false
+	}
+	view := s.shown()
+	if i, own, ok := view.Named(l, name); ok {
+		return target{s.gw.servers[i], own, at}, true
+	}
+	if s.gw.catalog.Given(l, name) || !s.scope().complete(s.view, []mcp.List{l}) {
+		return target{}, false
+	}
+	i, ok := view.Own(l, name)
+	if !ok {
+		return target{}, false
+	}
+	return target{s.gw.servers[i], name, at}, true
 }
 
 // resource looks up the server of the raw URI at the given place. A URI that no list has goes to the first server with
@@ -146,14 +160,14 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 		return
 	}
 	if e.method == mcp.Subscribe || e.method == mcp.Unsubscribe {
-		if e.uri = t.own; t.own == "" {
+		if e.uri = t.own; !t.at.Present() {
 			e.uri, _ = jsonrpc.Unquote(env.URI.Of(line))
 		}
 		if l = s.subscribe(e, l); l == nil {
 			return
 		}
 	}
-	if t.own == "" {
+	if !t.at.Present() {
 		e.relay(l, env, line, change{})
 		return
 	}
@@ -171,9 +185,9 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
 	switch e.method {
 	case mcp.ToolsCall:
-		return jsonrpc.InvalidParams, "Unknown tool: " + name + s.missing()
+		return jsonrpc.InvalidParams, "Unknown tool: " + name + s.alike(mcp.Tools, name) + s.missing()
 	case mcp.PromptsGet:
-		return jsonrpc.InvalidParams, "Unknown prompt: " + name + s.missing()
+		return jsonrpc.InvalidParams, "Unknown prompt: " + name + s.alike(mcp.Prompts, name) + s.missing()
 	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
 		if s.own != nil {
 			return resourceNotFound, "Resource not found: " + uri + s.missing()
@@ -183,6 +197,14 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 		return jsonrpc.InvalidParams, "Unknown reference" + s.missing()
 	}
 	return jsonrpc.MethodNotFound, "Method not found"
+}
+
+// alike names those of several servers that may be meant by an own name.
+func (s *Session) alike(l mcp.List, own string) string {
+	if called := s.shown().Called(l, own); len(called) > 1 {
+		return " (several servers have one: " + strings.Join(called, ", ") + ")"
+	}
+	return ""
 }
 
 // resourceNotFound is the legacy era's code for that.

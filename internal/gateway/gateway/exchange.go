@@ -84,7 +84,11 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
 	if l.mustAttribute() {
-		e.target = string(env.Method.Of(line)) + string(env.Name.Of(line))
+		name := env.Name.Of(line)
+		if also.at == env.Name && env.Name.Present() {
+			name = also.with // a tool may be called by several names
+		}
+		e.target = string(env.Method.Of(line)) + string(name)
 	}
 	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
 	// A line followed by its newline is written to the server in one piece.
