@@ -183,7 +183,8 @@ func (s *Session) list(e *exchange, cursor []byte) {
 			result = s.withTools(result, view)
 		}
 		if s.own == nil {
-			result = append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private",`), result[1:]...)
+			head := append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":`), s.gw.madeHere("")...)
+			result = append(append(head, ','), result[1:]...)
 		}
 		e.answer(result)
 	}

@@ -322,6 +322,13 @@ func (g *Gateway) info() []byte {
 	return append(out, '}')
 }
 
+// madeHere is the raw _meta of a result of the modern era that the gateway makes itself. before are members in front of it,
+// each with its comma.
+func (g *Gateway) madeHere(before string) []byte {
+	out := append([]byte(`{`+before+`"`+mcp.MetaServerInfo+`":`), g.info()...)
+	return append(out, '}')
+}
+
 // capability reports whether the server has declared the capability.
 func (l *Link) capability(name string) bool { return declares(l.result, name) }
 

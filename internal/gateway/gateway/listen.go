@@ -126,8 +126,8 @@ func (sc *scope) stopListen(e *exchange, reason string) {
 func (sc *scope) endListens() {
 	for _, l := range slices.Clone(sc.listens) {
 		sc.stopListen(l.exchange, "the gateway ends")
-		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), l.exchange.id...)
-		l.exchange.answer(append(result, "}}"...))
+		meta := sc.gw.madeHere(`"` + mcp.MetaSubscriptionID + `":` + l.exchange.id + `,`)
+		l.exchange.answer(append(append([]byte(`{"resultType":"complete","_meta":`), meta...), '}'))
 	}
 }
 

@@ -344,3 +344,32 @@ func TestServerOfTheEarlierEra(t *testing.T) {
 	}
 	has(t, "earlier era", func() *inbox { c := w.legacy(); c.tools(); return c.call("1", "a_do") }(), `"a"`)
 }
+
+// Every result that the gateway makes itself says whose it is, in the modern era; a server's says what the server says.
+func TestResultsOfTheGatewayNameIt(t *testing.T) {
+	w := newWorld(t, Options{Version: "1.2"})
+	w.gw.opts.NoTools = false
+	w.plan("a", plan{modern: true})
+	w.serve(named("a"))
+	c := w.client()
+	info := `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"outlive","title":"outlive gateway","version":"1.2"}}`
+	for _, m := range []string{"server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
+		has(t, m, c.modern("1", m, ""), info)
+	}
+	for _, tool := range []string{toolStatus, toolRestart} {
+		has(t, tool, c.modern("2", "tools/call", `"name":"`+tool+`",`), info)
+	}
+	if in := c.modern("3", "tools/call", `"name":"a_do",`); len(in.lines) != 1 || strings.Contains(in.lines[0], "serverInfo") {
+		t.Errorf("the server's result: %q", in.lines)
+	}
+	l := w.legacy()
+	for _, m := range []string{"tools/list", "prompts/list"} {
+		if in := l.ask(`{"jsonrpc":"2.0","id":1,"method":"` + m + `"}`); strings.Contains(strings.Join(in.lines, ""), "serverInfo") {
+			t.Errorf("legacy %s: %q", m, in.lines)
+		}
+	}
+	listen := c.modern(`"L"`, "subscriptions/listen", `"notifications":{"toolsListChanged":true},`)
+	listen.lines = nil
+	w.gw.Close(w.now)
+	has(t, "the end of listening", listen, `"io.modelcontextprotocol/subscriptionId":"L","io.modelcontextprotocol/serverInfo":{"name":"outlive"`)
+}

@@ -86,11 +86,11 @@ func (s *Session) callTool(e *exchange, line []byte) bool {
 
 // say answers a call with a text.
 func (e *exchange) say(text string, isError bool) {
-	era := mcp.Legacy
 	if e.session.own == nil {
-		era = mcp.Modern
+		e.answer(mcp.ToolText(text, isError, mcp.Modern, e.session.gw.madeHere("")))
+		return
 	}
-	e.answer(mcp.ToolText(text, isError, era, nil))
+	e.answer(mcp.ToolText(text, isError, mcp.Legacy, nil))
 }
 
 func (s *Session) serverNames() []string {
