@@ -36,7 +36,12 @@ func FuzzItems(f *testing.F) {
 				t.Fatalf("no JSON: %s", page)
 			}
 			again, _ := Items(l, page)
-			hidden := v.Hidden[l]
+			hidden := 0
+			for _, one := range v.Hidden {
+				if one.List == l {
+					hidden++
+				}
+			}
 			for _, item := range lists[l] {
 				if l == mcp.Tools && taskOnly(item) {
 					hidden++

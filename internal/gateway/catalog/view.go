@@ -14,9 +14,9 @@ import (
 // View is what clients see of all servers together. It is immutable. A server is identified by its index in the slice
 // that was passed to Merge.
 type View struct {
-	// Hidden counts the entries of each list that are left out because an earlier one has the same URI, or because
-	// their server lists them twice. It does not count those that Allow and Deny leave out.
-	Hidden [mcp.Lists]int
+	// Hidden are the entries that are left out because an earlier one has the same URI, or because their server lists them
+	// twice. Those that Allow and Deny leave out are not among them.
+	Hidden []Hidden
 	// Collisions are the tools and prompts whose name is not the one that Names promises.
 	Collisions []Collision
 
@@ -41,6 +41,14 @@ type owned struct {
 type routed struct {
 	*template
 	server int
+}
+
+// Hidden is an entry that is left out.
+type Hidden struct {
+	Server int // index of its server
+	List   mcp.List
+	Own    string // its URI or name at the server
+	By     int    // index of the server whose entry is shown; the same: its server lists it twice
 }
 
 // Collision is a tool or prompt that got another name because its own was taken.
@@ -101,8 +109,8 @@ func (v *View) fill(l mcp.List, parts []*part) {
 			continue
 		}
 		for _, s := range p.shown[l] {
-			if _, doubled := v.places[l][s.name]; doubled {
-				v.Hidden[l]++
+			if place, doubled := v.places[l][s.name]; doubled {
+				v.Hidden = append(v.Hidden, Hidden{server, l, s.item.Own(), v.owners[l][place]})
 				continue
 			}
 			v.places[l][s.name] = len(v.shown[l])

@@ -63,7 +63,8 @@ func TestFirstServerHasTheResource(t *testing.T) {
 	if diff := cmp.Diff([]string{"file:///1", "x:1", "file:///2"}, seen(t, v, mcp.Resources)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([mcp.Lists]int{mcp.Resources: 2, mcp.Templates: 1}, v.Hidden); diff != "" {
+	hidden := []Hidden{{1, mcp.Resources, "file:///1", 0}, {1, mcp.Resources, "file:///2", 1}, {2, mcp.Templates, "y:{n}", 1}}
+	if diff := cmp.Diff(hidden, v.Hidden); diff != "" {
 		t.Error(diff)
 	}
 	for uri, want := range map[string][]int{

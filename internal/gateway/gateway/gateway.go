@@ -127,6 +127,8 @@ type server struct {
 	askers      map[string]bool // tools that have asked their client something, by method and name
 	rootsWanted bool            // it has asked for roots
 
+	hidden map[string]string // resources of which the log has told that another server's are shown, and whose, by URI
+
 	standing standing
 	trouble  string    // why it is unusable
 	since    time.Time // when it was found to be usable, or stopped being that; before both: when it was configured

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 // A list that a server never answers costs that list: its tools are shown and called at once, and status says what is missing.
@@ -155,5 +157,35 @@ func TestTheEraStartTakesNoTimeFromAClient(t *testing.T) {
 	w.settle()
 	if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, list)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// messages are the texts of events.
+type messages []string
+
+// Emit implements event.Sink.
+func (m *messages) Emit(e event.Event) { *m = append(*m, e.Message) }
+
+// Resources whose URI another server has as well are named in the log, once, and in the status as long as that is so.
+func TestEqualURIsAreNamed(t *testing.T) {
+	var told messages
+	w := newWorld(t, Options{Sink: &told})
+	w.plan("a", plan{uris: []string{"config://app", "x:1"}})
+	w.plan("b", plan{uris: []string{"config://app", "y:1"}})
+	w.serve(named("a"), named("b"))
+	for range 2 {
+		w.legacy().ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+	}
+	line := "Server b is used without some of its resources: resources of other servers have the same URI and are shown in their place: config://app (of a)"
+	if diff := cmp.Diff(messages{line}, told); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[int][]HiddenResource{1: {{"config://app", "a"}}}, w.gw.hiddenNow()); diff != "" {
+		t.Error(diff)
+	}
+	w.serve(named("b"))
+	w.legacy().ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+	if hidden := w.gw.hiddenNow(); len(hidden) != 0 || len(told) != 1 {
+		t.Errorf("%v, told %q", hidden, told)
 	}
 }

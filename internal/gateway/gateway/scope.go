@@ -247,7 +247,11 @@ func (sc *scope) current(view string) *catalog.View {
 				lists[i] = sc.lists(s)
 			}
 		}
+		was := sh.view
 		sh.view, sh.stale = sc.gw.catalog.Merge(servers, lists, sc.gw.viewOf(view).selection), false
+		if sh.view != was {
+			sc.gw.tellHidden(sh.view)
+		}
 		if sc == sc.gw.modern {
 			sc.gw.headerParams.note(view, sh.view)
 		}

@@ -24,6 +24,8 @@ type ServerStatus struct {
 	Trouble  string `json:"trouble,omitempty"`
 	// Lacks is which of its lists clients do not see, or not to the end, and why, though it is used.
 	Lacks string `json:"lacks,omitempty"`
+	// Hidden are its resources that clients do not see.
+	Hidden []HiddenResource `json:"hidden,omitempty"`
 	// Since is when it began to stand as it does: to work, not to be needed, or not to work; of one that never worked, when
 	// it was configured. Starts that fail in between do not set it anew.
 	Since time.Time    `json:"since,omitzero"`
@@ -99,6 +101,9 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 			one.HandshakeError = messageOf(l.trouble)
 		}
 		all[i].Links = append(all[i].Links, one)
+	}
+	for i, some := range r.gw.hiddenNow() {
+		all[i].Hidden = some
 	}
 	for i, s := range all {
 		all[i].Since = r.gw.servers[i].sinceOf(s.Links)

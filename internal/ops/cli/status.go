@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -158,12 +159,24 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 		if server.Lacks != "" {
 			fmt.Fprintf(w, "%s: is used without a list: %s\n", name, logline.Printable(server.Lacks))
 		}
+		printHidden(w, name, server.Hidden)
 		for _, l := range server.Links {
 			if trouble != "" {
 				l.LastExit = nil // it has been told
 			}
 			printTrouble(w, name, l.Status, now)
 		}
+	}
+}
+
+// printHidden names the resources of a server in whose place another server's are shown.
+func printHidden(w io.Writer, name string, hidden []gateway.HiddenResource) {
+	of := map[string][]string{}
+	for _, h := range hidden {
+		of[h.Of] = append(of[h.Of], logline.Printable(h.URI))
+	}
+	for _, server := range slices.Sorted(maps.Keys(of)) {
+		fmt.Fprintf(w, "%s: hidden, since %s has resources with these URIs: %s\n", name, logline.Printable(server), someOf(of[server]))
 	}
 }
 
@@ -200,13 +213,13 @@ func clientOf(l gateway.LinkStatus) string {
 	return strings.TrimSpace(l.Client + " (" + l.View + ")")
 }
 
-// someOf are the first few of many numbers, and how many more there are: a row is to stay readable.
-func someOf(numbers []string) string {
+// someOf are the first few of many texts, and how many more there are: a row is to stay readable.
+func someOf(many []string) string {
 	const most = 3
-	if len(numbers) <= most+1 {
-		return strings.Join(numbers, ",")
+	if len(many) <= most+1 {
+		return strings.Join(many, ",")
 	}
-	return fmt.Sprintf("%s +%d", strings.Join(numbers[:most], ","), len(numbers)-most)
+	return fmt.Sprintf("%s +%d", strings.Join(many[:most], ","), len(many)-most)
 }
 
 // printTrouble tells what is wrong with a server, or about to happen to it.

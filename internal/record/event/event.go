@@ -146,8 +146,8 @@ const (
 	// ServerUnusable: the handshake with a server failed; it will be tried again. Attrs: KeyServer, KeyError,
 	// KeyDelayMS.
 	ServerUnusable Type = "server_unusable"
-	// ListMissing: a server is used without a list that it has not answered for, or of which it refused a page. Attrs:
-	// KeyServer, KeyReason.
+	// ListMissing: a server is used without a list that it has not answered for, or of which it refused a page, or without
+	// resources whose URIs another server has. Attrs: KeyServer, KeyReason.
 	ListMissing Type = "list_missing"
 	// ConfigLoaded: the configuration was read again. Attrs: KeyFiles, KeyCount.
 	ConfigLoaded Type = "config_loaded"
