@@ -14,7 +14,7 @@ type ask struct {
 	link    *Link
 	id      []byte // raw, the server's
 	token   []byte // raw progress token of the server; nil: no progress wanted
-	shown   string // raw id and progress token that the client sees
+	shown   string // raw id and progress token that the client sees: a whole number, as some read no other
 	session *Session
 	during  *exchange // the client's request that it belongs to; nil: none
 }
@@ -24,17 +24,35 @@ const asksMost = 100
 
 // newAsk records that s is asked a question of l.
 func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask {
-	g.lastAsk++
-	a := &ask{
-		link: l, id: bytes.Clone(id), session: s, during: during,
-		shown: `"~g` + strconv.FormatUint(g.lastAsk, 10) + `"`,
-	}
+	a := &ask{link: l, id: bytes.Clone(id), session: s, during: during, shown: g.askID()}
 	if s.asks == nil {
 		s.asks = map[string]*ask{}
 	}
 	s.asks[a.shown] = a
 	l.asks = append(l.asks, a)
 	return a
+}
+
+// askID makes the raw id of a request to a client.
+func (g *Gateway) askID() string {
+	g.lastAsk++
+	return strconv.FormatUint(g.lastAsk, 10)
+}
+
+// asked returns the open question with this raw id or progress token, nil if there is none. Some clients return the number as text.
+func (s *Session) asked(id []byte) *ask {
+	if text := jsonrpc.IntegerText(id); text != nil {
+		id = text
+	}
+	if a := s.asks[string(id)]; a != nil {
+		return a
+	}
+	for shown, a := range s.asks {
+		if jsonrpc.SameID([]byte(shown), id) { // 1.0
+			return a
+		}
+	}
+	return nil
 }
 
 // settle forgets an ask that is answered or cancelled.
@@ -58,7 +76,7 @@ func (s *Session) reply(line []byte) {
 	if s.tellRoots(env, line) {
 		return
 	}
-	a := s.asks[string(env.ID.Of(line))]
+	a := s.asked(env.ID.Of(line))
 	if a == nil {
 		return // cancelled meanwhile, or of a dead process
 	}
@@ -68,7 +86,7 @@ func (s *Session) reply(line []byte) {
 
 // unreadable answers the server with an error if id is that of one of its questions.
 func (s *Session) unreadable(id []byte, why string) bool {
-	a := s.asks[string(id)]
+	a := s.asked(id)
 	if a != nil {
 		a.settle()
 		s.gw.post(a.link, jsonrpc.AppendError(nil, a.id, jsonrpc.InternalError, why, nil))
@@ -96,7 +114,7 @@ func (l *Link) withdrawAsks(why string) {
 // progress forwards a client's progress to the server that asked.
 func (s *Session) progress(line []byte) {
 	env := &s.gw.client
-	if a := s.asks[string(env.ProgressToken.Of(line))]; a != nil && a.token != nil {
+	if a := s.asked(env.ProgressToken.Of(line)); a != nil && a.token != nil {
 		s.gw.post(a.link, changed(nil, line, change{env.ProgressToken, a.token}))
 	}
 }

@@ -10,7 +10,7 @@ import (
 func FuzzForeignBytes(f *testing.F) {
 	seeds := [][2]string{
 		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a_hang"}}`, `{"jsonrpc":"2.0","id":20,"result":{}}`},
-		{`{"jsonrpc":"2.0","id":"~g1","result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"_meta":{"progressToken":null}}}`},
+		{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"_meta":{"progressToken":null}}}`},
 		{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`},
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":null}}`, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}`},
 		{`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["x:1",5,{}]},` + modernMeta + `}}`,

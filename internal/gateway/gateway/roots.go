@@ -60,8 +60,7 @@ func (s *Session) askRoots() {
 		return
 	}
 	g := s.gw
-	g.lastAsk++
-	s.roots.shown = `"~g` + strconv.FormatUint(g.lastAsk, 10) + `"`
+	s.roots.shown = g.askID()
 	s.roots.by = g.now.Add(rootsFor)
 	g.at(s.roots.by)
 	s.general.Send(jsonrpc.AppendRequest(nil, []byte(s.roots.shown), rootsList, nil))
@@ -69,7 +68,11 @@ func (s *Session) askRoots() {
 
 // tellRoots handles the client's answer, whose envelope is env; false: line is another message.
 func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
-	if s.roots.shown == "" || string(env.ID.Of(line)) != s.roots.shown {
+	id := env.ID.Of(line)
+	if text := jsonrpc.IntegerText(id); text != nil {
+		id = text
+	}
+	if s.roots.shown == "" || !jsonrpc.SameID([]byte(s.roots.shown), id) {
 		return false
 	}
 	s.place(bytes.Clone(env.Result.Of(line)))
