@@ -159,7 +159,10 @@ func (a *asks) serverRequest(p *process, line []byte) {
 		a.client.ForwardToClient(line)
 		return
 	}
-	mine := a.questions.newID("~s", p.gen)
+	mine := a.questions.newNumber()
+	for a.shown(mine) || a.byToken(mine) != nil {
+		mine = a.questions.newNumber()
+	}
 	at := a.env.ID
 	if tokenTaken {
 		one.shown = mine

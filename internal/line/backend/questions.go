@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 )
 
 // questions are outlive's own requests that a server has not answered yet. The client does not see them. Their ids are
@@ -73,6 +74,16 @@ func (q *questions) forget(p *process) {
 func (q *questions) newID(prefix string, gen int) []byte {
 	q.lastID++
 	return fmt.Appendf(nil, `"%s%d.%d"`, prefix, gen, q.lastID)
+}
+
+// askedFrom is below the ids that a server's questions get when their own are taken. They are whole numbers, since some clients
+// read no other, and far from those by which servers, and the bridge, count.
+const askedFrom = 1_500_000_000
+
+// newNumber makes a raw request id for the client.
+func (q *questions) newNumber() []byte {
+	q.lastID++
+	return strconv.AppendInt(nil, int64(askedFrom+q.lastID), 10)
 }
 
 // ours reports whether a client's id looks like one of outlive's.

@@ -207,6 +207,16 @@ func (c *core) private() []byte {
 	return []byte(`"` + privatePrefix + strconv.Itoa(c.Last) + `"`)
 }
 
+// askedFrom is below the ids of questions to a client. They are whole numbers, since some clients read no other, and far from those
+// by which a server of the client's own era counts its questions.
+const askedFrom = 1_000_000_000
+
+// questionID makes the raw id of a question to the client.
+func (c *core) questionID() []byte {
+	c.Last++
+	return strconv.AppendInt(nil, int64(askedFrom+c.Last), 10)
+}
+
 // looksPrivate reports whether a client's raw id could be one of the bridge's. Such a request gets a private id itself,
 // so that ids never collide.
 func looksPrivate(id []byte) bool {

@@ -45,17 +45,17 @@ S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$m
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":2}}
 C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":2}}
 s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"state-1","inputRequests":{"a":{"method":"roots/list"},"b":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://x"}}}}}
-C {"jsonrpc":"2.0","id":"b~3","method":"roots/list"}
-C {"jsonrpc":"2.0","id":"b~4","method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://x","elicitationId":"b~4"}}
-c {"jsonrpc":"2.0","id":"b~4","result":{"action":"accept"}}
-c {"jsonrpc":"2.0","id":"b~4","result":{"action":"decline"}}
-c {"jsonrpc":"2.0","id":"b~3","result":{"roots":[ ]}}
+C {"jsonrpc":"2.0","id":1000000003,"method":"roots/list"}
+C {"jsonrpc":"2.0","id":1000000004,"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://x","elicitationId":"1000000004"}}
+c {"jsonrpc":"2.0","id":1000000004,"result":{"action":"accept"}}
+c {"jsonrpc":"2.0","id":1000000004,"result":{"action":"decline"}}
+c {"jsonrpc":"2.0","id":"1000000003","result":{"roots":[ ]}}
 S {"jsonrpc":"2.0","id":"b~5","method":"tools/call","params":{"name":"t","_meta":{$meta,"progressToken":"p"},"inputResponses":{"a":{"roots":[ ]},"b":{"action":"accept"}},"requestState":"state-1"}}
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":3}}
 C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":3}}
 s {"jsonrpc":"2.0","id":"b~5","result":{"resultType":"input_required","requestState":"state-2"}}
-C {"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"b~4"}}
+C {"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"1000000004"}}
 t 499ms
 t 1ms
 S {"jsonrpc":"2.0","id":"b~6","method":"tools/call","params":{"name":"t","_meta":{$meta,"progressToken":"p"},"requestState":"state-2"}}
@@ -65,17 +65,17 @@ C {"jsonrpc":"2.0","id":1,"result":{"content":[]}}`,
 c {"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}
 S {"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p","_meta":{$meta}}}
 s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"b":{"method":"roots/list"}}}}
-C {"jsonrpc":"2.0","id":"b~3","method":"roots/list"}
-C {"jsonrpc":"2.0","id":"b~4","method":"roots/list"}
-c {"jsonrpc":"2.0","id":"b~3","error":{"code":-1,"message":"no"}}
-C {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~4","reason":"the request has failed"}}
+C {"jsonrpc":"2.0","id":1000000003,"method":"roots/list"}
+C {"jsonrpc":"2.0","id":1000000004,"method":"roots/list"}
+c {"jsonrpc":"2.0","id":1000000003,"error":{"code":-1,"message":"no"}}
+C {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1000000004,"reason":"the request has failed"}}
 C {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"The client did not answer what the server asked: no"}}
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"p"}}
 S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"p","_meta":{$meta}}}
 s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
-C {"jsonrpc":"2.0","id":"b~5","method":"roots/list"}
+C {"jsonrpc":"2.0","id":1000000005,"method":"roots/list"}
 t 10m
-C {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~5","reason":"the request has failed"}}
+C {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1000000005,"reason":"the request has failed"}}
 C {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"The client did not answer what the server asked within 10m0s."}],"isError":true}}
 c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"p"}}
 S {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"p","_meta":{$meta}}}

@@ -54,14 +54,15 @@ func (s *legacySide) inputRequired(c *call, result []byte) {
 		question := value.Of(questions)
 		method, _ := jsonrpc.Unquote(member(question, "method"))
 		a := &ask{Wire: c.Wire, Key: bytes.Clone(key.Of(questions))}
-		id := s.private()
-		params, err := legacyAsk(method, member(question, "params"), s.Can, s.Version, id)
+		id := s.questionID()
+		elicitation := jsonrpc.AppendQuoted(nil, string(id))
+		params, err := legacyAsk(method, member(question, "params"), s.Can, s.Version, elicitation)
 		if err != nil {
 			s.fail(c, "The server asked for something that this client has not declared ("+method+").")
 			return
 		}
 		if jsonrpc.EqualString(member(params, "mode"), "url") && method == askForm {
-			a.URL = bytes.Clone(id)
+			a.URL = elicitation
 		}
 		r.Answers = append(r.Answers, answer{Key: a.Key})
 		r.Open++
@@ -83,6 +84,9 @@ func (s *legacySide) inputRequired(c *call, result []byte) {
 // answered takes the client's answer to a question.
 func (s *legacySide) answered(line []byte) {
 	id := s.env.ID.Of(line)
+	if text := jsonrpc.IntegerText(id); text != nil {
+		id = text // some clients return the number as text
+	}
 	a := s.Asks[string(id)]
 	if a == nil {
 		return // withdrawn

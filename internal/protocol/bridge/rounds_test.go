@@ -15,7 +15,7 @@ s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests
 `
 	const last = `{"content":[{"type":"text","text":"The server asked for more input than 10 rounds can give."}],"isError":true}`
 	for round := 1; round <= roundsMost; round++ {
-		question, again := fmt.Sprintf(`"b~%d"`, 2*round+1), fmt.Sprintf(`"b~%d"`, 2*round+2)
+		question, again := fmt.Sprint(askedFrom+2*round+1), fmt.Sprintf(`"b~%d"`, 2*round+2)
 		script += `
 C {"jsonrpc":"2.0","id":` + question + `,"method":"roots/list"}
 c {"jsonrpc":"2.0","id":` + question + `,"result":{"roots":[]}}
