@@ -14,6 +14,10 @@ const (
 	// doubtFor is how long a list that looks different is left alone before the client is notified: while servers start,
 	// they add tools one by one with a list_changed for each.
 	doubtFor = 300 * time.Millisecond
+	// doubtMost is what that grows to, doubled with each look that finds nothing new after the first doubtLooks: some servers say
+	// with each list that it has changed.
+	doubtMost  = 10 * time.Second
+	doubtLooks = 3
 	// learnAfter is when outlive reads a server's tools itself, unless the client has: it must know which of them may be
 	// repeated before one is interrupted.
 	learnAfter = 200 * time.Millisecond
@@ -21,6 +25,7 @@ const (
 
 // compareLists reads each list that the client has read again from a new process. Unchanged lists are not announced.
 func (ls *lists) compareLists() {
+	ls.looks = 0
 	for l := range mcp.Lists {
 		if ls.session.Seen(l) == nil {
 			continue
@@ -82,9 +87,17 @@ func (ls *lists) doubtList(l mcp.List) bool {
 	}
 	ls.doubted[l] = true
 	if ls.timers[timerDoubt].IsZero() {
-		ls.arm(timerDoubt, doubtFor)
+		ls.arm(timerDoubt, ls.doubtDelay())
 	}
 	return true
+}
+
+// doubtDelay is when a doubted list is looked at.
+func (ls *lists) doubtDelay() time.Duration {
+	if ls.now.Sub(ls.lookedAt) >= doubtMost {
+		ls.looks = 0
+	}
+	return min(doubtFor<<min(max(ls.looks-doubtLooks+1, 0), 10), doubtMost)
 }
 
 // serverChanged handles the server's list_changed. It reports whether to suppress it: outlive compares the list itself,
@@ -101,6 +114,7 @@ func (ls *lists) serverChanged(m mcp.Method) bool {
 
 // settleDoubts reads the doubted lists and notifies the client of changes.
 func (ls *lists) settleDoubts() {
+	ls.looks, ls.lookedAt = ls.looks+1, ls.now
 	for l := range mcp.Lists {
 		if !ls.doubted[l] {
 			continue
@@ -118,6 +132,10 @@ func (ls *lists) verdictOn(l mcp.List, now mcp.Catalog) {
 	shown := ls.asShown(l, now)
 	if shown.Equal(ls.session.Seen(l)) {
 		return
+	}
+	ls.looks = 0
+	if !ls.timers[timerDoubt].IsZero() { // it said so once more, and may be right
+		ls.arm(timerDoubt, doubtFor)
 	}
 	told := ls.tellChanged(l)
 	if told {

@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"time"
+
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -10,7 +12,9 @@ import (
 type lists struct {
 	*core
 
-	doubted [mcp.Lists]bool // to be looked at again
+	doubted  [mcp.Lists]bool // to be looked at again
+	looks    int             // how often doubted lists were looked at since one was found to be another
+	lookedAt time.Time       // the latest time
 
 	flow    interface{ answer(c *call, line []byte) }
 	streams interface{ listedBy(p *process) }
