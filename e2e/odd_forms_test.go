@@ -58,7 +58,7 @@ var oddGroups = []oddGroup{
 		initialized-needed params-needed meta-refused hello-exact hello-once list-needed`},
 	{on: "stdio", how: "raw big", names: "id-above-53-bits"},
 	{on: "stdio", how: "raw old", names: "version-refused"},
-	{on: "stdio", how: "raw eof due", names: "eof-while-calling"},
+	{on: "stdio", how: "raw eof", names: "eof-while-calling"},
 	{on: "stdio", how: "raw", want: "1e400", names: "number-1e400"},
 	{on: "stdio", how: "lost", names: "python-repr answer-cut two-in-a-line log-before-answer"},
 	{on: "stdio", how: "cancel", names: "cancelled-is-answered cancelled-is-ignored"},

@@ -485,10 +485,25 @@ func TestCloseWhenIdle(t *testing.T) {
 
 	stuck := w.legacy()
 	stuck.tools()
-	stuck.call("1", "a_hang")
-	stuck.CloseWhenIdle(w.now, 10*time.Second, func() { done++ })
-	w.pass(11 * time.Second)
-	if done != 2 {
+	call = stuck.call("1", "a_hang")
+	stuck.CloseWhenIdle(w.now, 10*time.Second, func() {
+		has(t, "a call that has begun", call, `"id":1,"error":{"code":-32603,"message":"outcome unknown`)
+		done++
+	})
+	w.plans["a"].mute = true
+	unready := w.legacy()
+	unsent := unready.call("1", "a_hang")
+	unready.CloseWhenIdle(w.now, 10*time.Second, func() {
+		has(t, "a call that no server has got", unsent, "the request was not delivered")
+		done++
+	})
+	w.plans["a"].mute = false
+	w.pass(9999 * time.Millisecond)
+	if done != 1 || len(call.lines)+len(unsent.lines) > 0 {
+		t.Errorf("done %d times, and got %q, %q", done, call.lines, unsent.lines)
+	}
+	w.pass(time.Millisecond)
+	if done != 3 {
 		t.Error("patience has no end")
 	}
 
@@ -496,7 +511,7 @@ func TestCloseWhenIdle(t *testing.T) {
 	listening.modern("1", "subscriptions/listen", `"notifications":{"toolsListChanged":true},`)
 	listening.CloseWhenIdle(w.now, 10*time.Second, func() { done++ })
 	w.pass(time.Millisecond)
-	if done != 3 {
+	if done != 4 {
 		t.Error("it waits for a listen")
 	}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"os"
 
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
 
@@ -38,7 +39,7 @@ func (r *Runner) Join(in, out *os.File) {
 				c.session.Oversize(r.Now(), head, tail, n, c)
 			},
 			OnEOF: func(error) {
-				c.session.CloseWhenIdle(r.Now(), lastAnswers, func() {
+				c.session.CloseWhenIdle(r.Now(), supervise.AnswerGrace, func() {
 					c.gone = true
 					c.out.CloseWhenDrained()
 				})

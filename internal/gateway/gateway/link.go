@@ -185,6 +185,11 @@ func (l *Link) endIfIdle() {
 		return
 	}
 	l.phase = ended
+	for _, e := range inOrder(l.calls) {
+		if e.then != nil && e.method != mcp.Initialize { // the server is waited for no longer because of it
+			l.gw.post(l, mcp.CancelledLine(rawID(e.num), "the client has left"))
+		}
+	}
 	l.abandon(errorOf(jsonrpc.InternalError, "the server was taken out of the configuration"))
 	l.gw.postEnd(l)
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
@@ -18,9 +19,6 @@ const (
 	// clientBehind is how much may wait for a client before its servers are not read any more.
 	clientBehind = 256 << 10
 )
-
-// lastAnswers is how long a client that has closed its end may still get answers.
-const lastAnswers = 10 * time.Second
 
 // leaveWithin is how long servers may take to end; then they are killed. A backend's own stop steps are shorter.
 const leaveWithin = 5 * time.Second
@@ -88,7 +86,7 @@ func (r *Runner) Run() {
 // serveStdio registers the client's descriptors.
 func (r *Runner) serveStdio() {
 	var session *Session
-	leave := func() { session.CloseWhenIdle(r.Now(), lastAnswers, r.end) }
+	leave := func() { session.CloseWhenIdle(r.Now(), supervise.AnswerGrace, r.end) }
 	r.out = r.loop.AddSink(r.opts.Out, lineloop.SinkOptions{OnError: func(error) {
 		session.Close(r.Now())
 		r.end()

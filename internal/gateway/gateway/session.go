@@ -71,7 +71,8 @@ func (s *Session) Close(now time.Time) {
 	s.gw.flush()
 }
 
-// CloseWhenIdle ends the session when the client has all its answers, after patience at the latest, and then calls done.
+// CloseWhenIdle ends the session when the client has all its answers, and then calls done. What has none after patience gets one of
+// outlive's own.
 func (s *Session) CloseWhenIdle(now time.Time, patience time.Duration, done func()) {
 	s.gw.now = now
 	s.whenIdle = func() {
@@ -87,10 +88,30 @@ func (s *Session) CloseWhenIdle(now time.Time, patience time.Duration, done func
 
 // leaveIfIdle ends a session whose client has closed its end.
 func (s *Session) leaveIfIdle() {
-	if s.whenIdle != nil && (s.idle() || !s.gw.now.Before(s.leaveBy)) {
-		s.whenIdle()
-	} else if s.whenIdle != nil {
+	switch {
+	case s.whenIdle == nil:
+		return
+	case !s.gw.now.Before(s.leaveBy):
+		s.answerUnknown()
+	case !s.idle():
 		s.gw.at(s.leaveBy)
+		return
+	}
+	s.whenIdle()
+}
+
+// answerUnknown answers the requests of a client that has left when nobody waits for their servers any more.
+func (s *Session) answerUnknown() {
+	for _, e := range inOrder(s.calls) {
+		if e.method == mcp.Listen {
+			continue
+		}
+		text := "the client has closed its end, and no server was ready in time; the request was not delivered"
+		if e.link != nil && e.link.calls[e.num] == e {
+			text = "outcome unknown: the client has closed its end, and no answer came in time; the request may have been carried out"
+		}
+		s.cancel(e, "the client has left")
+		e.refuse(jsonrpc.InternalError, text)
 	}
 }
 

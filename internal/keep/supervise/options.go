@@ -7,6 +7,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
 )
 
+// AnswerGrace is how long a client that has closed its end gets answers, behind a gateway, too.
+const AnswerGrace = 10 * time.Second
+
 // Options are the settings of a machine. The zero value of each field is its default.
 type Options struct {
 	Backoff backoff.Policy    // default backoff.Transparent
@@ -29,10 +32,10 @@ type Options struct {
 	// ReplaceGrace is that time when the process is to be replaced at once (default 300 ms).
 	ReplaceGrace time.Duration
 
-	// StartingGrace is how long a process that is still coming up when the client leaves may take to do so
-	// (default 10 s).
-	StartingGrace time.Duration
-	// InputGrace is the time between CloseStdin and Terminate when the client has left (default 1.5 s).
+	// AnswerGrace is how long a process whose client has left may take to answer what it was asked, and to come up for it
+	// (default [AnswerGrace]).
+	AnswerGrace time.Duration
+	// InputGrace is the time between its last answer and Terminate after that (default 1.5 s).
 	InputGrace time.Duration
 	// EOFGrace is the time between Terminate and Kill after that (default 0.5 s).
 	EOFGrace time.Duration
@@ -47,7 +50,7 @@ func (o Options) withDefaults() Options {
 	}{
 		{&o.StartTimeout, 30 * time.Second}, {&o.RetireFor, 10 * time.Minute}, {&o.DrainFor, time.Second},
 		{&o.RestartGrace, 2 * time.Second}, {&o.ReplaceGrace, 300 * time.Millisecond},
-		{&o.StartingGrace, 10 * time.Second}, {&o.InputGrace, 1500 * time.Millisecond},
+		{&o.AnswerGrace, AnswerGrace}, {&o.InputGrace, 1500 * time.Millisecond},
 		{&o.EOFGrace, 500 * time.Millisecond}, {&o.SignalGrace, 600 * time.Millisecond},
 	} {
 		if *d.at == 0 {

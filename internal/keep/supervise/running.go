@@ -113,9 +113,9 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 	case Stop:
 		m.stop = true
 		m.why.because(Shutdown, NoSource, ev.Profile.why())
-		starting := m.state == Starting && !m.Unasked() // an unasked process need not be waited for
+		asked := !m.Unasked() // an unasked process need not be waited for
 		m.enter(now, Stopping, Report{})
-		m.beginStop(now, ev.Profile, starting)
+		m.beginStop(now, ev.Profile, asked)
 	}
 }
 

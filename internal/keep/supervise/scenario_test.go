@@ -214,14 +214,18 @@ func TestStopLadders(t *testing.T) {
 		stops  []Event
 		want   map[time.Duration]string // what was done by then
 	}{
-		"client leaves": {[]Event{Ready{}}, []Event{Stop{ClientEOF}},
+		"client leaves": {[]Event{Ready{}}, []Event{Stop{ClientEOF}, Drained{}},
 			map[time.Duration]string{1499: "SI", 1500: "SIT", 1999: "SIT", 2000: "SITK"}},
+		"client leaves while calls run": {[]Event{Ready{}}, []Event{Stop{ClientEOF}},
+			map[time.Duration]string{9999: "SI", 10_000: "SIT", 10_499: "SIT", 10_500: "SITK"}},
 		"client leaves during the handshake": {[]Event{Handshake{}}, []Event{Stop{ClientEOF}},
-			map[time.Duration]string{11_499: "SI", 11_500: "SIT", 12_000: "SITK"}},
+			map[time.Duration]string{9999: "SI", 10_000: "SIT", 10_500: "SITK"}},
 		"client leaves before anything was asked": {nil, []Event{Stop{ClientEOF}},
 			map[time.Duration]string{1499: "SI", 1500: "SIT", 2000: "SITK"}},
-		"client leaves, then it comes up": {[]Event{Handshake{}}, []Event{Stop{ClientEOF}, Ready{}},
+		"client leaves, then it comes up and answers": {[]Event{Handshake{}}, []Event{Stop{ClientEOF}, Ready{}, Drained{}},
 			map[time.Duration]string{1499: "SI", 1500: "SIT", 2000: "SITK"}},
+		"client leaves, then it comes up with calls": {[]Event{Handshake{}}, []Event{Stop{ClientEOF}, Ready{}},
+			map[time.Duration]string{9999: "SI", 10_000: "SIT", 10_500: "SITK"}},
 		"signal": {[]Event{Ready{}}, []Event{Stop{Signal}},
 			map[time.Duration]string{0: "ST", 599: "ST", 600: "STK"}},
 		"client leaves, then a signal": {[]Event{Ready{}}, []Event{Stop{ClientEOF}, Stop{Signal}},

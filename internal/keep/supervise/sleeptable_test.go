@@ -8,7 +8,7 @@ const sleepTable = `
 | handshake | stopping T 300ms       | .                |
 | ready     | ready P 30s 1o         | stopping IT 2s   |
 | draining  | .                      | .                |
-| coming    | .                      | .                |
+| answering | .                      | .                |
 | closing   | .                      | .                |
 | ending    | .                      | .                |
 | killed    | .                      | .                |

@@ -76,7 +76,7 @@ const besideTable = `
 | handshake | .             | .         | .          | .           | stopping K | stopping T 300ms | stopping T 300ms |
 | ready     | ready P 30s 1 | .         | .          | .           | stopping K | ready P 30s 1o   | ready P 30s 1o   |
 | draining  | .             | .         | .          | .           | stopping K | .                | .                |
-| coming    | .             | .         | .          | .           | stopping K | .                | .                |
+| answering | .             | .         | .          | .           | stopping K | .                | .                |
 | closing   | .             | .         | .          | .           | stopping K | .                | .                |
 | ending    | .             | .         | .          | .           | stopping K | .                | .                |
 | killed    | .             | .         | .          | .           | .          | .                | .                |
@@ -117,20 +117,20 @@ const spareTable = `
 | wrong+by  | .     | .              | .                      | .             | .                    | .                  | .                        | .                      |
 
 | row       | Exit 42                | Exit 1                 | Gone                 | Restart                | Replace            | EOF               | Signal             | Tick                |
-| warming   | sweeping 29.99s 1      | sweeping 29.99s 1      | .                    | stopping D 1s 1s       | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready X 1s          |
-| standby   | sweeping 1r            | sweeping 1r            | .                    | stopping D 1s 1rs      | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready 1r            |
-| refilling | sweeping               | sweeping               | .                    | stopping D 1s          | stopping T 300ms   | stopping I 1.5s   | stopping T 600ms   | ready P 30s 2       |
-| reloading | sweeping 29.99s 1o     | sweeping 29.99s 1o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XL 30s        |
-| put off   | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XL 29s        |
-| put off+  | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XLP 29s 3o    |
-| held up   | sweeping               | sweeping               | .                    | stopping D 1s          | stopping T 300ms   | stopping I 1.5s   | stopping T 600ms   | ready P 30s 2o      |
-| both      | sweeping 29.99s 1rs 2o | sweeping 29.99s 1rs 2o | .                    | stopping XD 1s 1rs     | stopping XXT 300ms | stopping XXI 1.5s | stopping XXT 600ms | ready XLP 30s 1rs 3 |
-| limited   | sweeping 29.99s 1 2o   | sweeping 29.99s 1 2o   | .                    | stopping XD 1s 1s      | stopping XXT 300ms | stopping XXI 1.5s | stopping XXT 600ms | ready XXL 1s        |
-| outdated  | sweeping 29.99s 1rs 3  | sweeping 29.99s 1rs 3  | .                    | stopping D 1s 1rs 3s   | stopping XXT 300ms | stopping XXI 1.5s | stopping XXT 600ms | ready X 1s 1rs      |
+| warming   | sweeping 29.99s 1      | sweeping 29.99s 1      | .                    | stopping D 1s 1s       | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | ready X 1s          |
+| standby   | sweeping 1r            | sweeping 1r            | .                    | stopping D 1s 1rs      | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | ready 1r            |
+| refilling | sweeping               | sweeping               | .                    | stopping D 1s          | stopping T 300ms   | stopping I 10s    | stopping T 600ms   | ready P 30s 2       |
+| reloading | sweeping 29.99s 1o     | sweeping 29.99s 1o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | ready XL 30s        |
+| put off   | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | ready XL 29s        |
+| put off+  | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | ready XLP 29s 3o    |
+| held up   | sweeping               | sweeping               | .                    | stopping D 1s          | stopping T 300ms   | stopping I 10s    | stopping T 600ms   | ready P 30s 2o      |
+| both      | sweeping 29.99s 1rs 2o | sweeping 29.99s 1rs 2o | .                    | stopping XD 1s 1rs     | stopping XXT 300ms | stopping XXI 10s  | stopping XXT 600ms | ready XLP 30s 1rs 3 |
+| limited   | sweeping 29.99s 1 2o   | sweeping 29.99s 1 2o   | .                    | stopping XD 1s 1s      | stopping XXT 300ms | stopping XXI 10s  | stopping XXT 600ms | ready XXL 1s        |
+| outdated  | sweeping 29.99s 1rs 3  | sweeping 29.99s 1rs 3  | .                    | stopping D 1s 1rs 3s   | stopping XXT 300ms | stopping XXI 10s  | stopping XXT 600ms | ready X 1s 1rs      |
 | again+by  | sweeping 1r            | sweeping 1r            | .                    | stopping T 300ms 1rs   | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping K 1r       |
 | again+new | sweeping 1ro           | sweeping 1ro           | .                    | stopping XT 300ms      | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping K 1ro      |
 | adopted   | sweeping               | sweeping               | .                    | stopping T 300ms       | stopping T 300ms   | stopping I 10s    | stopping T 600ms   | stopping K          |
-| draining+ | sweeping 1rs           | sweeping 1rs           | .                    | .                      | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | stopping IT 2s 1rs  |
+| draining+ | sweeping 1rs           | sweeping 1rs           | .                    | .                      | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping IT 2s 1rs  |
 | killed+by | sweeping 1r            | sweeping 1r            | .                    | stopping 1rs           | stopping X         | stopping X        | stopping X         | .                   |
 | dead+by   | .                      | .                      | ready OP 30s 2       | sweeping 1rs           | sweeping X         | sweeping X        | sweeping X         | .                   |
 | dead+warm | .                      | .                      | starting O 29.99s    | sweeping 29.99s 1s     | sweeping X         | sweeping X        | sweeping X         | sweeping X          |

@@ -8,7 +8,7 @@ type stopStep uint8
 const (
 	notStopping stopStep = iota // it is not being ended
 	draining                    // requests in flight may finish
-	coming                      // its stdin is closed, but it may still come up first
+	answering                   // its stdin is closed, but it may still come up, and answer its requests
 	closing                     // its stdin is closed
 	ending                      // it was asked to end
 	killed                      // it was killed; there is nothing harder
@@ -60,16 +60,16 @@ func (l *stopSequence) hurry(now time.Time, grace time.Duration) {
 	}
 }
 
-// beginStop begins the stop steps of a profile. A process that is still coming up gets time if the client has left: its
-// requests still deserve an answer.
-func (m *Machine) beginStop(now time.Time, p Profile, starting bool) {
+// beginStop begins the stop steps of a profile. If the client has left, its requests are still answered first: asked says that there may
+// be some.
+func (m *Machine) beginStop(now time.Time, p Profile, asked bool) {
 	if p == Signal {
 		m.terminate(now, m.opts.SignalGrace)
 		return
 	}
 	m.stopStep, m.at = closing, now.Add(m.opts.InputGrace)
-	if starting {
-		m.stopStep, m.at = coming, now.Add(m.opts.StartingGrace)
+	if asked {
+		m.stopStep, m.at = answering, now.Add(m.opts.AnswerGrace)
 	}
 	m.do(CloseStdin{m.gen})
 }
@@ -79,19 +79,11 @@ func (m *Machine) nextStep(now time.Time) {
 	switch m.stopStep {
 	case draining:
 		m.leave(now, m.opts.RestartGrace)
-	case coming:
-		m.cameUp(now)
-	case closing:
+	case answering, closing:
 		m.terminate(now, m.opts.EOFGrace)
 	case ending:
 		m.kill()
 	}
-}
-
-// cameUp lets the time after the closing of stdin begin.
-func (m *Machine) cameUp(now time.Time) {
-	m.stopStep = closing
-	m.at = now.Add(m.opts.InputGrace)
 }
 
 // whileStopping takes an event while a process is being ended.
@@ -100,15 +92,14 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 	case Exited:
 		m.exited(now, ev)
 	case Drained:
-		if m.stopStep == draining {
+		switch m.stopStep {
+		case draining:
 			m.leave(now, m.opts.RestartGrace)
-		}
-	case Ready:
-		if m.stopStep == coming {
-			m.cameUp(now)
+		case answering:
+			m.stopStep, m.at = closing, now.Add(m.opts.InputGrace)
 		}
 	case Refused: // it does not come up, and has nothing else to answer
-		if m.stopStep == coming {
+		if m.stopStep == answering {
 			m.terminate(now, m.opts.EOFGrace)
 		}
 	case MarkUnhealthy:
@@ -142,7 +133,7 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 	case p == Signal:
 		m.hurry(now, m.opts.SignalGrace)
 	case m.stopStep == draining:
-		m.beginStop(now, ClientEOF, false)
+		m.beginStop(now, ClientEOF, true)
 	case m.stopStep == ending:
 		m.hurry(now, m.opts.EOFGrace)
 	}

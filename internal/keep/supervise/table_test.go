@@ -33,8 +33,8 @@ var rows = []tableRow{
 	{"handshake", []Event{Start{}, Handshake{0}}},
 	{"ready", []Event{Start{}, Ready{0}}},
 	{"draining", []Event{Start{}, Ready{0}, Restart{Cause: Requested, Source: SourceTool}}},
-	{"coming", []Event{Start{}, Handshake{0}, Stop{ClientEOF}}},
-	{"closing", []Event{Start{}, Ready{0}, Stop{ClientEOF}}},
+	{"answering", []Event{Start{}, Handshake{0}, Stop{ClientEOF}}},
+	{"closing", []Event{Start{}, Ready{0}, Stop{ClientEOF}, Drained{0}}},
 	{"ending", []Event{Start{}, Ready{0}, Restart{Cause: Requested, Source: SourceTool}, Drained{0}}},
 	{"killed", []Event{Start{}, StdoutClosed{0}}},
 	{"sweeping", []Event{Start{}, Exited{Code: 1}}},
@@ -91,9 +91,9 @@ const table = `
 | stopped   | starting S | .            | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
 | starting  | .          | backoff 50ms | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 1.5s | stopping T 600ms | .                |
 | handshake | .          | backoff 50ms | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 10s  | stopping T 600ms | stopping K       |
-| ready     | .          | .            | starting 30s | .             | .                | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping D 1s    | stopping T 300ms | stopping I 1.5s | stopping T 600ms | ready            |
-| draining  | .          | .            | .            | .             | .                | stopping IT 2s | .            | sweeping | sweeping | sweeping | .          | .                | stopping T 300ms | stopping I 1.5s | stopping T 600ms | stopping IT 2s   |
-| coming    | .          | .            | .            | stopping 1.5s | stopping T 500ms | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping 1.5s    |
+| ready     | .          | .            | starting 30s | .             | .                | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping D 1s    | stopping T 300ms | stopping I 10s  | stopping T 600ms | ready            |
+| draining  | .          | .            | .            | .             | .                | stopping IT 2s | .            | sweeping | sweeping | sweeping | .          | .                | stopping T 300ms | stopping I 10s  | stopping T 600ms | stopping IT 2s   |
+| answering | .          | .            | .            | .             | stopping T 500ms | stopping 1.5s  | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping T 500ms |
 | closing   | .          | .            | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping T 500ms |
 | ending    | .          | .            | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | stopping 300ms   | stopping 500ms  | stopping 600ms   | stopping K       |
 | killed    | .          | .            | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | .                | .                |

@@ -57,13 +57,17 @@ func (lc *lifecycle) closeInput() {
 }
 
 func (lc *lifecycle) closeInputWhenFlushed() {
+	if !lc.closeWanted {
+		return
+	}
 	p := lc.process
 	// A client that has said nothing leaves nothing to wait for, nor does a handshake that outlive asks for on its own. The client's own
 	// is answered first: some servers drop what they work at when their input ends.
 	ready := p.accepting() || p.up() && lc.failedInit != nil || p.phase == fresh && lc.unspoken()
-	if lc.closeWanted && ready && lc.calls.waiting == 0 && !lc.eras.unsaid() {
+	if ready && lc.calls.waiting == 0 && !lc.eras.unsaid() && !lc.retired.working() {
 		lc.closeWanted = false
-		lc.process.shutInput()
+		p.shutInput()
+		lc.checkDrained()
 	}
 }
 
@@ -73,6 +77,7 @@ func (lc *lifecycle) checkDrained() {
 		lc.step(supervise.Drained{Gen: p.gen})
 	}
 	lc.retired.checkRetired()
+	lc.closeInputWhenFlushed()
 }
 
 // exited handles the exit of a process.

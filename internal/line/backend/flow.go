@@ -219,15 +219,15 @@ func (f *flow) answer(c *call, line []byte) {
 	f.finish(c)
 }
 
-// busy reports whether a request of the client is in flight at p, or one of p's at the client. Streams do not count,
-// since they never end by themselves.
+// busy reports whether a request of the client is in flight at p, or one of p's at the client. Streams do not count, since they never
+// end by themselves, nor do questions to a client that has closed its end.
 func (f *flow) busy(p *process) bool {
 	for c := range f.calls.all {
 		if c.state == sent && c.gen == p.gen && (c.method != mcp.Listen || p.era != mcp.Modern) {
 			return true
 		}
 	}
-	return f.asks.of(p.gen)
+	return !f.closing && f.asks.of(p.gen)
 }
 
 // busyBefore reports whether a request sent before offset end is in flight at p.

@@ -50,6 +50,7 @@ type lifecycle struct {
 	}
 	retired interface {
 		checkRetired()
+		working() bool
 		retirementTick(p *process)
 		hurry()
 	}

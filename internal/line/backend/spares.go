@@ -263,6 +263,11 @@ func (s *spares) checkRetired() {
 	}
 }
 
+// working reports whether a retired process has requests of the client yet.
+func (s *spares) working() bool {
+	return slices.ContainsFunc(s.beside, func(p *process) bool { return p.role == retired && p.up() && s.flow.busy(p) })
+}
+
 // retirementTick handles what is due for a retired p.
 func (s *spares) retirementTick(p *process) {
 	if r := p.retirement; r != nil && p.up() {

@@ -199,6 +199,8 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 			next = append(next, h.spawn(a))
 		case supervise.BeginDrain:
 			next = append(next, supervise.Drained(a)) // what is in flight is not known
+		case supervise.CloseStdin:
+			next = append(next, supervise.Drained(a))
 		case supervise.Terminate:
 			_ = h.process.Terminate() // an error means that it has ended
 		case supervise.Kill:
