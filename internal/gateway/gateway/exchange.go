@@ -157,6 +157,19 @@ func (e *exchange) withdraw(reason string) {
 	}
 }
 
+// giveUp answers a request whose client has closed its end and whose server is waited for no longer. Listening has no answer.
+func (e *exchange) giveUp() {
+	if e.method == mcp.Listen {
+		return
+	}
+	text := "the client has closed its end, and no server was ready in time; the request was not delivered"
+	if e.link != nil && e.link.calls[e.num] == e {
+		text = "outcome unknown: the client has closed its end, and no answer came in time; the request may have been carried out"
+	}
+	e.session.cancel(e, "the client has left")
+	e.refuse(jsonrpc.InternalError, text)
+}
+
 // over ends the exchange for its session.
 func (e *exchange) over() {
 	if s := e.session; s.calls[e.id] == e {

@@ -92,27 +92,14 @@ func (s *Session) leaveIfIdle() {
 	case s.whenIdle == nil:
 		return
 	case !s.gw.now.Before(s.leaveBy):
-		s.answerUnknown()
+		for _, e := range inOrder(s.calls) {
+			e.giveUp()
+		}
 	case !s.idle():
 		s.gw.at(s.leaveBy)
 		return
 	}
 	s.whenIdle()
-}
-
-// answerUnknown answers the requests of a client that has left when nobody waits for their servers any more.
-func (s *Session) answerUnknown() {
-	for _, e := range inOrder(s.calls) {
-		if e.method == mcp.Listen {
-			continue
-		}
-		text := "the client has closed its end, and no server was ready in time; the request was not delivered"
-		if e.link != nil && e.link.calls[e.num] == e {
-			text = "outcome unknown: the client has closed its end, and no answer came in time; the request may have been carried out"
-		}
-		s.cancel(e, "the client has left")
-		e.refuse(jsonrpc.InternalError, text)
-	}
 }
 
 func (s *Session) end() {
