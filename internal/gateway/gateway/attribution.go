@@ -43,6 +43,7 @@ type question struct {
 	line     []byte
 	suspects []uint64 // numbers of exchanges
 	until    time.Time
+	roots    bool // it is roots/list: its answer is what its clients have said already
 }
 
 // cancelledCall is a cancelled call.
@@ -60,15 +61,15 @@ func (l *Link) mustAttribute() bool {
 func (c *attribution) asked(line []byte) {
 	l := c.link
 	env := &l.gw.up
-	if jsonrpc.EqualString(env.Method.Of(line), rootsList) {
-		l.scope.rootsAsked(l, env.ID.Of(line))
+	roots := jsonrpc.EqualString(env.Method.Of(line), rootsList)
+	if roots && !l.scope.rootsAsked(l, env.ID.Of(line)) {
 		return
 	}
 	if len(c.open) >= asksMost {
 		c.refuse(line, fmt.Sprintf("%d questions wait already: this one is not passed on", asksMost))
 		return
 	}
-	q := &question{line: bytes.Clone(line), until: l.gw.now.Add(askedFor)}
+	q := &question{line: bytes.Clone(line), until: l.gw.now.Add(askedFor), roots: roots}
 	for _, e := range inOrder(l.calls) {
 		if e.counts() {
 			q.suspects = append(q.suspects, e.num)
@@ -141,6 +142,8 @@ func (c *attribution) rule() {
 	for i, q := range open {
 		clients, during := c.whose(q)
 		switch {
+		case q.roots:
+			c.ruleRoots(open[:i], q)
 		case len(clients) == 1 && during != nil:
 			c.give(q, during)
 		case len(clients) == 1:
@@ -160,11 +163,57 @@ func (c *attribution) rule() {
 func (c *attribution) stuck(earlier []*question, q *question, calls int) bool {
 	waiting := 1
 	for _, other := range earlier {
-		if slices.Contains(c.open, other) && !slices.ContainsFunc(other.suspects, func(n uint64) bool { return !slices.Contains(q.suspects, n) }) {
+		if slices.Contains(c.open, other) && other.roots == q.roots && !slices.ContainsFunc(other.suspects, func(n uint64) bool { return !slices.Contains(q.suspects, n) }) {
 			waiting++
 		}
 	}
 	return waiting >= calls
+}
+
+// ruleRoots answers a question for roots, or refuses it if the clients whose calls may have asked it have different ones.
+func (c *attribution) ruleRoots(earlier []*question, q *question) {
+	pool := &c.link.scope.pool
+	roots, differ := c.rootsFor(q)
+	var env jsonrpc.Envelope
+	switch {
+	case roots.key != "" && env.Scan(q.line) == nil:
+		c.link.gw.post(c.link, jsonrpc.AppendResult(nil, env.ID.Of(q.line), roots.said))
+		if pool.rootsKey == "" {
+			pool.rootsKey, pool.roots = roots.key, roots.said
+		}
+	case !c.link.gw.now.Before(q.until), differ && c.stuck(earlier, q, len(q.suspects)):
+		c.refuse(q.line, "several clients with different roots wait, and which of their calls asks this is not clear")
+	default:
+		c.open = append(c.open, q)
+		return
+	}
+	c.link.gw.at(c.link.gw.now) // others may have waited for that
+}
+
+// rootsFor are the roots that all clients have said whose calls may have asked q. If no call has, they are those of the process: the
+// first that a client of it says.
+func (c *attribution) rootsFor(q *question) (roots rooted, differ bool) {
+	sc := c.link.scope
+	roots = rooted{key: sc.pool.rootsKey, said: sc.pool.roots}
+	for s := range sc.members {
+		if roots.key == "" {
+			roots = s.roots
+		}
+	}
+	known := true
+	for i, num := range q.suspects {
+		s := c.cancelled[num].session
+		if e := c.link.calls[num]; e != nil {
+			s = e.session
+		}
+		known = known && s.roots.key != ""
+		differ = differ || i > 0 && s.roots.key != roots.key
+		roots = s.roots
+	}
+	if !known || differ {
+		roots = rooted{}
+	}
+	return roots, known && differ
 }
 
 // give passes a question on to its client.

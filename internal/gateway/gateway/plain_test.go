@@ -175,6 +175,53 @@ func (c *client) tell(roots string) {
 	c.world.t.Fatalf("it was not asked for roots: %q", c.general.lines)
 }
 
+// The server's first question for roots is about the client whose call asks it, whoever answers first. Who has the same roots stays.
+func TestRootsOfTheCaller(t *testing.T) {
+	w := plainly(t, plan{})
+	one, two, three := w.can(canRoots), w.can(canRoots), w.can(canRoots)
+	p := w.of("a")[0]
+	call := one.call("1", "hang")
+	p.say(`{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)
+	w.settle()
+	three.tell("file:///a")
+	two.tell("file:///b")
+	if m := p.answered(9); m != "" {
+		t.Errorf("the server was told the roots of somebody who has not called: %s", m)
+	}
+	one.tell("file:///a")
+	if m := p.answered(9); !strings.Contains(m, "file:///a") {
+		t.Errorf("the server was told %q", m)
+	}
+	p.answer(p.open[0], `"done"`)
+	w.settle()
+	has(t, "the call", call, "done")
+	for _, c := range []*client{two, three} {
+		c.call("2", "hang")
+	}
+	if all := w.of("a"); len(all) != 2 || p.count("tools/call") != 2 || all[1].count("tools/call") != 1 {
+		t.Errorf("%d processes, of which the first has had %d calls", len(all), p.count("tools/call"))
+	}
+}
+
+// While calls of clients with different roots run, the server is told none until it is clear which of them asks.
+func TestRootsOfSeveralCallers(t *testing.T) {
+	w := plainly(t, plan{})
+	one, two := w.can(canRoots), w.can(canRoots)
+	p := w.of("a")[0]
+	one.call("1", "hang")
+	two.call("1", "hang")
+	p.say(`{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)
+	w.settle()
+	two.tell("file:///b")
+	one.tell("file:///a")
+	p.answer(p.open[1], `"done"`) // the second one's call: it is the other one that asks
+	w.settle()
+	w.pass(time.Millisecond)
+	if m := p.answered(9); !strings.Contains(m, "file:///a") {
+		t.Errorf("the server was told %q", m)
+	}
+}
+
 // Each distinct set of roots has a process of its own, once the server has asked for them.
 func TestPlainRoots(t *testing.T) {
 	w := plainly(t, plan{})

@@ -18,7 +18,6 @@ type pooled struct {
 
 	roots    []byte // raw result of roots/list that its processes get; nil: none has asked
 	rootsKey string // identifies the roots; "": none
-	rootAsks []*ask // requests for roots that wait until they are known
 }
 
 // poolFor returns the shared scope for a client of the legacy era.

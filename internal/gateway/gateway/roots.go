@@ -13,7 +13,8 @@ import (
 
 // A server that several clients share may ask for roots. All clients of a process have the same roots: once the
 // server has asked, each client is asked for its own, and clients with other roots get another process. A client's
-// requests wait until its process is known.
+// requests wait until its process is known. The question itself is about the client whose call asks it (attribution.go): the process
+// becomes that client's, whoever answers first.
 
 // rootsList is the method by which a server asks for roots.
 const rootsList = "roots/list"
@@ -25,6 +26,7 @@ const rootsFor = 5 * time.Second
 // rooted is what is known of a session's roots.
 type rooted struct {
 	key   string    // "" until they are known
+	said  []byte    // raw result of roots/list; without roots if the client has not answered
 	by    time.Time // deadline for the client's answer; zero: it was not asked
 	shown string    // id of the open roots/list request; "": none
 }
@@ -32,31 +34,30 @@ type rooted struct {
 // hasRoots reports whether a client with these raw initialize parameters can be asked for roots.
 func hasRoots(params []byte) bool { return jsonrpc.FindPath(params, "capabilities", "roots").Present() }
 
-// rootsAsked handles a process's roots/list request.
-func (sc *scope) rootsAsked(l *Link, id []byte) {
+// rootsAsked asks the clients of a process that wants to know their roots; false: they have none, as it is told.
+func (sc *scope) rootsAsked(l *Link, id []byte) bool {
 	if !hasRoots(sc.pool.params) {
 		sc.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "Method not found", nil))
-		return
+		return false
 	}
 	l.server.rootsWanted = true
-	if sc.pool.roots != nil {
-		sc.gw.post(l, jsonrpc.AppendResult(nil, id, sc.pool.roots))
-		return
-	}
-	sc.pool.rootAsks = append(sc.pool.rootAsks, &ask{link: l, id: bytes.Clone(id)})
 	for s := range sc.members {
-		s.askRoots()
+		if sc.pool.rootsKey == "" {
+			s.askRoots()
+		}
 	}
+	return true
 }
 
 // unplaced reports whether the client's process is not known yet.
 func (s *Session) unplaced() bool {
-	return s.gw.opts.Plain && s.own != nil && s.gw.servers[0].rootsWanted && s.roots.key == "" && hasRoots(s.initParams)
+	return s.gw.opts.Plain && s.own != nil && s.gw.servers[0].rootsWanted && hasRoots(s.initParams) &&
+		(s.roots.key == "" || s.pool.pool.rootsKey != s.roots.key)
 }
 
-// askRoots asks the client for its roots, unless a request is open already.
+// askRoots asks the client for its roots, unless it has said them or a request is open already.
 func (s *Session) askRoots() {
-	if s.roots.shown != "" {
+	if s.roots.shown != "" || s.roots.key != "" {
 		return
 	}
 	g := s.gw
@@ -79,40 +80,69 @@ func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
 	return true
 }
 
-// place moves the client to the process with these roots; nil: they are not known.
-func (s *Session) place(roots []byte) {
-	s.roots = rooted{key: "of session " + strconv.FormatUint(s.gw.number(), 10)}
-	if jsonrpc.Find(roots, "roots").Present() {
-		sum := mcp.EntryDigest(roots)
-		s.roots.key = hex.EncodeToString(sum[:8])
-	} else {
-		roots = []byte(`{"roots":[]}`)
+// rootsSaid are roots as a client has said them; nil: it has not, and they are like nobody else's.
+func (g *Gateway) rootsSaid(roots []byte) rooted {
+	if !jsonrpc.Find(roots, "roots").Present() {
+		return rooted{key: "of session " + strconv.FormatUint(g.number(), 10), said: []byte(`{"roots":[]}`)}
 	}
-	switch was := s.pool; {
-	case was.pool.rootsKey == s.roots.key:
-	case was.pool.rootsKey == "" && s.gw.rootedPool(s) == nil, was.only() == s && s.gw.rootedPool(s) == nil:
-		told := was.pool.rootsKey != ""
-		was.pool.rootsKey, was.pool.roots = s.roots.key, roots
-		if told { // the client has other roots now
-			for l := range was.each {
-				if l.phase == ready {
-					s.gw.post(l, jsonrpc.AppendNotification(nil, rootsChanged, nil))
-				}
+	sum := mcp.EntryDigest(roots)
+	return rooted{key: hex.EncodeToString(sum[:8]), said: roots}
+}
+
+// place takes the client's roots; nil: they are not known.
+func (s *Session) place(roots []byte) {
+	s.roots = s.gw.rootsSaid(roots)
+	sc := s.pool
+	for l := range sc.each {
+		l.attribution.rule()
+	}
+	sc.placeAll()
+}
+
+// placeAll moves each client to the process with its roots. A process without any waits for its question to be answered, or becomes
+// that of the first client.
+func (sc *scope) placeAll() {
+	for s := range sc.members {
+		next := s.gw.rootedPool(s)
+		switch {
+		case s.roots.key == "":
+			continue
+		case next == sc:
+		case next != nil:
+			s.move(next)
+		case sc.pool.rootsKey == "" && sc.asksRoots():
+			continue
+		case sc.pool.rootsKey == "" || sc.only() == s:
+			sc.take(s)
+		default:
+			next = s.gw.newPool(s)
+			next.take(s)
+			s.move(next)
+		}
+		s.own.release()
+	}
+}
+
+// asksRoots reports whether a question for roots is open.
+func (sc *scope) asksRoots() bool {
+	for l := range sc.each {
+		if slices.ContainsFunc(l.attribution.open, func(q *question) bool { return q.roots }) {
+			return true
+		}
+	}
+	return false
+}
+
+// take makes the client's roots those of the scope's processes.
+func (sc *scope) take(s *Session) {
+	if sc.pool.rootsKey != "" { // the client has other roots now
+		for l := range sc.each {
+			if l.phase == ready {
+				sc.gw.post(l, jsonrpc.AppendNotification(nil, rootsChanged, nil))
 			}
 		}
-		for _, a := range was.pool.rootAsks {
-			s.gw.post(a.link, jsonrpc.AppendResult(nil, a.id, roots))
-		}
-		was.pool.rootAsks = nil
-	default:
-		next := s.gw.rootedPool(s)
-		if next == nil {
-			next = s.gw.newPool(s)
-			next.pool.rootsKey, next.pool.roots = s.roots.key, roots
-		}
-		s.move(next)
 	}
-	s.own.release()
+	sc.pool.rootsKey, sc.pool.roots = s.roots.key, s.roots.said
 }
 
 // rootsChanged is the client's notification that its roots have changed.
@@ -166,7 +196,7 @@ func (s *Session) tellPool(line []byte) {
 	case !s.gw.opts.Plain:
 	case jsonrpc.EqualString(env.Method.Of(line), rootsChanged):
 		if s.gw.servers[0].rootsWanted {
-			s.roots.shown = "" // the answer to an earlier request would be outdated
+			s.roots = rooted{} // also the answer to an earlier request would be outdated
 			s.askRoots()
 		}
 	case s.pool.only() == s:

@@ -373,6 +373,9 @@ func (sc *scope) tick() {
 	for l := range sc.each {
 		l.tick()
 	}
+	if g.opts.Plain && sc.owner == nil && sc.era == mcp.Legacy {
+		sc.placeAll()
+	}
 	sc.release()
 	switch {
 	case sc.changedAt.IsZero():

@@ -109,6 +109,9 @@ func (s *Session) end() {
 	s.ended = true
 	s.gw.sessions.remove(s)
 	s.dropAsks()
+	if s.roots.key == "" {
+		s.roots = s.gw.rootsSaid(nil) // a call of its own may ask for them yet
+	}
 	for _, e := range inOrder(s.calls) {
 		s.cancel(e, "the client has left")
 	}
