@@ -285,8 +285,8 @@ func (d *Daemon) End() {
 
 // order is the body of a restart request.
 type order struct {
-	Reason  string `json:"reason"`
-	Stalled bool   `json:"stalled,omitempty"` // calls that it has do not go on
+	Reason string `json:"reason"`
+	Source string `json:"source"` // in the word of supervise.Source
 }
 
 // restart replaces the processes of a member's server.
@@ -301,11 +301,7 @@ func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no order to restart", http.StatusBadRequest)
 		return
 	}
-	source := supervise.SourceControl
-	if o.Stalled {
-		source = supervise.SourceMonitor
-	}
-	if err := s.share.server.Restart(r.Context(), source, o.Reason); err != nil {
+	if err := s.share.server.Restart(r.Context(), supervise.SourceOf(o.Source), o.Reason); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -140,14 +140,13 @@ func (s *Member) Server() string {
 	return s.place.server
 }
 
-// Restart replaces the server's processes, for all runs that share it, and returns when that is done. Of the sources, the
-// daemon is told only whether it is the monitor.
+// Restart replaces the server's processes, for all runs that share it, and returns when that is done.
 func (s *Member) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	p, err := s.taken()
 	if err != nil {
 		return err
 	}
-	resp, err := s.post(ctx, p.path+"/restart", order{reason, source == supervise.SourceMonitor})
+	resp, err := s.post(ctx, p.path+"/restart", order{reason, source.String()})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,10 @@ import (
 )
 
 // greeter is a server that says hello to whoever joins, and repeats one line.
-type greeter struct{ name string }
+type greeter struct {
+	name   string
+	wanted chan<- string // takes the source and the reason of each restart
+}
 
 func (g greeter) Join(in, out *os.File) {
 	go func() {
@@ -31,14 +34,19 @@ func (g greeter) Join(in, out *os.File) {
 		_, _ = io.WriteString(out, line)
 	}()
 }
-func (greeter) Restart(context.Context, supervise.Source, string) error { return nil }
-func (greeter) End()                                                    {}
+
+func (g greeter) Restart(_ context.Context, source supervise.Source, reason string) error {
+	g.wanted <- source.String() + ": " + reason
+	return nil
+}
+
+func (greeter) End() {}
 
 // daemonOn serves a daemon on a socket of its own.
-func daemonOn(t *testing.T, name string) (socket string, d *Daemon) {
+func daemonOn(t *testing.T, name string, wanted chan<- string) (socket string, d *Daemon) {
 	t.Helper()
 	d = NewDaemon(Options{
-		Open: func(string, Request, func([]byte)) (Server, error) { return greeter{name}, nil },
+		Open: func(string, Request, func([]byte)) (Server, error) { return greeter{name, wanted}, nil },
 		Idle: 1 << 40,
 	})
 	socket = filepath.Join(t.TempDir(), "s")
@@ -68,8 +76,8 @@ func members(d *Daemon) []string {
 // A daemon that was killed has a successor before its end is noticed: a run that joins its server then gets the successor's, in a place of
 // its own there, and no error.
 func TestMemberOfAnotherDaemon(t *testing.T) {
-	first, old := daemonOn(t, "first")
-	second, successor := daemonOn(t, "second")
+	first, old := daemonOn(t, "first", nil)
+	second, successor := daemonOn(t, "second", nil)
 	var at atomic.Value
 	at.Store(first)
 	s := NewMember(MemberOptions{Request: Request{Name: "a", Command: []string{"x"}}, Dial: func(ctx context.Context) (net.Conn, error) {
@@ -98,5 +106,27 @@ func TestMemberOfAnotherDaemon(t *testing.T) {
 	join("second")
 	if len(members(old)) != 1 || len(members(successor)) != 1 {
 		t.Errorf("%d members at the first daemon, %d at its successor", len(members(old)), len(members(successor)))
+	}
+}
+
+// Who has asked a run for a restart is who asks the daemon.
+func TestRestartKeepsItsSource(t *testing.T) {
+	wanted := make(chan string, 1)
+	socket, _ := daemonOn(t, "one", wanted)
+	m := NewMember(MemberOptions{
+		Request: Request{Name: "r", Command: []string{"srv"}},
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		},
+	})
+	defer m.Close()
+	for _, source := range []supervise.Source{supervise.SourceSignal, supervise.SourceControl, supervise.SourceMonitor, supervise.SourceWatch} {
+		if err := m.Restart(t.Context(), source, "because"); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-wanted; got != source.String()+": because" {
+			t.Errorf("asked by %s, the server is restarted by %q", source, got)
+		}
 	}
 }

@@ -151,6 +151,16 @@ func (s Source) String() string {
 	return "none"
 }
 
+// SourceOf is the source of that word. A word of another version is SourceControl.
+func SourceOf(word string) Source {
+	for s := SourceExit; s <= SourceMonitor; s++ {
+		if s.String() == word {
+			return s
+		}
+	}
+	return SourceControl
+}
+
 // own reports whether the request came from the process itself or is about this one process only.
 func (s Source) own() bool { return s == SourceExit || s == SourceMarker || s == SourceLimit }
 
