@@ -50,6 +50,8 @@ type Watch struct {
 	lists    time.Duration // value of waited when this round's Lists was sent; 0: not sent
 	evidence evidence
 	tally    tally
+
+	effort effort
 }
 
 // New begins to watch a process that serves from now on.
@@ -123,9 +125,11 @@ func (w *Watch) tick(at reading, v View) []Action {
 	w.last, w.look = at, v.Look
 	acts := w.hear(v)
 	if broken || v.Held {
+		w.effort.begin(now, v.Look)
 		w.afresh(now)
 		return acts
 	}
+	w.effort.see(now, v.Look, v.InFlight > 0, v.InFlight == 0 && !w.uncounted && w.grace.IsZero())
 	if todo, yes := w.halted(now, v); yes {
 		return append(acts, todo...)
 	}

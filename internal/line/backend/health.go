@@ -148,6 +148,14 @@ func (w *healthWatch) probeLiveness(p *process) {
 	w.ask(p, probe, func() { p.livenessProbes = 0 })
 }
 
+// worked is when p has last shown by its processor time that it works on a call. Only the serving process is looked at.
+func (w *healthWatch) worked(p *process) time.Time {
+	if w.watch == nil || p != w.process {
+		return time.Time{}
+	}
+	return w.watch.Worked()
+}
+
 // replaceUnhealthy ends the serving process: it does not work any more, or uses too much.
 func (w *healthWatch) replaceUnhealthy(cause supervise.Cause, reason string) {
 	w.emit(event.ServerUnhealthy, slog.LevelError, "Server is ended: "+reason,

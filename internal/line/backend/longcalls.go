@@ -17,7 +17,10 @@ import (
 type longCalls struct {
 	*core
 
-	health interface{ probeLiveness(p *process) }
+	health interface {
+		probeLiveness(p *process)
+		worked(p *process) time.Time
+	}
 }
 
 const (
@@ -30,6 +33,10 @@ const (
 	proveEvery = 5 * time.Second
 	// proofFor is how long something that a server has said proves that it works.
 	proofFor = 10 * time.Second
+	// workFor is how long processor time that a server has used proves it: it is measured every 15 s.
+	workFor = 20 * time.Second
+	// silentFor is how long a call counts as worked on without proof: many a server waits for somebody else, and does nothing meanwhile.
+	silentFor = 5 * time.Minute
 )
 
 // begun notes that request c, which wants progress, has come.
@@ -79,14 +86,26 @@ func (l *longCalls) attend(c *call) time.Time {
 	return l.now.Add(proveEvery)
 }
 
-// goesOn reports whether c is certain to be worked on: its server has said something lately. What no server has, outlive
-// sends on, or refuses in time.
+// goesOn reports whether c counts as worked on: it is new, or its server has said something lately, or used processor time. What no
+// server has, outlive sends on, or refuses in time.
 func (l *longCalls) goesOn(c *call) bool {
 	if c.state != sent {
 		return true
 	}
 	p := l.byGen(c.gen)
-	return p != nil && p.heardSince(l.now.Add(-proofFor))
+	switch {
+	case p == nil || !p.up():
+		return false
+	case p.heardSince(l.now.Add(-proofFor)), l.now.Sub(l.health.worked(p)) < workFor:
+		return true
+	}
+	return l.now.Sub(c.given) <= silentFor && p.server.Vitals().Trouble == ""
+}
+
+// silent reports whether nothing has been heard of c for long, and its client is not told any more that it goes on.
+func (l *longCalls) silent(c *call) bool {
+	over := l.opts.CallPatience > 0 && l.now.Sub(c.came) >= l.opts.CallPatience
+	return c.state == sent && l.now.Sub(c.touched) > silentFor && (over || !l.goesOn(c))
 }
 
 // prove asks the server that has c for a sign of life, unless it has just given one.

@@ -84,6 +84,8 @@ type Call struct {
 	// MovedAt is when it was given to the server, or the server last reported progress of it; absent while it waits for a
 	// server.
 	MovedAt *time.Time `json:"moved_at,omitempty"`
+	// Silent: for minutes nothing has been heard of it, and its server shows no sign of work, or --call-patience is over.
+	Silent bool `json:"silent,omitempty"`
 }
 
 // mostCalls is how many calls a status lists.
@@ -129,7 +131,7 @@ func (b *Backend) Status(now time.Time) Status {
 		vitals := b.process.server.Vitals()
 		s.RSS, s.Login, s.Failing = vitals.RSS, vitals.Login, cmp.Or(vitals.Login, vitals.Trouble)
 	}
-	s.Unanswered, s.Trouble = b.calls.status(), b.trouble(s.Login, snap)
+	s.Unanswered, s.Trouble = b.unanswered(now), b.trouble(s.Login, snap)
 	if b.process.answered() {
 		at := b.history.readyAt
 		s.ReadySince = &at
@@ -158,13 +160,14 @@ func (b *Backend) trouble(login string, snap supervise.Snapshot) Trouble {
 	return ""
 }
 
-// status lists the requests that are not answered, the oldest first. Streams are none: they wait for nothing.
-func (t *calls) status() (list []Call) {
-	for c := range t.all {
+// unanswered lists the requests that are not answered, the oldest first. Streams are none: they wait for nothing.
+func (b *Backend) unanswered(now time.Time) (list []Call) {
+	b.now = now
+	for c := range b.calls.all {
 		if !c.isRequest() || c.method == mcp.Listen || c.state != waiting && c.state != sent {
 			continue
 		}
-		one := Call{Method: c.methodName(), Since: c.came}
+		one := Call{Method: c.methodName(), Since: c.came, Silent: b.long.silent(c)}
 		if name, ok := jsonrpc.Unquote(c.tool.Of(c.line)); ok && c.method == mcp.ToolsCall {
 			one.Tool = name
 		}

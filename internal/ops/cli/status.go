@@ -230,6 +230,12 @@ func printTrouble(w io.Writer, name string, s backend.Status, now time.Time) {
 	for _, b := range s.Beside {
 		fmt.Fprintf(w, "%s: %s server %d, %d MiB, %d in flight\n", name, b.Role, b.PID, b.RSS>>20, b.InFlight)
 	}
+	for _, c := range s.Unanswered {
+		if c.Silent {
+			fmt.Fprintf(w, "%s: silent: %s has run for %s, and nothing is heard of it\n", name, logline.Printable(cmp.Or(c.Tool, c.Method)),
+				now.Sub(c.Since).Round(time.Second))
+		}
+	}
 	if f := s.ReloadFailed; f != nil {
 		fmt.Fprintf(w, "%s: the last planned restart came to nothing, %s ago: %s\n", name, now.Sub(f.At).Round(time.Second),
 			strings.TrimSpace(f.Error+" "+f.Hint))

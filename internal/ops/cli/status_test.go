@@ -32,6 +32,21 @@ func restartsOf(n int64) backend.Counters {
 	return backend.Counters{Restarts: map[string]int64{"crash": n}}
 }
 
+// A call of which nothing is heard is named, with its age; one that is only slow is not.
+func TestStatusNamesSilentCalls(t *testing.T) {
+	now := time.Now()
+	s := control.Status{Status: backend.Status{Name: "srv", State: "ready", InFlight: 2, Unanswered: []backend.Call{
+		{Method: "tools/call", Tool: "build", Since: now.Add(-6 * time.Minute), Silent: true}, {Method: "tools/call", Tool: "quick", Since: now},
+	}}}
+	var out strings.Builder
+	if err := printStatus(&out, []control.Status{s}, now); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "\nsrv: silent: build has run for 6m0s, and nothing is heard of it\n") || strings.Contains(text, "quick") {
+		t.Error(text)
+	}
+}
+
 // A server behind a gateway may have been restarted as processes that are not kept any more: every view has them all.
 func TestRestartsAreTheSameInEveryView(t *testing.T) {
 	now := time.Now()
