@@ -516,6 +516,22 @@ func TestCloseWhenIdle(t *testing.T) {
 	}
 }
 
+// A list that a server never answers does not keep it when its client leaves.
+func TestAnUnansweredListIsCancelledAtTheEnd(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{caps: `{"tools":{},"prompts":{}}`, silent: []string{"prompts/list"}})
+	w.serve(named("a"))
+	c := w.legacy()
+	c.tools()
+	p := w.of("a")[0]
+	asked, _ := p.last("prompts/list")
+	c.Close(w.now)
+	w.settle()
+	if m, ok := p.last("notifications/cancelled"); !ok || string(m.Params.RequestID) != string(asked.ID) || !p.closed {
+		t.Errorf("closed %t, told %q", p.closed, m.Raw)
+	}
+}
+
 // Servers that change together are told of once.
 func TestChangesTogether(t *testing.T) {
 	w := newWorld(t, Options{})

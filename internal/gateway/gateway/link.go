@@ -186,8 +186,8 @@ func (l *Link) endIfIdle() {
 	}
 	l.phase = ended
 	for _, e := range inOrder(l.calls) {
-		if e.then != nil && e.method != mcp.Initialize { // the server is waited for no longer because of it
-			l.gw.post(l, mcp.CancelledLine(rawID(e.num), "the client has left"))
+		if e.then != nil && e.method != mcp.Initialize { // otherwise its answer would be waited for with the server's end
+			l.gw.post(l, mcp.CancelledLine(rawID(e.num), "nobody waits for it any more"))
 		}
 	}
 	l.abandon(errorOf(jsonrpc.InternalError, "the server was taken out of the configuration"))

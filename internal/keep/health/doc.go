@@ -10,6 +10,8 @@
 // At the default settings a server with nothing in flight that neither reads nor answers counts as hung after 20 s if
 // it uses no CPU time, after 3 min if it keeps one core busy, and after 15 min if it uses some CPU time.
 //
+// The same looks show whether a call is worked on by a server that can answer nothing meanwhile ([Watch.Worked]).
+//
 // The package is pure: no clock and no I/O. The owner takes a [View], calls [Watch.Tick] at [Watch.Deadline], and
 // carries out the actions at once or not at all: they are valid only for the moment of the View. It starts no
 // goroutine. A Watch belongs to one goroutine and to one process, from the moment that this process serves.
