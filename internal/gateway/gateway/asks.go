@@ -26,12 +26,15 @@ const asksMost = 100
 func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask {
 	a := &ask{link: l, id: bytes.Clone(id), session: s, during: during, shown: g.askID()}
 	if s.asks == nil {
-		s.asks = map[string]*ask{}
+		s.asks = openAsks{}
 	}
 	s.asks[a.shown] = a
 	l.asks = append(l.asks, a)
 	return a
 }
+
+// openAsks are the questions that a client has not answered, by the raw id it was told.
+type openAsks map[string]*ask
 
 // askID makes the raw id of a request to a client.
 func (g *Gateway) askID() string {
@@ -39,15 +42,15 @@ func (g *Gateway) askID() string {
 	return strconv.FormatUint(g.lastAsk, 10)
 }
 
-// asked returns the open question with this raw id or progress token, nil if there is none. Some clients return the number as text.
-func (s *Session) asked(id []byte) *ask {
+// find returns the open question with this raw id or progress token, nil if there is none. Some clients return the number as text.
+func (o openAsks) find(id []byte) *ask {
 	if text := jsonrpc.IntegerText(id); text != nil {
 		id = text
 	}
-	if a := s.asks[string(id)]; a != nil {
+	if a := o[string(id)]; a != nil {
 		return a
 	}
-	for shown, a := range s.asks {
+	for shown, a := range o {
 		if jsonrpc.SameID([]byte(shown), id) { // 1.0
 			return a
 		}
@@ -76,7 +79,7 @@ func (s *Session) reply(line []byte) {
 	if s.tellRoots(env, line) {
 		return
 	}
-	a := s.asked(env.ID.Of(line))
+	a := s.asks.find(env.ID.Of(line))
 	if a == nil {
 		return // cancelled meanwhile, or of a dead process
 	}
@@ -86,7 +89,7 @@ func (s *Session) reply(line []byte) {
 
 // unreadable answers the server with an error if id is that of one of its questions.
 func (s *Session) unreadable(id []byte, why string) bool {
-	a := s.asked(id)
+	a := s.asks.find(id)
 	if a != nil {
 		a.settle()
 		s.gw.post(a.link, jsonrpc.AppendError(nil, a.id, jsonrpc.InternalError, why, nil))
@@ -114,7 +117,7 @@ func (l *Link) withdrawAsks(why string) {
 // progress forwards a client's progress to the server that asked.
 func (s *Session) progress(line []byte) {
 	env := &s.gw.client
-	if a := s.asked(env.ProgressToken.Of(line)); a != nil && a.token != nil {
+	if a := s.asks.find(env.ProgressToken.Of(line)); a != nil && a.token != nil {
 		s.gw.post(a.link, changed(nil, line, change{env.ProgressToken, a.token}))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -185,9 +186,9 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
 	switch e.method {
 	case mcp.ToolsCall:
-		return jsonrpc.InvalidParams, "Unknown tool: " + name + s.alike(mcp.Tools, name) + s.missing()
+		return jsonrpc.InvalidParams, "Unknown tool: " + name + alike(s.shown(), mcp.Tools, name) + s.missing()
 	case mcp.PromptsGet:
-		return jsonrpc.InvalidParams, "Unknown prompt: " + name + s.alike(mcp.Prompts, name) + s.missing()
+		return jsonrpc.InvalidParams, "Unknown prompt: " + name + alike(s.shown(), mcp.Prompts, name) + s.missing()
 	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
 		if s.own != nil {
 			return resourceNotFound, "Resource not found: " + uri + s.missing()
@@ -200,8 +201,8 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 }
 
 // alike names those of several servers that may be meant by an own name.
-func (s *Session) alike(l mcp.List, own string) string {
-	if called := s.shown().Called(l, own); len(called) > 1 {
+func alike(view *catalog.View, l mcp.List, own string) string {
+	if called := view.Called(l, own); len(called) > 1 {
 		return " (several servers have one: " + strings.Join(called, ", ") + ")"
 	}
 	return ""

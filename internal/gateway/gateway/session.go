@@ -29,7 +29,7 @@ type Session struct {
 	calls      map[string]*exchange // by raw id
 	held       int                  // bytes of their lines
 	roots      rooted
-	asks       map[string]*ask // what servers want to know of it, by the raw id it was told
+	asks       openAsks // what servers want to know of it
 	seen       seen
 	before     [mcp.Lists]digests // lists that the client has read from another gateway, until they are compared; nil: none
 	keep       func([]byte)       // takes the session's record; nil: it ends with the gateway

@@ -65,7 +65,7 @@ func (s *Session) callTool(e *exchange, line []byte) bool {
 		e.refuse(jsonrpc.InvalidParams, name+`: arguments are {"server": "name", "reason": "text"}`)
 		return true
 	}
-	names := s.serverNames()
+	names := namesOf(s.servers())
 	if args.Server != "" && !slices.Contains(names, args.Server) {
 		e.say(fmt.Sprintf("There is no server %q. There are: %s.", args.Server, strings.Join(names, ", ")), true)
 		return true
@@ -93,9 +93,9 @@ func (e *exchange) say(text string, isError bool) {
 	e.answer(mcp.ToolText(text, isError, mcp.Legacy, nil))
 }
 
-func (s *Session) serverNames() []string {
+func namesOf(servers []*server) []string {
 	var all []string
-	for _, one := range s.servers() {
+	for _, one := range servers {
 		all = append(all, one.Catalog.Name)
 	}
 	return all
