@@ -18,6 +18,9 @@
 // executable; the options of their command lines are not looked at. The server is the one process below that holds both
 // our pipes; [Command] is how to start it again. A caller for which that fails, or who wants new code, uses the launcher.
 //
+// Before that, [Installing] says whether such a command, or one like it, still installs the server ([Installs]); it must then
+// not be killed, and [BrokenCache] recognises what is left if it was.
+//
 // Nothing is sent to the server, nothing is started and nothing written. The package starts no goroutine and has no
 // state. It works on Linux, by /proc; elsewhere [Resolve] returns [ErrNone].
 package launcher

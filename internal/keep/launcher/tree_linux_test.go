@@ -284,3 +284,20 @@ func TestResolveNeedsTheServersOwnPipes(t *testing.T) {
 		t.Errorf("a leader that is gone: %v", err)
 	}
 }
+
+// A launcher installs until its server is there. What is no installer does not, whatever it is.
+func TestInstallingEndsWithTheServer(t *testing.T) {
+	dir, env := stage(t, "launch,serve")
+	s := start(t, dir, env, []string{title})
+	s.line(t)
+	if Installing([]string{"npx", "-y", "pkg"}, s.cmd.Process.Pid, s.stdin, s.stdo) {
+		t.Error("its server has spoken")
+	}
+	other := start(t, dir, env, []string{title})
+	if !Installing([]string{"npx", "-y", "pkg"}, s.cmd.Process.Pid, other.stdin, other.stdo) {
+		t.Error("nobody has these pipes")
+	}
+	if Installing([]string{"node", "server.js"}, s.cmd.Process.Pid, other.stdin, other.stdo) {
+		t.Error("node installs nothing")
+	}
+}

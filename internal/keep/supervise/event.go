@@ -19,8 +19,8 @@ type SpawnFailed struct {
 	Status int
 }
 
-// Handshake says that the process is being asked to show that it works: Options.StartTimeout counts from here. A process
-// that was up is Starting again until it answers.
+// Handshake says that the process is being asked to show that it works: Options.StartTimeout counts from here, for a spare,
+// too. A process that was up is Starting again until it answers.
 type Handshake struct{ Gen int }
 
 // Ready says that the process is up. Held messages should be sent then.

@@ -27,6 +27,7 @@ type Machine struct {
 	why  endCause // of the process that is being dealt with
 	exit Exited   // the same
 
+	up      bool     // the process has come up, and was not asked anew since
 	stop    bool     // no further process is to be started
 	over    bool     // Finish was returned
 	asked   bool     // the next transition was requested while no process ran
@@ -67,6 +68,10 @@ func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 			m.beside.failed(now, ev.Gen, ev.Reason)
 		} else {
 			m.lost(now, rnd, ev.Reason)
+		}
+	case Handshake:
+		if !m.beside.asked(now.Add(m.opts.StartTimeout), ev.Gen) {
+			m.serving(now, rnd, ev)
 		}
 	default:
 		m.serving(now, rnd, ev)
@@ -124,7 +129,7 @@ func (m *Machine) due(now time.Time) {
 	case Starting:
 		m.why.because(StartFail, NoSource, m.opts.timeout())
 		m.enter(now, Stopping, Report{})
-		m.kill()
+		m.leave(now, m.grace(m.opts.RestartGrace))
 	case Serving:
 		m.tracker.Healthy(now)
 	case Stopping:
@@ -197,10 +202,16 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 	if to.standing() != m.state.standing() {
 		m.stands = now
 	}
+	if to == Starting || to == Serving {
+		m.up = to == Serving
+	}
 	m.state, m.since, m.at = to, now, time.Time{}
 	m.throttled, m.pause = false, 0
 	m.do(r)
 }
+
+// grace is Options.graceOf for the process that the state is about.
+func (m *Machine) grace(grace time.Duration) time.Duration { return m.opts.graceOf(grace, m.up) }
 
 // State returns the present state.
 func (m *Machine) State() State { return m.state }

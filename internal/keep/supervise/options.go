@@ -32,6 +32,10 @@ type Options struct {
 	// ReplaceGrace is that time when the process is to be replaced at once (default 300 ms).
 	ReplaceGrace time.Duration
 
+	// InstallGrace is the least time between Terminate and Kill of a process that has not come up, unless outlive itself was
+	// told to end (default 0). A command that installs its server first needs it, to undo an installation.
+	InstallGrace time.Duration
+
 	// AnswerGrace is how long a process whose client has left may take to answer what it was asked, and to come up for it
 	// (default [AnswerGrace]).
 	AnswerGrace time.Duration
@@ -58,6 +62,14 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	return o
+}
+
+// graceOf is the time between Terminate and Kill of a process that has come up or not, where grace is meant for one that has.
+func (o Options) graceOf(grace time.Duration, up bool) time.Duration {
+	if up {
+		return grace
+	}
+	return max(grace, o.InstallGrace)
 }
 
 // timeout is the reason for a process that did not come up in time.

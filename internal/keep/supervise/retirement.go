@@ -11,9 +11,10 @@ type Retirement struct {
 }
 
 // NewRetirement begins the retirement of process gen. A busy one may finish its requests, for Options.RetireFor at most;
-// any other is asked to end at once. Begin returns the first actions.
-func NewRetirement(gen int, opts Options, now time.Time, busy bool) *Retirement {
+// any other is asked to end at once; up says that it has come up. Begin returns the first actions.
+func NewRetirement(gen int, opts Options, now time.Time, up, busy bool) *Retirement {
 	r := &Retirement{stopSequence: stopSequence{gen: gen}, opts: opts.withDefaults()}
+	r.opts.RestartGrace = r.opts.graceOf(r.opts.RestartGrace, up)
 	if busy {
 		r.drain(now, r.opts.RetireFor)
 	} else {

@@ -37,12 +37,15 @@ func TestRetirement(t *testing.T) {
 		"hurry after it was asked to go": {Options{}, false, []step{
 			{0, "begin", "IT", 2 * s}, {s, "hurry", "", s + 600*ms}, {s + 600*ms, "tick", "K", 0},
 		}},
+		"it had not come up": {Options{InstallGrace: 30 * s}, false, []step{
+			{0, "begin", "IT", 30 * s}, {29 * s, "tick", "", 30 * s}, {30 * s, "tick", "K", 0},
+		}},
 		"hurry does not slow down": {Options{}, false, []step{
 			{0, "begin", "IT", 2 * s}, {1900 * ms, "hurry", "", 2 * s}, {2 * s, "tick", "K", 0},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewRetirement(7, c.opts, t0, c.busy)
+			r := NewRetirement(7, c.opts, t0, c.opts.InstallGrace == 0, c.busy)
 			for _, step := range c.steps {
 				now := t0.Add(step.at)
 				var got []Action
@@ -69,7 +72,7 @@ func TestRetirement(t *testing.T) {
 }
 
 func TestRetirementIsAboutOneProcessAndGivesItsActionsAway(t *testing.T) {
-	r := NewRetirement(7, Options{}, t0, true)
+	r := NewRetirement(7, Options{}, t0, true, true)
 	first := r.Begin()
 	second := r.Drained(t0) // what the owner does about the first may lead here
 	if diff := cmp.Diff([]Action{BeginDrain{7}}, first); diff != "" {

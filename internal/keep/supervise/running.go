@@ -109,7 +109,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 		}
 		m.why.because(ev.Cause, ev.Source, ev.Reason)
 		m.enter(now, Stopping, Report{})
-		m.terminate(now, m.opts.ReplaceGrace)
+		m.terminate(now, m.grace(m.opts.ReplaceGrace))
 	case Stop:
 		m.stop = true
 		m.why.because(Shutdown, NoSource, ev.Profile.why())

@@ -250,6 +250,29 @@ func TestStopLadders(t *testing.T) {
 	}
 }
 
+func TestOneThatHasNotComeUpHasTimeToUndoWhatItInstalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, end []Event
+		want        map[time.Duration]string // what was done by then
+	}{
+		"it takes too long": {[]Event{Handshake{}}, nil, map[time.Duration]string{29_999: "S", 30_000: "SIT", 59_999: "SIT", 60_000: "SITK"}},
+		"it is replaced":    {nil, []Event{Restart{Cause: Replace}}, map[time.Duration]string{29_999: "ST", 30_000: "STK"}},
+		"its client leaves": {nil, []Event{Stop{ClientEOF}}, map[time.Duration]string{1500: "SIT", 31_499: "SIT", 31_500: "SITK"}},
+		"outlive is to end": {[]Event{Handshake{}}, []Event{Stop{Signal}}, map[time.Duration]string{599: "ST", 600: "STK"}},
+		"it has come up":    {[]Event{Ready{}}, []Event{Restart{Cause: Replace}}, map[time.Duration]string{299: "ST", 300: "STK"}},
+		"it is asked anew":  {[]Event{Ready{}, Handshake{}}, []Event{Restart{Cause: Replace}}, map[time.Duration]string{29_999: "ST", 30_000: "STK"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for d, want := range c.want {
+				s := begin(t, Options{InstallGrace: 30 * time.Second}).tell(c.before...).tell(c.end...).pass(d * time.Millisecond)
+				if s.doing != want {
+					t.Errorf("after %d ms: did %q, want %q", d, s.doing, want)
+				}
+			}
+		})
+	}
+}
+
 func TestWishDuringAnotherEndIsRemembered(t *testing.T) {
 	for name, exit := range map[string]int{"a crash": 1, "a clean exit": 0, "a wrong set-up": 78, "its own wish": 42} {
 		t.Run(name, func(t *testing.T) {
@@ -374,10 +397,10 @@ func TestACommandThatCannotBeExecutedEndsItAll(t *testing.T) {
 func TestHandshakeTimeoutCountsAsACrash(t *testing.T) {
 	s := begin(t, preset(t, "exponential")).pass(time.Hour).expect(Starting, 0)
 	s.tell(Handshake{}).pass(30*time.Second).expect(Stopping, 0)
-	if s.doing != "SK" || s.last().Cause != StartFail {
+	if s.doing != "SIT" || s.last().Cause != StartFail {
 		t.Errorf("did %q because of %s", s.doing, s.last().Cause)
 	}
-	s.exit(137).expect(Backoff, 1)
+	s.exit(143).expect(Backoff, 1)
 }
 
 func TestSecondHandshakeIsTimedAnew(t *testing.T) {

@@ -143,6 +143,15 @@ func (s *spares) ready(gen int) {
 	}
 }
 
+// asked takes note that a spare has until by to come up. It reports whether gen is a spare.
+func (s *spares) asked(by time.Time, gen int) bool {
+	i := slices.IndexFunc(s.all, func(one spare) bool { return one.Gen == gen })
+	if i >= 0 {
+		s.all[i].by = by
+	}
+	return i >= 0
+}
+
 // failed takes note that a spare is no more.
 func (s *spares) failed(now time.Time, gen int, reason string) {
 	switch one, ok := s.take(gen); {

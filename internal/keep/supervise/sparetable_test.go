@@ -127,9 +127,9 @@ const spareTable = `
 | both      | sweeping 29.99s 1rs 2o | sweeping 29.99s 1rs 2o | .                    | stopping XD 1s 1rs     | stopping XXT 300ms | stopping XXI 10s  | stopping XXT 600ms | ready XLP 30s 1rs 3 |
 | limited   | sweeping 29.99s 1 2o   | sweeping 29.99s 1 2o   | .                    | stopping XD 1s 1s      | stopping XXT 300ms | stopping XXI 10s  | stopping XXT 600ms | ready XXL 1s        |
 | outdated  | sweeping 29.99s 1rs 3  | sweeping 29.99s 1rs 3  | .                    | stopping D 1s 1rs 3s   | stopping XXT 300ms | stopping XXI 10s  | stopping XXT 600ms | ready X 1s 1rs      |
-| again+by  | sweeping 1r            | sweeping 1r            | .                    | stopping T 300ms 1rs   | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping K 1r       |
-| again+new | sweeping 1ro           | sweeping 1ro           | .                    | stopping XT 300ms      | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping K 1ro      |
-| adopted   | sweeping               | sweeping               | .                    | stopping T 300ms       | stopping T 300ms   | stopping I 10s    | stopping T 600ms   | stopping K          |
+| again+by  | sweeping 1r            | sweeping 1r            | .                    | stopping T 300ms 1rs   | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping IT 2s 1r   |
+| again+new | sweeping 1ro           | sweeping 1ro           | .                    | stopping XT 300ms      | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping IT 2s 1ro  |
+| adopted   | sweeping               | sweeping               | .                    | stopping T 300ms       | stopping T 300ms   | stopping I 10s    | stopping T 600ms   | stopping IT 2s      |
 | draining+ | sweeping 1rs           | sweeping 1rs           | .                    | .                      | stopping XT 300ms  | stopping XI 10s   | stopping XT 600ms  | stopping IT 2s 1rs  |
 | killed+by | sweeping 1r            | sweeping 1r            | .                    | stopping 1rs           | stopping X         | stopping X        | stopping X         | .                   |
 | dead+by   | .                      | .                      | ready OP 30s 2       | sweeping 1rs           | sweeping X         | sweeping X        | sweeping X         | .                   |

@@ -80,7 +80,7 @@ func (m *Machine) nextStep(now time.Time) {
 	case draining:
 		m.leave(now, m.opts.RestartGrace)
 	case answering, closing:
-		m.terminate(now, m.opts.EOFGrace)
+		m.terminate(now, m.grace(m.opts.EOFGrace))
 	case ending:
 		m.kill()
 	}
@@ -123,7 +123,7 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 // hurryReplace ends a drain: requests in flight are not waited for. A stop keeps its own pace.
 func (m *Machine) hurryReplace(now time.Time) {
 	if !m.stop {
-		m.hurry(now, m.opts.ReplaceGrace)
+		m.hurry(now, m.grace(m.opts.ReplaceGrace))
 	}
 }
 
@@ -135,7 +135,7 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 	case m.stopStep == draining:
 		m.beginStop(now, ClientEOF, true)
 	case m.stopStep == ending:
-		m.hurry(now, m.opts.EOFGrace)
+		m.hurry(now, m.grace(m.opts.EOFGrace))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -142,6 +143,11 @@ func (c *core) privateMeta() []byte {
 func (c *core) settled(result []byte) {
 	version, _ := jsonrpc.Unquote(jsonrpc.Find(result, "protocolVersion").Of(result))
 	c.session.InitResult, c.session.Version = result, version
+}
+
+// installing reports whether p is a launcher that installs its server, for as long as that is waited for.
+func (c *core) installing(p *process) bool {
+	return p.up() && !p.through() && c.now.Sub(p.started) < launcher.InstallTime && p.server.Installing()
 }
 
 // sayInitialized sends notifications/initialized to a process, if the client has sent it before.

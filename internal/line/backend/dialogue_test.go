@@ -26,7 +26,7 @@ import (
 //	S<* text     the server has got a subscriptions/listen that contains text; what outlive asks before and behind it on its
 //	             own behalf is answered, with an empty list and with an empty DiscoverResult
 //	N< line      a line of the server's stdout that was handed on to stderr
-//	! word …     something happens: exit CODE, unread N, tick DURATION, restart, marker, eof, interrupt, stderr LINE,
+//	! word …     something happens: exit CODE, unread N, installs, installed, tick DURATION, restart, marker, eof, interrupt, stderr LINE,
 //	             as GENERATION, busy WHY (there must be no upgrade now), upgrade
 //	= acts       what was done to processes since the last such line
 //	# comment
@@ -96,6 +96,8 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.LostAsError = true
 		case "shared":
 			o.Shared = true
+		case "npx":
+			o.Name, o.Command = "srv", []string{"npx", "-y", "srv"}
 		case "start-timeout":
 			o.Supervise.StartTimeout = 2 * time.Second
 		case "slow-backoff":
@@ -221,6 +223,8 @@ func (d *dialogue) happen(words []string) {
 		d.w.exit(number())
 	case "unread":
 		d.w.unread = number()
+	case "installs", "installed":
+		d.w.installs = words[0] == "installs"
 	case "backlog":
 		d.w.backlog = number()
 	case "tick":

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -67,7 +68,11 @@ func (h *history) stderrText() string {
 	if len(h.lastOut.stderr) == 0 {
 		return ""
 	}
-	return "\nlast stderr lines:\n" + strings.Join(h.lastOut.stderr, "\n")
+	text := "\nlast stderr lines:\n" + strings.Join(h.lastOut.stderr, "\n")
+	if dir := launcher.BrokenCache(h.lastOut.stderr); dir != "" {
+		text += "\n" + launcher.CacheHint(dir)
+	}
+	return text
 }
 
 // decided reports what follows the end of a process. Other transitions are not reported.

@@ -113,12 +113,28 @@ func (lc *lifecycle) step(ev supervise.Event) {
 	lc.stepping = false
 }
 
-// tick lets the machine decide what its own timers are for. The time for a handshake does not count while a user logs in.
+// tick lets the machine decide what its own timers are for. The time for a handshake does not count while a user logs in, nor
+// while a launcher installs the server.
 func (lc *lifecycle) tick() {
+	if at := lc.machine.Deadline(); !at.IsZero() && !lc.now.Before(at) {
+		lc.allowForInstalling()
+	}
 	if lc.machine.State() == supervise.Starting && lc.login() != "" {
 		lc.step(supervise.Handshake{Gen: lc.process.gen})
 	}
 	lc.act(lc.machine.Tick(lc.now, lc.runner.Rand()))
+}
+
+// allowForInstalling gives those more time whose launcher installs the server.
+func (lc *lifecycle) allowForInstalling() {
+	if lc.machine.State() == supervise.Starting && !lc.machine.Unasked() && lc.installing(lc.process) {
+		lc.step(supervise.Handshake{Gen: lc.process.gen})
+	}
+	for _, p := range lc.beside {
+		if p.role == spare && lc.installing(p) {
+			lc.step(supervise.Handshake{Gen: p.gen})
+		}
+	}
 }
 
 // act carries out what the machine decided when a timer expired.

@@ -155,6 +155,7 @@ func (s *simServer) Kill()                   { s.killed = true }
 func (s *simServer) Continue()               {}
 func (s *simServer) Vitals() Vitals          { return Vitals{} }
 func (s *simServer) LastStderr(int) []string { return nil }
+func (s *simServer) Installing() bool        { return false }
 func (s *simServer) Unread() (int, bool)     { return len(s.pipe), s.m.counts }
 
 func (s *simServer) Abandon() {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/health"
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/tracecontext"
@@ -36,7 +37,7 @@ type Options struct {
 	Name    string   // shown in status and errors
 	Command []string // shown in errors; Start knows how to run it
 
-	Supervise supervise.Options // backoff, exit codes, grace periods, number of spares
+	Supervise supervise.Options // backoff, exit codes, grace periods, number of spares; InstallGrace is set by the Command
 	Reload    Reload            // how a planned restart goes (default overlap)
 
 	NoTools     bool       // inject no tools
@@ -99,6 +100,9 @@ func (o Options) withDefaults() Options {
 		o.ProbePatience = min(o.ProbePatience, RemoteProbePatience)
 	}
 	def(&o.FirstPatience, 10*time.Second)
+	if launcher.Installs(o.Command) != "" {
+		def(&o.Supervise.InstallGrace, launcher.UndoTime)
+	}
 	def(&o.ListenPatience, 5*time.Second)
 	if o.QueueMax == 0 {
 		o.QueueMax = 1024

@@ -106,7 +106,7 @@ func (s *prober) probeTick() {
 	case read && !s.opts.Remote:
 		s.probeFailed("silent")
 		s.replaceProbed()
-	case s.now.Sub(s.probe.sentAt) >= s.opts.ProbePatience:
+	case s.now.Sub(s.probe.sentAt) >= s.opts.ProbePatience && !s.installing(s.process):
 		s.endProbe("not read in time") // which says nothing about the server's era
 		s.replaceProbed()
 	default:

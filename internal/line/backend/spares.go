@@ -184,6 +184,7 @@ const stalledFor = 5 * time.Second
 
 // retire lets a process finish its requests and then ends it.
 func (s *spares) retire(p *process) {
+	up := p.through()
 	p.role = retired
 	p.mark(mustDrain)
 	p.trial = trial{}
@@ -191,7 +192,7 @@ func (s *spares) retire(p *process) {
 	if p.stalled && (opts.RetireFor == 0 || opts.RetireFor > stalledFor) {
 		opts.RetireFor = stalledFor
 	}
-	p.retirement = supervise.NewRetirement(p.gen, opts, s.now, s.flow.busy(p))
+	p.retirement = supervise.NewRetirement(p.gen, opts, s.now, up, s.flow.busy(p))
 	s.carryOutFor(p, p.retirement.Begin())
 }
 

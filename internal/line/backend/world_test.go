@@ -22,6 +22,7 @@ type fakeWorld struct {
 	gen      int      // of the process that lines and happenings are about: the one started last, or the one of "as"
 	unread   int
 	canCount bool
+	installs bool // the process is a launcher that installs
 	backlog  int
 	vitals   Vitals
 	failNext error
@@ -101,6 +102,7 @@ func (s *fakeServer) Unread() (int, bool)     { return s.w.unread, s.w.canCount 
 func (s *fakeServer) Continue()               { s.act("continue") }
 func (s *fakeServer) Vitals() Vitals          { return s.w.vitals }
 func (s *fakeServer) LastStderr(int) []string { return s.w.stderr }
+func (s *fakeServer) Installing() bool        { return s.w.installs }
 
 func (w *fakeWorld) WriteMarker(m restart.MarkerRecord) error {
 	w.marker = &m

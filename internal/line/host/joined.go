@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
@@ -146,5 +147,8 @@ func (j *joinedServer) Unread() (n int, known bool) {
 }
 
 func (j *joinedServer) Vitals() backend.Vitals { return backend.Vitals{Held: j.host.client.Behind()} }
+
+// Installing leaves it to the daemon how long it waits for the server.
+func (j *joinedServer) Installing() bool { return launcher.Installs(j.host.opts.Backend.Command) != "" }
 
 func (j *joinedServer) LastStderr(int) []string { return nil }

@@ -99,4 +99,6 @@ func (e *remoteServer) Vitals() backend.Vitals {
 	return v
 }
 
+func (e *remoteServer) Installing() bool { return false }
+
 func (e *remoteServer) LastStderr(lines int) []string { return e.words.Tail(lines) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
@@ -23,7 +24,9 @@ const stderrLag = 50 * time.Millisecond
 // for LastStderr.
 type server struct {
 	gen      int
-	direct   bool // without its launcher
+	argv     []string
+	shortcut *shortcut // the host's
+	direct   bool      // without its launcher
 	ready    bool
 	ending   bool           // it was told to end
 	starting *starting      // it is still being started; then there is neither process nor input nor output
@@ -40,7 +43,7 @@ type server struct {
 
 func (h *Host) newServer(gen int) *server {
 	return &server{
-		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
+		gen: gen, shortcut: &h.shortcut, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
 		silent: make(chan struct{}), left: make(chan struct{}),
 	}
 }
@@ -138,6 +141,12 @@ func (s *server) Vitals() backend.Vitals {
 	return v
 }
 
+// Installing says nothing of a launcher whose server has come up before and was not found behind it.
+func (s *server) Installing() bool {
+	return s.process != nil && !s.direct && !s.shortcut.off &&
+		launcher.Installing(s.argv, s.process.PID(), s.process.Stdin(), s.process.Stdout())
+}
+
 func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 
 // WakeAt implements backend.World.
@@ -164,6 +173,7 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
 	spec.KillMode = h.opts.KillMode
+	s.argv = spec.Argv
 	h.servers = append(h.servers, s)
 	if l.Beside {
 		h.startBeside(s, spec)

@@ -9,9 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -23,6 +25,9 @@ type doctorFlags struct {
 	chosen  bool // the project was named
 	asJSON  bool
 	timeout time.Duration
+	// installTime is how long a launcher may install; progress is the terminal that hears of it, nil without one.
+	installTime time.Duration
+	progress    io.Writer
 }
 
 // diagnosis is what outlive doctor shows.
@@ -59,7 +64,9 @@ func newDoctor(io streams) *cobra.Command {
     outlive in front: is the command found, does the server answer the handshake, of which era is it and how long does
     it take, does it print on stdout what is not a message, does it end when its stdin is closed, does it leave
     processes behind. Four are looked at side by side. With --no-start nothing is started. Servers in the files of the
-    project in the working directory are only listed; --project DIR starts those of DIR.
+    project in the working directory are only listed; --project DIR starts those of DIR. npx, uvx, bunx, docker and the
+    like install a server first: that is waited for (--install-timeout), and one that has to be ended has the time to
+    undo what it has begun.
 
 EXIT STATUS
   0  all is well; warnings do not count
@@ -68,12 +75,16 @@ EXIT STATUS
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.chosen = cmd.Flags().Changed("project")
+			if term.IsTerminal(io.err.Fd()) {
+				f.progress = logline.NewScreen(io.err)
+			}
 			return f.run(cmd.Context(), io)
 		},
 	}
 	f.define(cmd.Flags(), ".", `the project whose files are looked at too; its servers are started only if it is named; "" for none`)
 	cmd.Flags().BoolVar(&f.noStart, "no-start", false, "do not start the servers, only look whether their commands are found")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Second, "how long a server may take to answer")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a server may take to answer, as for outlive run")
+	cmd.Flags().DurationVar(&f.installTime, "install-timeout", launcher.InstallTime, "how long npx, uvx, bunx, docker and the like may install a server before that")
 	cmd.Flags().BoolVar(&f.sweep, "sweep", false, "end the leftover processes; what cannot be identified is left alone")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "as a JSON object")
 	return cmd

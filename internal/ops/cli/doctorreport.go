@@ -84,7 +84,7 @@ func (s *serverReport) inFront() string {
 
 // printDetails tells what the table has no room for.
 func (s *serverReport) printDetails(w io.Writer) {
-	if s.Problem == "" && len(s.Warnings) == 0 {
+	if s.Problem == "" && len(s.Warnings) == 0 && s.Installer == "" {
 		return
 	}
 	fmt.Fprintf(w, "\n%s: %s, in %s\n", s.Client, s.Name, s.Path)
@@ -96,6 +96,9 @@ func (s *serverReport) printDetails(w io.Writer) {
 	}
 	if s.Hint != "" {
 		fmt.Fprintf(w, "  hint: %s\n", s.Hint)
+	}
+	if s.Installer != "" && s.Problem == "" {
+		fmt.Fprintf(w, "  %s installed it first; it was waited for\n", s.Installer)
 	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "  %s\n", warning)

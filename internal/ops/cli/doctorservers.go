@@ -14,11 +14,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 	"github.com/outlive-mcp/outlive/internal/ops/serverprobe"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // sideBySide is how many servers are looked at at once.
@@ -40,19 +43,20 @@ type serverReport struct {
 	Project string `json:"project,omitempty"`
 	Name    string `json:"name"`
 	// State is "ok", "warning", "failed", or why it was not started: "remote", "disabled", "gateway", "unknown", "found", "not started".
-	State    string   `json:"state"`
-	Wrapped  bool     `json:"wrapped"`
-	Command  []string `json:"command,omitempty"` // without outlive in front
-	Era      string   `json:"era,omitempty"`
-	Only     bool     `json:"only_era,omitempty"` // it speaks no other one
-	Bridge   string   `json:"bridge,omitempty"`   // what becomes of clients of the other era: see bridgeOf
-	Version  string   `json:"protocol_version,omitempty"`
-	Server   string   `json:"server,omitempty"`
-	ReadyMS  int64    `json:"ready_ms,omitempty"`
-	Problem  string   `json:"problem,omitempty"`
-	Hint     string   `json:"hint,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
-	Stderr   []string `json:"stderr,omitempty"`
+	State     string   `json:"state"`
+	Wrapped   bool     `json:"wrapped"`
+	Command   []string `json:"command,omitempty"` // without outlive in front
+	Era       string   `json:"era,omitempty"`
+	Only      bool     `json:"only_era,omitempty"`     // it speaks no other one
+	Installer string   `json:"installed_by,omitempty"` // the launcher that installed it first, which was waited for
+	Bridge    string   `json:"bridge,omitempty"`       // what becomes of clients of the other era: see bridgeOf
+	Version   string   `json:"protocol_version,omitempty"`
+	Server    string   `json:"server,omitempty"`
+	ReadyMS   int64    `json:"ready_ms,omitempty"`
+	Problem   string   `json:"problem,omitempty"`
+	Hint      string   `json:"hint,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+	Stderr    []string `json:"stderr,omitempty"`
 
 	off bool // outlive in front of it is told not to translate
 }
@@ -100,7 +104,7 @@ func (f *doctorFlags) examine(ctx context.Context, d *diagnosis) error {
 		}
 		d.Files = append(d.Files, report)
 	}
-	d.examineAll(ctx, slices.Collect(maps.Values(todo)))
+	d.examineAll(ctx, inTurn(todo))
 	return f.missing(seen)
 }
 
@@ -160,7 +164,17 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 		}
 		return r, nil
 	}
-	return r, &serverprobe.Spec{Argv: argv, Dir: dir, Env: environmentOf(s), Timeout: f.timeout}
+	return r, &serverprobe.Spec{Argv: argv, Dir: dir, Env: environmentOf(s), Timeout: f.timeout, InstallTime: f.installTime, Waiting: f.waiting(s.Name)}
+}
+
+// waiting tells on the terminal which server is being installed; nil: there is none.
+func (f *doctorFlags) waiting(name string) func(by string, since time.Duration) {
+	if f.progress == nil {
+		return nil
+	}
+	return func(by string, since time.Duration) {
+		fmt.Fprintf(f.progress, "%s: %s is installing it, which is waited for (%s of at most %s)\n", logline.Printable(name), by, since.Round(time.Second), f.installTime)
+	}
 }
 
 // environmentOf is what a client hands a server: its own environment, and what the entry sets.
@@ -223,17 +237,36 @@ func (r *serverReport) fail(err error) {
 	}
 }
 
-// examineAll starts the servers, a few side by side, and returns when all have been looked at.
-func (d *diagnosis) examineAll(ctx context.Context, all []*examination) {
+// inTurn puts those into one list that may not start at once: two launchers of one package would install it into one place.
+func inTurn(todo map[string]*examination) [][]*examination {
+	var lists [][]*examination
+	at := map[string]int{}
+	for _, key := range slices.Sorted(maps.Keys(todo)) {
+		x := todo[key]
+		command := fmt.Sprintf("%q", x.spec.Argv)
+		if i, ok := at[command]; ok && launcher.Installs(x.spec.Argv) != "" {
+			lists[i] = append(lists[i], x)
+			continue
+		}
+		at[command] = len(lists)
+		lists = append(lists, []*examination{x})
+	}
+	return lists
+}
+
+// examineAll starts the servers, a few lists of them side by side, and returns when all have been looked at.
+func (d *diagnosis) examineAll(ctx context.Context, lists [][]*examination) {
 	var wg sync.WaitGroup
 	places := make(chan struct{}, sideBySide)
-	for _, x := range all {
+	for _, list := range lists {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
-			seen := serverprobe.Run(ctx, x.spec)
-			for _, i := range x.entries { // nobody else has these entries
-				d.Servers[i].note(seen)
+			for _, x := range list {
+				seen := serverprobe.Run(ctx, x.spec)
+				for _, i := range x.entries { // nobody else has these entries
+					d.Servers[i].note(seen)
+				}
 			}
 		})
 	}
@@ -242,7 +275,7 @@ func (d *diagnosis) examineAll(ctx context.Context, all []*examination) {
 
 // note turns what was seen into what is shown.
 func (r *serverReport) note(seen serverprobe.Report) {
-	r.Problem, r.Hint, r.Stderr = seen.Problem, seen.Hint, seen.Stderr
+	r.Problem, r.Hint, r.Stderr, r.Installer = seen.Problem, seen.Hint, seen.Stderr, seen.Installer
 	if seen.Exit != "" {
 		r.Problem += " (" + seen.Exit + ")"
 	}

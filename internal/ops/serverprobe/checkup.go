@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -21,6 +22,11 @@ type Spec struct {
 	Timeout time.Duration
 	// ProbeTimeout is how long it may be silent after server/discover, which not every server answers. 0: half of Timeout.
 	ProbeTimeout time.Duration
+	// InstallTime is how long a launcher such as npx may take to install the server; Timeout and ProbeTimeout begin when it
+	// has. 0: launcher.InstallTime.
+	InstallTime time.Duration
+	// Waiting is told again and again that the launcher by installs the server, and for how long it has; nil: nobody is.
+	Waiting func(by string, since time.Duration)
 	// Grace is how long it may take to end after its stdin was closed. 0: 2 s, as clients have it.
 	Grace time.Duration
 }
@@ -36,6 +42,8 @@ type Report struct {
 	Only    bool    // it refuses the handshake of the other era
 	Version string  // of the protocol, as settled
 	Server  string  // name and version as it says
+	// Installer is the launcher that installed the server first, if that was waited for.
+	Installer string
 	// ReadyAfter is the time from the start of the process that answered to its answer.
 	ReadyAfter time.Duration
 
@@ -58,20 +66,17 @@ type Report struct {
 // it has made for itself.
 const cookieName = "OUTLIVE_CHECKUP"
 
-// Run looks at one server. It returns after at most ProbeTimeout, Timeout and twice Grace, or soon after ctx ends. A server
-// of the modern era may be started once more, to see whether it takes the legacy one's handshake, too.
+// Run looks at one server. It returns after at most InstallTime, ProbeTimeout, Timeout and four times Grace, or soon after ctx
+// ends; a launcher that is ended while it installs has launcher.UndoTime besides. The first process gets the handshake of
+// the legacy era, because every server answers it in some way: so silence means that it is not there yet.
 func Run(ctx context.Context, s Spec) Report {
 	s = s.withDefaults()
 	cookie := cookieName + "=" + rand.Text()
 	s.Env = append(s.Env[:len(s.Env):len(s.Env)], cookie)
 	var r Report
-	r.modern(ctx, s)
-	switch {
-	case !r.Found || ctx.Err() != nil:
-	case r.Ready:
-		r.alsoLegacy(ctx, s)
-	default:
-		r.legacy(ctx, s)
+	refused, unfinished := r.legacy(ctx, s)
+	if r.Found && ctx.Err() == nil && !unfinished {
+		r.modern(ctx, s, refused)
 	}
 	if r.Found {
 		r.LeftBehind, r.Looked = endSurvivors(cookie)
@@ -92,32 +97,46 @@ func (s Spec) withDefaults() Spec {
 	if s.ProbeTimeout == 0 {
 		s.ProbeTimeout = s.Timeout / 2
 	}
+	if s.InstallTime == 0 {
+		s.InstallTime = launcher.InstallTime
+	}
 	if s.Grace == 0 {
 		s.Grace = 2 * time.Second
 	}
 	return s
 }
 
-// modern asks server/discover.
-func (r *Report) modern(ctx context.Context, s Spec) {
-	p := r.start(s)
+// modern asks server/discover. refused says that the server has refused the legacy era.
+func (r *Report) modern(ctx context.Context, s Spec, refused bool) {
+	var other Report
+	p := other.start(s)
 	if p == nil {
 		return
 	}
-	defer r.finish(p, s)
 	answer, _ := p.ask(ctx, mcp.DiscoverLine([]byte(askID), probeMeta), s.ProbeTimeout)
-	if answer.result == nil {
-		return // an older server, or one that is silent or gone: the handshake will tell
+	if answer.result == nil { // silence and an end say that it knows nothing of that era
+		r.Only = r.Ready
+		other.finish(p, s)
+		r.heard(other)
+		return
 	}
 	r.ready(p, answer, mcp.Modern)
-	r.Version = mcp.ModernVersion
+	r.Only, r.Version, r.Exit = refused, mcp.ModernVersion, ""
+	r.finish(p, s)
 }
 
-// legacy sends initialize.
-func (r *Report) legacy(ctx context.Context, s Spec) {
+// heard takes what another process has said where only messages belong.
+func (r *Report) heard(other Report) {
+	if r.Garbage = max(r.Garbage, other.Garbage); r.GarbageLine == "" {
+		r.GarbageLine = other.GarbageLine
+	}
+}
+
+// legacy sends initialize. unfinished says that the server was still being installed at the end.
+func (r *Report) legacy(ctx context.Context, s Spec) (refused, unfinished bool) {
 	p := r.start(s)
 	if p == nil {
-		return
+		return false, false
 	}
 	defer r.finish(p, s)
 	version := mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
@@ -125,32 +144,27 @@ func (r *Report) legacy(ctx context.Context, s Spec) {
 	switch {
 	case answer.result != nil:
 		r.ready(p, answer, mcp.Legacy)
-		r.Only = true // a process before this one was asked for the modern era
 		r.Version = answer.text("protocolVersion")
 		p.write(mcp.InitializedLine())
 	case answer.refusal != "":
+		refused = true
 		r.Problem = "it refused the handshake: " + answer.refusal
 	case errors.Is(err, errGone):
 		r.Problem = "it ended before it had answered the handshake"
 		r.Exit = p.exitText()
 		r.Hint = "start the command by hand and see what it says"
+		if dir := p.brokenCache(); dir != "" {
+			r.Hint = launcher.CacheHint(dir)
+		}
+	case errors.Is(err, errInstalling):
+		unfinished = true
+		r.Problem = fmt.Sprintf("%s was still installing it after %s", launcher.Installs(s.Argv), s.InstallTime)
+		r.Hint = "start the command by hand and let it finish; is the package's registry within reach?"
 	default:
 		r.Problem = fmt.Sprintf("no answer to the handshake within %s", s.Timeout)
 		r.Hint = "does the command start an MCP server that speaks on stdout?"
 	}
-}
-
-// alsoLegacy sees whether a server of the modern era refuses initialize. Silence and an end say nothing.
-func (r *Report) alsoLegacy(ctx context.Context, s Spec) {
-	var other Report
-	p := other.start(s)
-	if p == nil {
-		return
-	}
-	defer other.finish(p, s)
-	version := mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
-	answer, _ := p.ask(ctx, mcp.InitializeLine([]byte(askID), initializeParams, version), s.ProbeTimeout)
-	r.Only = answer.refusal != ""
+	return refused, unfinished
 }
 
 func (r *Report) ready(p *process, a answer, era mcp.Era) {
@@ -175,12 +189,13 @@ func (r *Report) start(s Spec) *process {
 
 // finish ends the process and keeps what its streams have told.
 func (r *Report) finish(p *process, s Spec) {
+	if p.waited {
+		r.Installer = launcher.Installs(s.Argv)
+	}
 	willing := p.end(s.Grace)
 	r.Stubborn = r.Ready && !willing // one that is still booting may be deaf
 	garbage, first := p.garbage()
-	if r.Garbage = max(r.Garbage, garbage); r.GarbageLine == "" {
-		r.GarbageLine = first
-	}
+	r.heard(Report{Garbage: garbage, GarbageLine: first})
 	if !r.Ready {
 		r.Stderr = p.stderrTail()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -26,6 +27,8 @@ var (
 var (
 	errGone   = errors.New("the server is gone")
 	errSilent = errors.New("the server is silent")
+	// errInstalling: its launcher still installs it.
+	errInstalling = errors.New("the server is being installed")
 )
 
 // maxLine is the longest line that is read as a message, in bytes; what is longer is told as garbage.
@@ -34,8 +37,9 @@ const maxLine = 16 << 20
 // keptLine is how much of a line is shown, in bytes.
 const keptLine = 200
 
-// keptStderr is how many of the last lines of stderr are kept.
-const keptStderr = 8
+// keptStderr is how many of the last lines of stderr are kept, shownStderr how many of them are shown: the line with the
+// reason may precede a long trace.
+const keptStderr, shownStderr = 64, 8
 
 // answer is a response to our request.
 type answer struct {
@@ -64,21 +68,42 @@ func (p *process) ask(ctx context.Context, line []byte, patience time.Duration) 
 	p.write(line)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	select {
-	case a := <-p.answers:
-		return a, nil
-	case <-p.silent:
-		select { // both may be there: the answer was the last it said
+	for {
+		select {
 		case a := <-p.answers:
 			return a, nil
-		default:
-			return answer{}, errGone
+		case <-p.silent:
+			select { // both may be there: the answer was the last it said
+			case a := <-p.answers:
+				return a, nil
+			default:
+				return answer{}, errGone
+			}
+		case <-timer.C:
+			if err := p.mayWait(); err != nil {
+				return answer{}, err
+			}
+			timer.Reset(patience)
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
 		}
-	case <-timer.C:
-		return answer{}, errSilent
-	case <-ctx.Done():
-		return answer{}, ctx.Err()
 	}
+}
+
+// mayWait says why a process that is silent is not waited for any longer; nil while its launcher installs the server.
+func (p *process) mayWait() error {
+	since := time.Since(p.started)
+	switch {
+	case !p.installing():
+		return errSilent
+	case since >= p.spec.InstallTime:
+		return errInstalling
+	}
+	p.waited = true
+	if p.spec.Waiting != nil {
+		p.spec.Waiting(launcher.Installs(p.spec.Argv), since)
+	}
+	return nil
 }
 
 // readOutput reads stdout to its end: the answer to our request goes to answers, messages are dropped, the rest is

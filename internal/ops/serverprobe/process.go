@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 )
 
 // streamPatience is how long the streams of an ended process are waited for when something else holds them open.
@@ -15,6 +16,7 @@ const streamPatience = 250 * time.Millisecond
 
 // process is one start of the server.
 type process struct {
+	spec    Spec
 	proc    *child.Process
 	started time.Time
 	stdin   *os.File
@@ -23,6 +25,7 @@ type process struct {
 	silent  chan struct{} // closed at the end of stdout
 	quiet   chan struct{} // closed at the end of stderr
 	gone    chan struct{} // closed when it has ended
+	waited  bool          // for its launcher, which installed the server
 	status  child.Status  // valid once gone is closed
 
 	mu        sync.Mutex // guards what the readers collect
@@ -34,7 +37,7 @@ type process struct {
 // startProcess starts the server. What it starts in sessions of its own outlives it, as it would behind a client, so
 // that it can be told.
 func startProcess(s Spec) (*process, error) {
-	p := &process{answers: make(chan answer, 1), silent: make(chan struct{}), quiet: make(chan struct{}), gone: make(chan struct{})}
+	p := &process{spec: s, answers: make(chan answer, 1), silent: make(chan struct{}), quiet: make(chan struct{}), gone: make(chan struct{})}
 	p.started = time.Now()
 	proc, err := child.Start(child.Spec{Argv: s.Argv, Dir: s.Dir, Env: s.Env, KillMode: child.KillGroup}, func(status child.Status) {
 		p.status = status
@@ -56,13 +59,18 @@ func (p *process) write(line []byte) {
 }
 
 // end closes the server's stdin and sees it through to its end: after the grace it is asked to go, after another one it
-// is killed. It reports whether the closed stdin was enough.
+// is killed. A launcher that is installing the server has the time to undo that. It reports whether the closed stdin was
+// enough.
 func (p *process) end(grace time.Duration) (willing bool) {
+	last := grace
+	if p.installing() {
+		last = max(grace, launcher.UndoTime)
+	}
 	_ = p.stdin.Close()
 	willing = p.goneWithin(grace)
 	if !willing {
 		_ = p.proc.Terminate()
-		if !p.goneWithin(grace) {
+		if !p.goneWithin(last) {
 			_ = p.proc.Kill()
 			<-p.gone
 		}
@@ -75,6 +83,11 @@ func (p *process) end(grace time.Duration) (willing bool) {
 	}
 	_ = p.proc.Stderr().Close() // ends its reader; that of stdout closes what it reads, when it comes to the end
 	return willing
+}
+
+// installing reports whether the process is a launcher whose server is not there yet. Its stdin must not be closed.
+func (p *process) installing() bool {
+	return launcher.Installing(p.spec.Argv, p.proc.PID(), p.stdin, p.proc.Stdout())
 }
 
 func (p *process) goneWithin(patience time.Duration) bool {
@@ -108,5 +121,16 @@ func (p *process) garbage() (lines int, first string) {
 func (p *process) stderrTail() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.stderr)
+	return slices.Clone(p.stderr[max(0, len(p.stderr)-shownStderr):])
+}
+
+// brokenCache is launcher.BrokenCache, once the process has ended.
+func (p *process) brokenCache() string {
+	select {
+	case <-p.quiet:
+	case <-time.After(streamPatience):
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return launcher.BrokenCache(p.stderr)
 }

@@ -1,0 +1,86 @@
+package launcher
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+// Times for a command that may install its server before it starts it.
+const (
+	// InstallTime is how long an installation is waited for: npm tries for more than a minute before it gives up, and an
+	// image may be large.
+	InstallTime = 5 * time.Minute
+	// UndoTime is how long a launcher may take to end after SIGTERM. npm removes what it has put in place so far, which took
+	// it up to 16 s for a hundred packages on a busy machine. One that is killed meanwhile leaves half a package behind.
+	UndoTime = 30 * time.Second
+)
+
+// Installs returns the name of the command that may install the server before it starts it, such as npx; "" if argv does not.
+func Installs(argv []string) string {
+	if len(argv) == 0 {
+		return ""
+	}
+	name := strings.ToLower(filepath.Base(argv[0]))
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	var verbs []string // the first arguments that mean so
+	switch name {
+	case "npx", "pnpx", "bunx", "uvx":
+		return name
+	case "npm":
+		verbs = []string{"exec", "x"}
+	case "pnpm", "yarn":
+		verbs = []string{"dlx"}
+	case "bun":
+		verbs = []string{"x"}
+	case "uv":
+		verbs = []string{"tool", "run"}
+	case "pipx", "docker", "podman", "nerdctl":
+		verbs = []string{"run"}
+	}
+	if len(argv) < 2 || !slices.Contains(verbs, argv[1]) {
+		return ""
+	}
+	return name
+}
+
+// Installing reports whether the launcher that argv started as process leader has not started its server. What the system
+// does not show counts as such. It takes a few milliseconds and only reads files.
+func Installing(argv []string, leader int, stdin, stdout *os.File) bool {
+	if Installs(argv) == "" {
+		return false
+	}
+	_, err := Resolve(leader, stdin, stdout)
+	return errors.Is(err, ErrNone) || errors.Is(err, ErrNoServer)
+}
+
+var (
+	// npxCache is a directory that npx has installed one package into.
+	npxCache = lazyregexp.New(`(?:\b[A-Za-z]:)?[/\\][^'":]*?[/\\]_npx[/\\][0-9a-f]+`)
+	// incomplete is what npm and Node say of one whose installation was ended midway.
+	incomplete = lazyregexp.New(`ENOTEMPTY|Cannot find (?:module|package)|MODULE_NOT_FOUND`)
+)
+
+// BrokenCache returns the directory of npx's cache that what a server has written to stderr says is incomplete; "": none is.
+// npx does not mend it by itself.
+func BrokenCache(stderr []string) string {
+	if !slices.ContainsFunc(stderr, incomplete.MatchString) {
+		return ""
+	}
+	for _, line := range stderr {
+		if dir := npxCache.FindString(line); dir != "" {
+			return filepath.Clean(dir)
+		}
+	}
+	return ""
+}
+
+// CacheHint says what to do about that.
+func CacheHint(dir string) string {
+	return "npx's copy of the server may be incomplete, as after an installation that was ended midway: remove " + dir + " and start again"
+}
