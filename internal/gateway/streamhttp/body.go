@@ -16,33 +16,40 @@ import (
 // headBytes is how much of an over-long body is read to find its id.
 const headBytes = 4096
 
-var errTooLarge = errors.New("body too large")
+var (
+	errTooLarge = errors.New("body too large")
+	// errBusy: the body is within the limit, but too much is under way.
+	errBusy = errors.New("too many bytes under way")
+)
 
-// readBody reads the body of a POST, at most limit bytes and within a time. With errTooLarge it returns the beginning.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration) ([]byte, error) {
+// readBody reads the body of a POST, at most limit bytes and within a time. With errTooLarge it returns the beginning. What it
+// reads counts as under way.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration, held *load) ([]byte, error) {
 	control := http.NewResponseController(w)
 	// http.Server.ReadTimeout would also end the detection of clients that leave. After an error the deadline stays,
 	// because net/http reads on before it closes the connection. A test's recorder has no deadline.
 	_ = control.SetReadDeadline(time.Now().Add(within))
-	body, err := readAtMost(r, limit)
+	body, err := readAtMost(r, limit, held)
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 	}
 	return body, err
 }
 
-func readAtMost(r *http.Request, limit int64) ([]byte, error) {
+func readAtMost(r *http.Request, limit int64, held *load) ([]byte, error) {
 	switch n := r.ContentLength; {
 	case n > limit:
 		head := make([]byte, min(headBytes, limit))
 		got, _ := io.ReadFull(r.Body, head)
 		return head[:got], errTooLarge
+	case n >= 0 && !held.add(n):
+		return nil, errBusy
 	case n >= 0:
 		body := make([]byte, n)
 		_, err := io.ReadFull(r.Body, body)
 		return body, err
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	body, err := io.ReadAll(io.LimitReader(metered{r.Body, held}, limit+1))
 	if err == nil && int64(len(body)) > limit {
 		return body[:min(headBytes, len(body))], errTooLarge
 	}
@@ -50,18 +57,22 @@ func readAtMost(r *http.Request, limit int64) ([]byte, error) {
 }
 
 // readMessage reads and checks the body of a POST. false: it was answered.
-func (f *Front) readMessage(w http.ResponseWriter, r *http.Request) (line []byte, e jsonrpc.Envelope, ok bool) {
+func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, held *load) (line []byte, e jsonrpc.Envelope, ok bool) {
 	if no := headersOfPost(r); no.status != 0 {
 		refuse(w, no.status, nil, no)
 		return nil, e, false
 	}
-	body, err := readBody(w, r, f.opts.MaxBody, f.opts.ReadTimeout)
+	body, err := readBody(w, r, f.opts.MaxBody, f.opts.ReadTimeout, held)
 	switch {
 	case errors.Is(err, errTooLarge):
 		id, _ := jsonrpc.RecoverID(body, nil)
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		refuse(w, http.StatusRequestEntityTooLarge, id,
 			refusal{code: codeInvalidRequest, text: fmt.Sprintf("message too large: the limit is %d bytes", f.opts.MaxBody)})
+		return nil, e, false
+	case errors.Is(err, errBusy):
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: f.noRoom(held.subject), retry: true})
 		return nil, e, false
 	case err != nil:
 		w.Header().Set("Connection", "close")

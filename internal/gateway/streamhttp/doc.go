@@ -3,7 +3,8 @@
 //
 // It has the transport's rules and knows nothing of servers: HTTP methods, headers, statuses and error bodies; sessions,
 // event ids and resumption (2025-03-26 to 2025-11-25); metadata and header validation (2026-07-28); access control
-// (Host, Origin, bearer tokens, OAuth); and limits for each client (body, sessions, queues, time).
+// (Host, Origin, bearer tokens, OAuth); and limits for each client (body, sessions, queues, time), of which
+// one token leaves something to others.
 //
 // # Two eras
 //
@@ -53,7 +54,7 @@
 // goroutine writes to the Store while there is something to write. A stream without end that is forwarded has one that ends it.
 // None of them outlives Close.
 //
-// A session's streams share one lock, under which nothing is called. The Session and everything behind it belong to the
+// A session's streams share one lock, under which nothing is called but the count of the bytes under way. The Session and everything behind it belong to the
 // Hub, which owns the lines it gets. Streams may be used from any goroutine at any time: after their end they drop
 // messages.
 package streamhttp

@@ -57,7 +57,9 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, who caller) {
 	p := forwarded{front: f, w: w, r: r, endless: r.Method == http.MethodGet}
 	switch r.Method {
 	case http.MethodPost:
-		line, e, ok := f.readMessage(w, r)
+		held := f.newLoad(who.Subject)
+		defer held.end()
+		line, e, ok := f.readMessage(w, r, held)
 		if !ok {
 			return
 		}

@@ -9,17 +9,20 @@ import (
 
 // Front is the HTTP front of a Hub: an http.Handler for the MCP endpoint, the OAuth metadata and the extra handlers.
 type Front struct {
-	hub     Hub
-	params  ParamHeaders // nil: the hub has none
-	opts    Options
-	gate    gate
-	guard   guard
-	table   table
-	writer  writer
-	drain   ending                         // of endless streams
-	endless atomic.Int64                   // endless streams in progress
-	stop    chan struct{}                  // closed when every request must end
-	conns   atomic.Pointer[anonymousConns] // of Serve's listener
+	hub    Hub
+	params ParamHeaders // nil: the hub has none
+	opts   Options
+	gate   gate
+	guard  guard
+	table  table
+	places *shares // of legacy sessions
+	// underWay are the bytes of requests.
+	underWay *shares
+	writer   writer
+	drain    ending                         // of endless streams
+	endless  atomic.Int64                   // endless streams in progress
+	stop     chan struct{}                  // closed when every request must end
+	conns    atomic.Pointer[anonymousConns] // of Serve's listener
 
 	mu      sync.Mutex
 	running int           // requests in progress
@@ -31,6 +34,7 @@ type Front struct {
 func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
 	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{}), idle: make(chan struct{})}
+	f.places, f.underWay = newShares(int64(opts.MaxSessions)), newShares(opts.MaxUnderWay)
 	f.params, _ = hub.(ParamHeaders)
 	f.gate = newGate(opts.Hosts, opts.Origins)
 	f.guard.init(opts.Bearer, opts.OAuth, opts.Views)

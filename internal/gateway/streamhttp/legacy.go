@@ -24,7 +24,9 @@ const primedFrom = "2025-11-25"
 
 // post takes one message of either era.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
-	line, e, ok := f.readMessage(w, r)
+	held := f.newLoad(who.Subject)
+	defer held.left()
+	line, e, ok := f.readMessage(w, r, held)
 	if !ok {
 		return
 	}
@@ -32,14 +34,14 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 		f.postModern(w, r, who, line, &e)
 		return
 	}
-	f.postLegacy(w, r, who, line, &e)
+	f.postLegacy(w, r, who, line, &e, held)
 }
 
 func peer(r *http.Request, who caller, era mcp.Era) Peer {
 	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, View: who.view, Scopes: who.Scopes}
 }
 
-func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, line []byte, e *jsonrpc.Envelope) {
+func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, line []byte, e *jsonrpc.Envelope, held *load) {
 	id := e.ID.Of(line)
 	if e.Kind != jsonrpc.Request {
 		id = nil
@@ -51,7 +53,7 @@ func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, l
 	}
 	sessionID := r.Header.Get(headerSession)
 	if sessionID == "" && initialize {
-		f.greet(w, r, who, line, id)
+		f.greet(w, r, who, line, id, held)
 		return
 	}
 	s := f.mustFind(w, r, who, id)
@@ -61,9 +63,9 @@ func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, l
 	defer f.left(s)
 	switch e.Kind {
 	case jsonrpc.Request:
-		f.ask(w, r, s, []incoming{{line, true}}, reply{id: id})
+		f.ask(w, r, s, []incoming{{line, true}}, reply{id: id, held: held})
 	case jsonrpc.Batch:
-		f.batch(w, r, s, line)
+		f.batch(w, r, s, line, held)
 	default:
 		f.tell(w, s, []incoming{{line, false}})
 	}
@@ -74,14 +76,14 @@ func unsupportedVersion(version string) string {
 }
 
 // greet opens a session with its first message.
-func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, id []byte) {
-	s := f.open(peer(r, who, mcp.Legacy), who)
+func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, id []byte, held *load) {
+	s, why := f.open(peer(r, who, mcp.Legacy), who)
 	if s == nil {
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no room for another session now", retry: true})
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: why, retry: true})
 		return
 	}
 	defer f.left(s)
-	f.ask(w, r, s, []incoming{{line, true}}, reply{id: id, opened: true})
+	f.ask(w, r, s, []incoming{{line, true}}, reply{id: id, held: held, opened: true})
 	if s.protocol() == "" {
 		f.end(s) // it was refused, or the client has left without the session id
 	}
@@ -134,7 +136,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 		}
 	}
 	p.front, p.w, p.r, p.session, p.over = f, w, r, s, s.over
-	p.stream, p.reader = s.streamStore.newStream(due)
+	p.stream, p.reader = s.streamStore.newStream(due, p.held)
 	version := s.protocol()
 	if p.opened {
 		first := messages[0].line
@@ -157,7 +159,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 }
 
 // batch takes an array of messages, which only 2025-03-26 has. The answers are sent one by one in an event stream.
-func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line []byte) {
+func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line []byte, held *load) {
 	if s.protocol() != mcp.BatchVersion {
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "batches are not part of the session's protocol version"})
 		return
@@ -182,7 +184,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line [
 	case len(messages) == 0:
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "invalid request: an empty batch"})
 	case asks:
-		f.ask(w, r, s, messages, reply{events: true})
+		f.ask(w, r, s, messages, reply{events: true, held: held})
 	default:
 		f.tell(w, s, messages)
 	}

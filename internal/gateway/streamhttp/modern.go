@@ -59,7 +59,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 	}
 	alone := &streamStore{maxQueue: f.opts.QueueBytes}
 	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
-	p.stream, p.reader = alone.newStream(1)
+	p.stream, p.reader = alone.newStream(1, nil)
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
 		p.drain, p.ends, p.replaced = f.drain.done(), who.Expires, who.replaced
 	}

@@ -41,7 +41,12 @@ type Options struct {
 	MaxBody int64
 	// MaxHeader is the largest request header in bytes. 0: 64 KiB.
 	MaxHeader int
-	// MaxSessions is how many legacy sessions may be open at once; a further initialize is answered 503. 0: 256.
+	// MaxUnderWay is how many bytes of requests may be read or unanswered at once, all clients together; a further one is
+	// answered 503. One token may have half of what the others leave, if there can be others. 0: 128 MiB, or 8
+	// times MaxBody if that is more.
+	MaxUnderWay int64
+	// MaxSessions is how many legacy sessions may be open at once; a further initialize is answered 503. One token may have
+	// half of those that the others leave, if there can be others. 0: 256.
 	MaxSessions int
 	// MaxConnections is how many connections Serve has open at once. A further one replaces one without an authorized
 	// request within a second, from the address that has most of those; otherwise it waits. 0: 1000.
@@ -139,6 +144,7 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.MaxBody = orDefault(o.MaxBody, 16<<20)
+	o.MaxUnderWay = orDefault(o.MaxUnderWay, max(128<<20, 8*o.MaxBody))
 	o.MaxHeader = orDefault(o.MaxHeader, 64<<10)
 	o.MaxSessions = orDefault(o.MaxSessions, 256)
 	o.MaxConnections = orDefault(o.MaxConnections, 1000)

@@ -17,6 +17,7 @@ type reply struct {
 	reader  *reader
 	id      []byte          // raw, of the request; nil for GET and batches
 	session *session        // nil in the modern era
+	held    *load           // of the request; nil for GET, and in the modern era
 	events  bool            // as an event stream in any case
 	prime   bool            // which begins with an event without data
 	drain   <-chan struct{} // closed when an endless stream must end; nil for others

@@ -130,7 +130,7 @@ func TestAnswerNobodyCanAskForIsNotKept(t *testing.T) {
 func TestStreamIsSeenOnceAndInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sh := &streamStore{maxQueue: 1 << 20, maxStore: 1 << 20}
-		s, reader := sh.newStream(1)
+		s, reader := sh.newStream(1, nil)
 		s.startKeeping()
 		sent, seen := 0, uint64(0)
 		connected := true
@@ -181,7 +181,7 @@ func TestStoreIsBounded(t *testing.T) {
 	const most = 2000
 	sh := &streamStore{maxQueue: 1 << 20, maxStore: most}
 	for i := range 200 {
-		s, first := sh.newStream(1)
+		s, first := sh.newStream(1, nil)
 		s.startKeeping()
 		s.left(first)
 		for n := range 50 {
@@ -211,7 +211,7 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprintf("resumable %v", keep), func(t *testing.T) {
 			sh := &streamStore{maxQueue: 100, maxStore: 1000}
-			s, first := sh.newStream(1)
+			s, first := sh.newStream(1, nil)
 			if keep {
 				s.startKeeping()
 			}
@@ -243,7 +243,7 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 // Two connections wait for one stream, the old one not knowing yet that it is replaced: each is woken for itself.
 func TestReplacedReaderAndTheNewOneAreBothWoken(t *testing.T) {
 	sh := &streamStore{maxQueue: 1000, maxStore: 1000}
-	s, old := sh.newStream(1)
+	s, old := sh.newStream(1, nil)
 	s.startKeeping()
 	fresh := s.resume()
 	s.Send([]byte(note(1)))

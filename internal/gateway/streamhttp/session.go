@@ -39,26 +39,21 @@ type session struct {
 type table struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
-	opening  int                      // places reserved for sessions that the hub is making
 	waking   map[string]chan struct{} // stored sessions that are being made; closed when they are
 }
 
-// open makes a session for a client, unless there are too many or the hub refuses. The caller's request is counted until
-// left.
-func (f *Front) open(peer Peer, who caller) *session {
-	s := f.newSession(rand.Text(), peer, who)
-	if !f.table.reserve(f.opts.MaxSessions) {
-		return nil
+// open makes a session for a client, unless there are too many or the hub refuses; then it says why. The caller's request is
+// counted until left.
+func (f *Front) open(peer Peer, who caller) (s *session, why string) {
+	s = f.newSession(rand.Text(), peer, who)
+	if !f.places.take(s.owner, 1, f.alone(s.owner)) {
+		return nil, f.noPlace(s.owner)
 	}
 	s.hub = f.hub.Open(s.peer)
-	f.table.settle(s)
-	if s.hub == nil {
-		return nil
+	if !f.settle(s) || !f.begin(s) {
+		return nil, "no other session can be opened now"
 	}
-	if !f.begin(s) {
-		return nil
-	}
-	return s
+	return s, ""
 }
 
 // newSession makes a session without a hub's.
@@ -86,25 +81,16 @@ func (f *Front) begin(s *session) bool {
 	return true
 }
 
-// reserve reserves a place for a session, if there is one.
-func (t *table) reserve(most int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.sessions)+t.opening >= most {
+// settle puts a session into the place that it was given, or gives that back if the hub has made none.
+func (f *Front) settle(s *session) bool {
+	if s.hub == nil {
+		f.places.give(s.owner, 1)
 		return false
 	}
-	t.opening++
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	f.table.sessions[s.key()] = s
 	return true
-}
-
-// settle fills a reserved place, or releases it if the hub has made no session.
-func (t *table) settle(s *session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.opening--
-	if s.hub != nil {
-		t.sessions[s.key()] = s
-	}
 }
 
 // key is the key in the table: a hash, so that the lookup's timing reveals nothing of an id.
@@ -126,10 +112,17 @@ func (f *Front) find(id, owner, view string) *session {
 	return s
 }
 
-func (t *table) remove(s *session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.sessions, s.key())
+// remove takes a session out of its place. Only the first call has an effect.
+func (f *Front) remove(s *session) {
+	f.table.mu.Lock()
+	there := f.table.sessions[s.key()] == s
+	if there {
+		delete(f.table.sessions, s.key())
+	}
+	f.table.mu.Unlock()
+	if there {
+		f.places.give(s.owner, 1)
+	}
 }
 
 func (t *table) all() []*session {
@@ -234,7 +227,7 @@ func (f *Front) end(s *session) {
 
 // leaveTo ends a session here: it goes on with the next front, if it is stored. Only the first call has an effect.
 func (f *Front) leaveTo(s *session) {
-	f.table.remove(s)
+	f.remove(s)
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if s.ended {

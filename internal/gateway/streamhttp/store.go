@@ -246,13 +246,12 @@ func (f *Front) resume(id string, peer Peer, who caller, record stored) (s *sess
 	s.streamStore.before = uint64(time.Now().UnixMicro())
 	s.streamStore.lastID = s.streamStore.before
 	s.settled(record.Version)
-	if !f.table.reserve(f.opts.MaxSessions) {
+	if !f.places.take(s.owner, 1, f.alone(s.owner)) {
 		return nil, true
 	}
 	hub, ok := f.hub.Resume(s.peer, record.Hub)
 	s.hub = hub
-	f.table.settle(s)
-	if s.hub == nil {
+	if !f.settle(s) {
 		return nil, ok
 	}
 	if !f.begin(s) {

@@ -14,8 +14,10 @@ type streamStore struct {
 	kept     []*stream
 	size     int // bytes of the kept streams
 	lastID   uint64
-	before   uint64 // numbers up to this one were used by another process
-	unended  int    // requests that have no answer yet
+	before   uint64             // numbers up to this one were used by another process
+	unended  int                // requests that have no answer yet
+	loads    map[*load]struct{} // theirs
+	over     bool               // the session has ended
 }
 
 // maxKept limits the resumable streams of a session: even an empty one costs memory.
@@ -38,6 +40,7 @@ type stream struct {
 	last   *reader // the last reader
 	keep   bool    // written messages are kept for another reader
 	ended  bool    // it takes no more messages
+	load   *load   // of its requests, until they are answered; nil: it is somebody else's
 	lost   bool    // its reader was too slow
 }
 
@@ -59,13 +62,31 @@ func (r *reader) signal() {
 	}
 }
 
-// newStream makes a stream for due answers, with its first reader.
-func (sh *streamStore) newStream(due int) (*stream, *reader) {
-	sh.mu.Lock()
-	sh.unended++
-	sh.mu.Unlock()
+// newStream makes a stream for due answers, with its first reader. It ends the load of the requests when they are answered;
+// nil: the caller does.
+func (sh *streamStore) newStream(due int, held *load) (*stream, *reader) {
 	r := newReader()
-	return &stream{streamStore: sh, due: due, first: 1, next: 1, reader: r, last: r}, r
+	s := &stream{streamStore: sh, due: due, first: 1, next: 1, reader: r, last: r}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.unended++
+	if held != nil && !sh.over {
+		if sh.loads == nil {
+			sh.loads = make(map[*load]struct{})
+		}
+		s.load, held.kept = held, true
+		sh.loads[held] = struct{}{}
+	}
+	return s, r
+}
+
+// settled ends the load of a stream. The lock is held.
+func (s *stream) settled() {
+	s.streamStore.unended--
+	if _, ok := s.streamStore.loads[s.load]; ok {
+		delete(s.streamStore.loads, s.load)
+		s.load.end()
+	}
 }
 
 // newEndless makes a stream without answers; it has no reader yet, and its messages are kept.
@@ -110,7 +131,7 @@ func (s *stream) finish(final bool) {
 	}
 	if s.due--; s.due == 0 {
 		s.ended = true
-		s.streamStore.unended--
+		s.settled()
 	}
 }
 
@@ -126,7 +147,7 @@ func (s *stream) cut() {
 // drop ends the stream and forgets what is in it. The lock is held.
 func (s *stream) drop() {
 	if !s.ended && !s.endless {
-		s.streamStore.unended--
+		s.settled()
 	}
 	s.ended = true
 	s.log, s.waits = nil, 0
@@ -311,6 +332,10 @@ func (sh *streamStore) end() {
 		s.ended = true
 		s.reader.signal()
 	}
+	for l := range sh.loads {
+		l.end()
+	}
+	sh.loads, sh.over = nil, true
 }
 
 // running reports whether a request has no answer yet.
