@@ -27,7 +27,7 @@ func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleet
 		_ = each(fleetsocket.Frame{Ended: &fleetsocket.Ending{Word: fleetsocket.Declined, Why: err.Error()}}) // who has asked may be gone
 		return
 	}
-	o := order{Op: "run", ID: randomText(), From: m.Host, Args: c.Args}
+	o := order{Op: "run", ID: randomText(), Args: c.Args}
 	p, ending := m.request(ctx, c.Host, o, true)
 	if ending == nil {
 		defer func() {

@@ -28,7 +28,6 @@ const (
 type order struct {
 	Op   string   `json:"op"` // run, next, end
 	ID   string   `json:"id"` // of the command; its sender has made it by chance
-	From string   `json:"from,omitempty"`
 	Args []string `json:"args,omitempty"`
 	Part int      `json:"part,omitempty"` // of next: which part is wanted, from 1
 }
@@ -54,19 +53,19 @@ type jobs struct {
 func newJobs(m *member) *jobs { return &jobs{m: m, all: map[string]*job{}} }
 
 // answer is an engine.Handler.
-func (j *jobs) answer(ctx context.Context, request []byte) []byte {
+func (j *jobs) answer(ctx context.Context, asker string, request []byte) []byte {
 	var o order
 	var p part
 	if err := json.Unmarshal(request, &o); err != nil || o.ID == "" {
 		p.Declined = "the request is not understood: another version of outlive may be there"
 	} else {
-		p = j.do(ctx, o)
+		p = j.do(ctx, asker, o)
 	}
 	text, _ := json.Marshal(p) // texts, bytes and numbers: no error
 	return text
 }
 
-func (j *jobs) do(ctx context.Context, o order) part {
+func (j *jobs) do(ctx context.Context, asker string, o order) part {
 	j.mu.Lock()
 	one := j.all[o.ID]
 	j.mu.Unlock()
@@ -75,7 +74,7 @@ func (j *jobs) do(ctx context.Context, o order) part {
 		if one != nil {
 			return part{} // it was asked for twice
 		}
-		return j.start(o)
+		return j.start(asker, o)
 	case "next":
 		if one == nil {
 			return part{Failed: "it is not known any more: the member there was started anew"}
@@ -98,9 +97,9 @@ func (j *jobs) drop(id string, one *job) {
 }
 
 // start starts outlive, if it is something that is done for others.
-func (j *jobs) start(o order) part {
+func (j *jobs) start(asker string, o order) part {
 	if err := allowed(o.Args, j.m.Permissions); err != nil {
-		j.m.log.Warn("not done for another machine", "from", o.From, "what", o.Args, "why", err)
+		j.m.log.Warn("not done for another machine", "from", asker, "what", o.Args, "why", err)
 		return part{Declined: err.Error()}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -114,11 +113,11 @@ func (j *jobs) start(o order) part {
 	j.all[o.ID] = one
 	j.mu.Unlock()
 	if o.Args[0] != "status" && o.Args[0] != "logs" {
-		j.m.log.Info("done for another machine", "from", o.From, "what", o.Args)
+		j.m.log.Info("done for another machine", "from", asker, "what", o.Args)
 	}
 	cmd := exec.CommandContext(ctx, j.m.program, o.Args...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), askedByEnv+"="+o.From)
+	cmd.Env = append(os.Environ(), askedByEnv+"="+asker)
 	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
 	cmd.Stdout, cmd.Stderr = jobWriter{ctx, one, &one.out}, jobWriter{ctx, one, &one.err}
 	if err := cmd.Start(); err != nil {

@@ -43,17 +43,17 @@ func TestJobHolds(t *testing.T) {
 	sweeping(t, func(t *testing.T, m *member) {
 		one, _ := running(m, "x")
 		begun := time.Now()
-		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 1}); !p.None || time.Since(begun) != holdFor {
+		if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 1}); !p.None || time.Since(begun) != holdFor {
 			t.Errorf("of a silent command: %+v after %s, want nothing after %s", p, time.Since(begun), holdFor)
 		}
 		begun = time.Now()
 		time.AfterFunc(holdFor/2, func() { one.add(&one.out, []byte("word")) })
-		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 1}); string(p.Out) != "word" || time.Since(begun) != holdFor/2 {
+		if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 1}); string(p.Out) != "word" || time.Since(begun) != holdFor/2 {
 			t.Errorf("of one that says something: %+v after %s", p, time.Since(begun))
 		}
 		begun = time.Now()
 		time.AfterFunc(holdFor/2, func() { one.end(3) })
-		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 2}); p.Exit == nil || *p.Exit != 3 || time.Since(begun) != holdFor/2 {
+		if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 2}); p.Exit == nil || *p.Exit != 3 || time.Since(begun) != holdFor/2 {
 			t.Errorf("of one that ends: %+v after %s", p, time.Since(begun))
 		}
 		if holdFor >= partLimit {
@@ -68,7 +68,7 @@ func TestJobIsAbandoned(t *testing.T) {
 		_, left := running(m, "left")
 		_, asked := running(m, "asked")
 		for end := time.Now().Add(4 * abandoned); time.Now().Before(end); {
-			if p := m.jobs.do(t.Context(), order{Op: "next", ID: "asked", Part: 1}); !p.None {
+			if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "asked", Part: 1}); !p.None {
 				t.Fatalf("%+v", p)
 			}
 			if since := 4*abandoned - time.Until(end); since <= abandoned && left.Err() != nil {
@@ -80,7 +80,7 @@ func TestJobIsAbandoned(t *testing.T) {
 		if asked.Err() != nil {
 			t.Error("what is asked for is ended")
 		}
-		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "left", Part: 1}); p.Failed == "" {
+		if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "left", Part: 1}); p.Failed == "" {
 			t.Errorf("who comes too late is told %+v", p)
 		}
 	})
@@ -92,7 +92,7 @@ func TestJobsEnd(t *testing.T) {
 		m, _ := memberIn(enginemem.New(), "a", "")
 		_, dropped := running(m, "dropped")
 		_, other := running(m, "other")
-		m.jobs.do(t.Context(), order{Op: "end", ID: "dropped"})
+		m.jobs.do(t.Context(), "third", order{Op: "end", ID: "dropped"})
 		if dropped.Err() == nil || other.Err() != nil {
 			t.Errorf("ended: %v, and the other one: %v", dropped.Err(), other.Err())
 		}
@@ -120,7 +120,7 @@ func TestJobWriterWaits(t *testing.T) {
 		if len(wrote) != 0 {
 			t.Fatal("it goes on although nobody takes what it writes")
 		}
-		if p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: 1}); len(p.Out) != chunk {
+		if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 1}); len(p.Out) != chunk {
 			t.Errorf("the first part has %d bytes, want %d", len(p.Out), chunk)
 		}
 		if err := <-wrote; err != nil {
@@ -130,7 +130,7 @@ func TestJobWriterWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		go write()
-		m.jobs.do(t.Context(), order{Op: "end", ID: "x"})
+		m.jobs.do(t.Context(), "third", order{Op: "end", ID: "x"})
 		if err := <-wrote; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("it was ended, and is told %v", err)
 		}
@@ -145,12 +145,12 @@ func TestJobKnowsWhoAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.program = program
-	if p := m.jobs.do(t.Context(), order{Op: "run", ID: "x", From: "third", Args: []string{"restart", "one"}}); p.Failed+p.Declined != "" {
+	if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}}); p.Failed+p.Declined != "" {
 		t.Fatal(p)
 	}
 	var said []byte
 	for number := 1; ; {
-		p := m.jobs.do(t.Context(), order{Op: "next", ID: "x", Part: number})
+		p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: number})
 		said = append(said, p.Out...)
 		if p.Exit != nil {
 			break // the last part may have text, too

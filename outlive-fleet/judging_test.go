@@ -42,7 +42,7 @@ func together(t *testing.T, names []string, test func(t *testing.T, f *fleetInMe
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetInMemory{Engine: enginemem.New(), t: t, dir: dir, how: natsengine.Closed, all: map[string]*judgingMember{}}
-		stop, err := f.Serve(natsengine.EndedAddress, func(context.Context, []byte) []byte { return []byte(f.how) })
+		stop, err := f.Serve(natsengine.EndedAddress, func(context.Context, string, []byte) []byte { return []byte(f.how) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestStoppedMachineIsCutOff(t *testing.T) {
 	together(t, []string{"a", "b"}, func(t *testing.T, f *fleetInMemory) {
 		f.how = natsengine.Lives
 		f.all["b"].die()
-		stop, err := f.Serve(judge.PingAddress("b"), func(ctx context.Context, _ []byte) []byte { <-ctx.Done(); return nil })
+		stop, err := f.Serve(judge.PingAddress("b"), func(ctx context.Context, _ string, _ []byte) []byte { <-ctx.Done(); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,14 +15,15 @@ import (
 // failedHeader is in place of an answer that is too large.
 const failedHeader = "Outlive-Failed"
 
-// Request implements [engine.Bus].
+// Request implements [engine.Bus]. The subject ends with the name of the machine that asks, and a server lets each publish under
+// its own name only ([Rights]).
 func (e *Engine) Request(ctx context.Context, address string, request []byte) ([]byte, error) {
 	if len(request) > engine.MaxMessage {
 		return nil, engine.ErrTooLarge
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	m, err := e.call.RequestWithContext(ctx, address, request)
+	m, err := e.call.RequestWithContext(ctx, address+"."+token(e.host), request)
 	switch {
 	case err == nil && m.Header.Get(failedHeader) != "":
 		return nil, engine.ErrTooLarge
@@ -34,6 +35,14 @@ func (e *Engine) Request(ctx context.Context, address string, request []byte) ([
 	return nil, late(ctx, err)
 }
 
+// askerOf is the machine that a request at an address is from; "": the subject names none.
+func askerOf(address, subject string) string {
+	if names := engine.Names(address, subject); len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
 // stopLimit is how long those who ask at the last moment are waited for.
 const stopLimit = 2 * time.Second
 
@@ -42,9 +51,9 @@ func (e *Engine) Serve(address string, h engine.Handler) (stop func(), err error
 	ctx, cancel := context.WithCancel(context.Background())
 	var answering sync.WaitGroup
 	closed := make(chan struct{})
-	sub, err := e.call.Subscribe(address, func(m *nats.Msg) {
+	sub, err := e.call.Subscribe(address+".*", func(m *nats.Msg) {
 		answering.Go(func() {
-			answer := &nats.Msg{Data: h(ctx, m.Data)}
+			answer := &nats.Msg{Data: h(ctx, askerOf(address, m.Subject), m.Data)}
 			if len(answer.Data) > engine.MaxMessage {
 				answer = &nats.Msg{Header: nats.Header{failedHeader: {"too large"}}}
 			}

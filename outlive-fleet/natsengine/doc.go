@@ -3,7 +3,8 @@
 //
 // A table of the registry is a key-value bucket of its own (outlive_TABLE), since keys that change often and keys that stay are not to
 // share one stream. Nothing expires in it: a key-value store's clock is no measure of who is alive. The bus is requests of core NATS,
-// which need no leader. A read may be old, so nothing is decided by one; writes with a revision are exact.
+// which need no leader; the subject of one ends with the name of the machine that asks, and the permissions of a hub's users ([Rights])
+// let each ask under its own name only. A read may be old, so nothing is decided by one; writes with a revision are exact.
 //
 // Servers of a cluster, which are somebody's own, keep each table three times; each table has its own leader among them, without which it
 // can be read and not be written until another one is elected.

@@ -27,7 +27,7 @@ var endedThere = []string{server.ClientClosed.String(), server.ReadError.String(
 
 // Serve answers what machines ask the hub.
 func (h *Hub) Serve(e *Engine) (stop func(), err error) {
-	return e.Serve(EndedAddress, func(_ context.Context, host []byte) []byte { return []byte(h.howEnded(string(host))) })
+	return e.Serve(EndedAddress, func(_ context.Context, _ string, host []byte) []byte { return []byte(h.howEnded(string(host))) })
 }
 
 // howEnded is how the last connection of a machine has ended.

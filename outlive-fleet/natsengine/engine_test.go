@@ -158,19 +158,23 @@ func TestRights(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"run.b", "ping.b", EndedAddress} {
-		if _, err := a.Serve(address, func(context.Context, []byte) []byte { return nil }); err == nil {
+		if _, err := a.Serve(address, func(context.Context, string, []byte) []byte { return nil }); err == nil {
 			if _, err := own.Request(allowed(), address, nil); !errors.Is(err, engine.ErrNoOwner) {
 				t.Errorf("a is asked as %s: %v", address, err)
 			}
 		}
 	}
-	stop, err := own.Serve("run.b", func(_ context.Context, q []byte) []byte { return append([]byte("b: "), q...) })
+	stop, err := own.Serve("run.b", func(_ context.Context, asker string, q []byte) []byte { return append([]byte("to b from "+asker+": "), q...) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	if answer, err := a.Request(allowed(), "run.b", []byte("hello")); err != nil || string(answer) != "b: hello" {
+	if answer, err := a.Request(allowed(), "run.b", []byte("hello")); err != nil || string(answer) != "to b from a: hello" {
 		t.Errorf("a asks b: %q, %v", answer, err)
+	}
+	// It cannot ask as another machine: whoever is asked never hears of that.
+	if m, err := a.call.RequestWithContext(refused(), "run.b.c", []byte("hello")); err == nil {
+		t.Errorf("a asks as c: %q", m.Data)
 	}
 	if e, err := a.Get(allowed(), "session.g.one"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads a session: %q, %v", e.Value, err)
@@ -186,11 +190,11 @@ func TestRights(t *testing.T) {
 	}
 	// Nor does it get further by a message to itself that wants its answer where a may not write.
 	for _, subject := range []string{"$KV." + bucketPrefix + "digest.digest.b", "$JS.API.STREAM.DELETE.KV_" + bucketPrefix + "digest"} {
-		asked, err := a.call.SubscribeSync("run.a")
+		asked, err := a.call.SubscribeSync("run.a.a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.call.PublishRequest("run.a", subject, nil); err != nil {
+		if err := a.call.PublishRequest("run.a.a", subject, nil); err != nil {
 			t.Fatal(err)
 		}
 		m, err := asked.NextMsgWithContext(allowed())

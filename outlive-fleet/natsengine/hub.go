@@ -226,13 +226,13 @@ func Tables() []string { return append([]string{"lease", "esc", sessions.Table},
 // inboxes is how the subjects begin at which machines get answers, each below its own name.
 const inboxes = "_INBOX"
 
-// Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody, be asked as itself, answer,
+// Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody under its own name, be asked as itself, answer,
 // be the judge, and have the sessions of a gateway. It has no right to answer wherever a message wants its answer (NATS' allow_responses): that is
 // a right to publish anywhere, since it may send itself messages.
 func Rights(host string) (publish, subscribe []string) {
 	self := token(host)
 	publish = []string{
-		"run.*", "ping.*", EndedAddress, inboxes + ".*.>", "$JS.API.INFO", "$JS.FC.>",
+		"run.*." + self, "ping.*." + self, EndedAddress + "." + self, inboxes + ".*.>", "$JS.API.INFO", "$JS.FC.>",
 		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
 		"$KV." + bucketPrefix + "lease." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
@@ -245,7 +245,7 @@ func Rights(host string) (publish, subscribe []string) {
 	for _, table := range ownTables {
 		publish = append(publish, "$KV."+bucketPrefix+table+"."+table+"."+self)
 	}
-	return publish, []string{inboxOf(host) + ".>", "run." + self, "ping." + self}
+	return publish, []string{inboxOf(host) + ".>", "run." + self + ".*", "ping." + self + ".*"}
 }
 
 // problems keeps what the server says before it ends by itself.

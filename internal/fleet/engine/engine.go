@@ -66,9 +66,9 @@ type Registry interface {
 	Watch(ctx context.Context, prefix string) (<-chan Change, error)
 }
 
-// Handler answers one request. Requests come at the same time. The context ends when serving does; whether the asker still waits
-// is not known.
-type Handler func(ctx context.Context, request []byte) (answer []byte)
+// Handler answers one request of a machine, whose name is asker: the engine vouches for it, or has none ("").
+// Requests come at the same time. The context ends when serving does; whether the asker still waits is not known.
+type Handler func(ctx context.Context, asker string, request []byte) (answer []byte)
 
 // Bus brings a request to the one machine that serves an address.
 type Bus interface {

@@ -13,5 +13,5 @@ func PingAddress(host string) string { return engine.Key("ping", host) }
 func AnswerPings(bus interface {
 	Serve(address string, h engine.Handler) (stop func(), err error)
 }, host string) (stop func(), err error) {
-	return bus.Serve(PingAddress(host), func(context.Context, []byte) []byte { return []byte("lives") })
+	return bus.Serve(PingAddress(host), func(context.Context, string, []byte) []byte { return []byte("lives") })
 }

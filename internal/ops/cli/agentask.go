@@ -157,6 +157,10 @@ func (f *requestFlags) request(ctx context.Context, io streams, v requestVerb, a
 // ask sends a request to the monitor of a home and returns the answer.
 func (f *requestFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
 	w.By = cmp.Or(f.by, askedBy(), userName())
+	if asker := askedBy(); f.by != "" && asker != "" {
+		name, _, _ := strings.Cut(f.by, "@")
+		w.By = name + "@" + asker // which its hub vouches for, unlike the name
+	}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	answer, err := monitor.Ask(ctx, o, w)

@@ -38,7 +38,7 @@ func (e *Engine) Request(ctx context.Context, address string, request []byte) ([
 	request = bytes.Clone(request)
 	go func() {
 		defer s.busy.Done()
-		answers <- s.handler(s.ctx, request)
+		answers <- s.handler(s.ctx, "", request)
 	}()
 	select {
 	case <-ctx.Done():

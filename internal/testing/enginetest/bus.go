@@ -40,7 +40,7 @@ func (f fleet) ask(t *testing.T, member int, address, request string) string {
 	}
 }
 
-func echo(_ context.Context, request []byte) []byte { return append([]byte("re: "), request...) }
+func echo(_ context.Context, _ string, request []byte) []byte { return append([]byte("re: "), request...) }
 
 func testRequest(t *testing.T, f fleet) {
 	address := engine.Key("cmd", "host one")
@@ -85,7 +85,7 @@ func testUnknown(t *testing.T, f fleet) {
 	address := engine.Key("cmd", "a")
 	var calls atomic.Int32
 	begun, release := make(chan struct{}), make(chan struct{})
-	f.serve(t, 0, address, func(_ context.Context, request []byte) []byte {
+	f.serve(t, 0, address, func(_ context.Context, _ string, request []byte) []byte {
 		if string(request) == "wait" {
 			calls.Add(1)
 			close(begun)
@@ -116,7 +116,7 @@ func testManyAtOnce(t *testing.T, f fleet) {
 	const many = 20
 	var inside sync.WaitGroup
 	inside.Add(many)
-	f.serve(t, 0, address, func(_ context.Context, request []byte) []byte {
+	f.serve(t, 0, address, func(_ context.Context, _ string, request []byte) []byte {
 		if len(request) > 0 {
 			inside.Done()
 			inside.Wait() // until all are here
@@ -143,7 +143,7 @@ func testStop(t *testing.T, f fleet) {
 	address := engine.Key("cmd", "a")
 	begun := make(chan struct{})
 	var over atomic.Bool
-	stop := f.serve(t, 0, address, func(ctx context.Context, request []byte) []byte {
+	stop := f.serve(t, 0, address, func(ctx context.Context, _ string, request []byte) []byte {
 		if len(request) > 0 {
 			close(begun)
 			<-ctx.Done()
@@ -172,7 +172,7 @@ func testStop(t *testing.T, f fleet) {
 
 func testMessageSizes(t *testing.T, f fleet) {
 	address := engine.Key("cmd", "a")
-	f.serve(t, 0, address, func(_ context.Context, request []byte) []byte {
+	f.serve(t, 0, address, func(_ context.Context, _ string, request []byte) []byte {
 		if string(request) == "more" {
 			return text(engine.MaxMessage + 1)
 		}

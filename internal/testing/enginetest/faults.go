@@ -184,13 +184,13 @@ func (f *Faults) Request(ctx context.Context, address string, request []byte) ([
 
 // Serve loses what comes while the member is cut off.
 func (f *Faults) Serve(address string, h engine.Handler) (func(), error) {
-	return f.Engine.Serve(address, func(ctx context.Context, request []byte) []byte {
+	return f.Engine.Serve(address, func(ctx context.Context, asker string, request []byte) []byte {
 		f.running()
 		if f.isCut() {
 			<-ctx.Done()
 			return nil
 		}
-		return h(ctx, request)
+		return h(ctx, asker, request)
 	})
 }
 
