@@ -38,10 +38,10 @@ func (f oddForm) missing(o oddOutcome) string {
 		switch {
 		case i == 1:
 			fine = s.ok && strings.Contains(s.said, " echo ")
-		case i > 1 && f.want == "answer":
-			fine = s.told
 		case i == 2 && (f.is("lost") || f.is("cancel")), i == 3 && f.is("eof"):
 			fine = true
+		case i > 1 && f.want == "answer":
+			fine = s.told
 		case i > 1:
 			fine = s.ok && strings.Contains(s.said, f.want)
 		}

@@ -37,6 +37,9 @@
 // A 503 with Retry-After counts as not done: the server has refused the request on purpose. One without it
 // does not, since proxies say 503 also when the server behind them broke off in the middle.
 //
+// A GET for a stream that is answered with 404 says that the session has ended only if a ping in the session says it, too: many
+// servers without such a stream answer so. A message at the end of a stream counts without the blank line behind it if it is whole.
+//
 // The machine at the other end may vanish without a word. A connection on which its system acknowledges nothing for 20 s has broken
 // off; how long a server works on a call does not matter.
 //

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
 // sseEvent is one server-sent event of the HTML standard, with the fields that matter here.
@@ -38,19 +40,20 @@ func newSSEReader(from io.Reader, max int) *sseReader {
 const longestRetry = 5 * time.Minute
 
 // next returns the next event, even without data, since it may have the id to resume from. io.EOF: the stream ended
-// properly. Text after the last blank line is discarded, as the standard requires.
+// properly. Text after the last blank line is discarded, as the standard requires, unless it is a whole message: some servers
+// end the stream without that line.
 func (r *sseReader) next() (sseEvent, error) {
 	var e sseEvent
-	any := false
+	any, id := false, r.lastID
 	for {
 		line, err := r.readLine()
-		if err != nil {
+		switch {
+		case err == io.EOF && e.isMessage(), err == nil && len(line) == 0 && any:
+			r.lastID = id
+			return e, nil
+		case err != nil:
 			return sseEvent{}, err
-		}
-		if len(line) == 0 {
-			if any {
-				return e, nil
-			}
+		case len(line) == 0:
 			continue
 		}
 		key, value, _ := bytes.Cut(line, []byte(":"))
@@ -63,7 +66,7 @@ func (r *sseReader) next() (sseEvent, error) {
 			any, e.name = true, string(value)
 		case "id":
 			if !bytes.ContainsRune(value, 0) && len(value) <= min(maxEventID, r.max) { // a longer one may be truncated
-				any, r.lastID = true, string(value)
+				any, id = true, string(value)
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
@@ -71,6 +74,12 @@ func (r *sseReader) next() (sseEvent, error) {
 			}
 		}
 	}
+}
+
+// isMessage reports whether the data so far is a message from its beginning to its end.
+func (e *sseEvent) isMessage() bool {
+	var envelope jsonrpc.Envelope
+	return e.hasData && !e.tooLong && envelope.Scan(jsonrpc.Trim(e.data)) == nil
 }
 
 // maxEventID is the longest event id kept, in bytes: it goes into a header.
@@ -90,13 +99,16 @@ func (e *sseEvent) append(value []byte, max int) {
 	e.hasData = true
 }
 
-// readLine returns a line without its end, valid until the next call. Of a line longer than any allowed event it returns
-// the beginning, which is long enough to be refused.
+// readLine returns a line without its end, valid until the next call. What is behind the last end of line is one, too. Of a line
+// longer than any allowed event it returns the beginning, which is long enough to be refused.
 func (r *sseReader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
 		if len(r.unread) == 0 {
-			if err := r.fill(); err != nil {
+			switch err := r.fill(); {
+			case err == io.EOF && len(r.line) > 0:
+				return r.whole(), nil
+			case err != nil:
 				return nil, err
 			}
 		}
@@ -116,12 +128,17 @@ func (r *sseReader) readLine() ([]byte, error) {
 		r.keep(r.unread[:i])
 		r.afterCR = r.unread[i] == '\r'
 		r.unread = r.unread[i+1:]
-		if !r.begun {
-			r.begun = true
-			return bytes.TrimPrefix(r.line, []byte("\uFEFF")), nil
-		}
-		return r.line, nil
+		return r.whole(), nil
 	}
+}
+
+// whole is the line that was read, the first one without a byte order mark.
+func (r *sseReader) whole() []byte {
+	if r.begun {
+		return r.line
+	}
+	r.begun = true
+	return bytes.TrimPrefix(r.line, []byte("\uFEFF"))
 }
 
 // endOfLine is the index of the first line feed or carriage return, -1 if there is none.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
 // told is an event with what the reader knows after it.
@@ -51,6 +53,9 @@ func TestSSE(t *testing.T) {
 		{"retry", "retry: 1500\n\nretry: x\n\ndata: a\n\n", []told{{Retry: 1500 * time.Millisecond}, {Data: "a", Retry: 1500 * time.Millisecond}}},
 		{"retry in a year", "retry: 2147483647\n\n", []told{{Retry: longestRetry}}},
 		{"unfinished", "data: a\n\ndata: b\n", []told{{Data: "a", Retry: none}}},
+		{"unfinished, a message", "id: 1\ndata: {\"method\":\"a\"}\n", []told{{Data: `{"method":"a"}`, ID: "1", Retry: none}}},
+		{"unfinished, a message over two lines", "data: {\ndata: \"method\":\"\"}", []told{{Data: "{\n\"method\":\"\"}", Retry: none}}},
+		{"unfinished, half of a message", "data: {\"method\":\"a\"", nil},
 		{"too long", "data: 0123456789abcdef\n\ndata: a\n\n", []told{{TooLong: true, Retry: none}, {Data: "a", Retry: none}}},
 		{"too long in pieces", "data: 01234567\ndata: 89abcdef\n\ndata: a\n\n", []told{{TooLong: true, Retry: none}, {Data: "a", Retry: none}}},
 		{"just fits", "data: 0123456789abcde\n\n", []told{{Data: "0123456789abcde", Retry: none}}},
@@ -64,6 +69,19 @@ func TestSSE(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The id of an event that was not read to its end is not where the stream goes on: the event would be lost.
+func TestIDOfAnUnfinishedEvent(t *testing.T) {
+	r := newSSEReader(strings.NewReader("id: 1\ndata: a\n\nid: 2\ndata: {\"method\""), 16)
+	for {
+		if _, err := r.next(); err != nil {
+			break
+		}
+	}
+	if r.lastID != "1" {
+		t.Errorf("the stream goes on after %q", r.lastID)
 	}
 }
 
@@ -81,7 +99,7 @@ func FuzzSSE(f *testing.F) {
 	for _, seed := range []string{
 		"data: a\n\n", "id: 1\r\nretry: 5\r\ndata: {}\r\n\r\n", "\uFEFF: x\rdata:a\rdata\r\r", "event: endpoint\ndata: /x\n\n\n\n",
 		"data: 0123456789abcdefghij\n\n", "\xEF\xBB", "id\x00: \n\n", "data\r\r\n\n",
-		"id: longer than it may be\x00\n\n", "id: longer than it may be\n\n",
+		"id: longer than it may be\x00\n\n", "id: longer than it may be\n\n", "data:{\"method\":\"\"}", "data:{\ndata:\"method\":\"\"}\r", "data:[1]\nid:2",
 	} {
 		f.Add(seed)
 	}
@@ -114,7 +132,10 @@ func reference(text string, max int) (all []told) {
 	e.Retry = -1
 	var data []string
 	any := false
-	for _, line := range lines[:len(lines)-1] {
+	for i, line := range lines {
+		if i == len(lines)-1 && line == "" {
+			break // the text ends with an end of line
+		}
 		key, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
@@ -138,6 +159,10 @@ func reference(text string, max int) (all []told) {
 				any, e.Retry = true, min(time.Duration(ms)*time.Millisecond, longestRetry)
 			}
 		}
+	}
+	var whole jsonrpc.Envelope // which is handed on without its blank line
+	if e.Data = strings.Join(data, "\n"); data != nil && !tooLong(data, max) && whole.Scan(jsonrpc.Trim([]byte(e.Data))) == nil {
+		all = append(all, e)
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 const (
@@ -92,7 +93,7 @@ func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refus
 		return false, fmt.Errorf("resume: HTTP %d", resp.StatusCode)
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
-	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) {
+	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) && c.requestsAreRefused(ctx) {
 		c.loseSession()
 	}
 	return true, fmt.Errorf("a stream that broke off could not be resumed: HTTP %d", resp.StatusCode)
@@ -218,7 +219,7 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 	q := c.question(&message{kind: jsonrpc.Notification}, 1)
 	found := outcome{status: resp.StatusCode, header: resp.Header, body: body}
 	switch {
-	case resp.StatusCode == http.StatusNotFound && q.session:
+	case resp.StatusCode == http.StatusNotFound && q.session && c.requestsAreRefused(c.ctx):
 		c.loseSession()
 		c.fail(judge(q, found).reason(c.opts.Name))
 		return true
@@ -226,4 +227,16 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 		return false
 	}
 	return true
+}
+
+// requestsAreRefused asks in the session, and reports whether the server has lost it. A refused GET says little: many servers without
+// streams answer 404 to it in the middle of a session that lives.
+func (c *Connection) requestsAreRefused(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.NoteTimeout)
+	defer cancel()
+	ping := newMessage(ctx, jsonrpc.AppendRequest(nil, []byte(`"~stream"`), mcp.Ping.String(), nil))
+	ping.quiet = func([]byte) {}
+	o := c.post(ping)
+	c.release(ping)
+	return judge(c.question(ping, 1), o).lostSession
 }

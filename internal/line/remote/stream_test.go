@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A stream that breaks off, or is ended on purpose, is taken up where it was (SEP-1699).
@@ -53,6 +54,7 @@ func TestStreamThatCannotBeResumed(t *testing.T) {
 		stop     func(http.ResponseWriter)
 	}{
 		{name: "refused", status: 400, first: "id: 1\nretry: 0\ndata:\n\n", stop: cut, answered: "could not be resumed: HTTP 400"},
+		{name: "refused, session there", status: 404, first: "id: 1\nretry: 0\ndata:\n\n", stop: cut, answered: "could not be resumed: HTTP 404"},
 		{name: "session gone", status: 404, lost: true, first: "id: 1\nretry: 0\ndata:\n\n", stop: cut},
 		{name: "no event id, cut", first: ": x\n\n", stop: cut, answered: "the connection broke off: unexpected EOF"},
 		{name: "no event id, ended", first: ": x\n\n", stop: func(http.ResponseWriter) {}, answered: "ended the stream without an answer"},
@@ -67,6 +69,13 @@ func TestStreamThatCannotBeResumed(t *testing.T) {
 						return
 					}
 					w.WriteHeader(tc.status)
+				},
+				"ping": func(w http.ResponseWriter, r seen) {
+					if tc.lost {
+						w.WriteHeader(tc.status)
+						return
+					}
+					result(w, r, `{}`)
 				},
 				"DELETE": func(http.ResponseWriter, seen) { deleted.Store(true) },
 			})
@@ -123,15 +132,50 @@ func TestServerMessages(t *testing.T) {
 	}
 }
 
-// A stream that says the session is gone is as good as a request that does.
+// A stream that says the session is gone is as good as a request that does, if a request says it, too.
 func TestServerMessagesOfALostSession(t *testing.T) {
 	s := legacyServer(t, map[string]func(http.ResponseWriter, seen){
-		"GET": func(w http.ResponseWriter, _ seen) { w.WriteHeader(http.StatusNotFound) },
+		"GET":  func(w http.ResponseWriter, _ seen) { w.WriteHeader(http.StatusNotFound) },
+		"ping": func(w http.ResponseWriter, _ seen) { w.WriteHeader(http.StatusNotFound) },
 	})
 	c := dial(t, Options{URL: s.URL})
 	c.greet()
 	if err := c.end(); err == nil || !strings.Contains(err.Error(), "ended the session") {
 		t.Errorf("end: %v", err)
+	}
+}
+
+// Many servers without a stream answer 404 to its GET. Who answers requests in the session has it.
+func TestNoServerMessages(t *testing.T) {
+	for name, pinged := range map[string]func(http.ResponseWriter, seen){
+		"pings": func(w http.ResponseWriter, r seen) { result(w, r, `{}`) },
+		"knows no ping": func(w http.ResponseWriter, r seen) {
+			reply(w, `{"jsonrpc":"2.0","id":`+r.id+`,"error":{"code":-32601,"message":"x"}}`)
+		},
+		"404 for a ping": func(w http.ResponseWriter, r seen) {
+			w.WriteHeader(http.StatusNotFound)
+			reply(w, `{"jsonrpc":"2.0","id":`+r.id+`,"error":{"code":-32601,"message":"x"}}`)
+		},
+		"never answers it": func(_ http.ResponseWriter, r seen) { <-r.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 10)
+			s := legacyServer(t, map[string]func(http.ResponseWriter, seen){
+				"GET":        func(w http.ResponseWriter, _ seen) { w.WriteHeader(http.StatusNotFound); asked <- struct{}{} },
+				"ping":       pinged,
+				"tools/call": func(w http.ResponseWriter, r seen) { result(w, r, `{}`) },
+			})
+			c := dial(t, Options{URL: s.URL, NoteTimeout: 100 * time.Millisecond})
+			c.greet()
+			<-asked
+			c.streams.Wait() // what follows from it has followed
+			c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}}`)
+			c.wantLine(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+			c.Close()
+			if err := c.end(); err != nil {
+				t.Errorf("end: %v", err)
+			}
+		})
 	}
 }
 
