@@ -106,7 +106,7 @@ var oddGroups = []oddGroup{
 // oddServerArgv is the command line of servers/odd_server.
 func oddServerArgv(args ...string) []string {
 	cache := "pycache_prefix=" + filepath.Join(tools.root, ".work", "pycache")
-	return append([]string{tools.python, "-S", "-E", "-X", cache, filepath.Join(tools.root, "servers", "odd_server")}, args...)
+	return append([]string{tools.python, "-S", "-E", "-X", cache, filepath.Join(tools.root, "servers", "odd_server", "__main__.py")}, args...)
 }
 
 // oddReasons is what the program says it has: by transport and name, the reason.

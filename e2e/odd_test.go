@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -80,15 +83,17 @@ func oddCells(i int, f oddForm) (all []oddCell) {
 	return all
 }
 
-// server is what a client of the form connects to direct: its command line, or its URL once it listens.
-func (f oddForm) server(t *testing.T, w *workspace) []string {
+// oddWeb is the process of all servers that are reached by URL. One is enough: a start of Python costs more than most forms.
+type oddWeb struct {
+	mu  sync.Mutex
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func startOddWeb(t *testing.T) *oddWeb {
 	t.Helper()
-	argv := oddServerArgv(f.transport, f.name)
-	if f.transport == "stdio" {
-		return argv
-	}
+	argv := oddServerArgv("web")
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir = w.env(), w.dir
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +102,7 @@ func (f oddForm) server(t *testing.T, w *workspace) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +111,41 @@ func (f oddForm) server(t *testing.T, w *workspace) []string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // killed
 	})
-	url, err := bufio.NewReader(out).ReadString('\n')
+	return &oddWeb{in: in, out: bufio.NewReader(out)}
+}
+
+// start starts a server of the form, which ends with the test.
+func (o *oddWeb) start(t *testing.T, f oddForm) (url string) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, _ = fmt.Fprintln(o.in, f.transport, f.name) // if it has ended, nothing is read
+	line, err := o.out.ReadString('\n')
 	if err != nil {
 		t.Fatalf("%s: %v", f, err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return []string{strings.TrimSpace(url)}
+	t.Cleanup(func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		_, _ = io.WriteString(o.in, line) // if it has ended, that has shown
+	})
+	return strings.TrimSpace(line)
+}
+
+// server is what a client of the form connects to direct: its command line, or its URL.
+func (f oddForm) server(t *testing.T, web *oddWeb) []string {
+	t.Helper()
+	if f.transport == "stdio" {
+		return oddServerArgv(f.transport, f.name)
+	}
+	return []string{web.start(t, f)}
 }
 
 // try has the cell's client do the steps in a workspace of its own: outlive must know nothing of an earlier run.
-func (c oddCell) try(t *testing.T, limit time.Duration, direct bool) oddOutcome {
+func (c oddCell) try(t *testing.T, web *oddWeb, limit time.Duration, direct bool) oddOutcome {
 	t.Helper()
 	w := newWorkspace(t)
-	target := c.server(t, w)
+	target := c.server(t, web)
 	if !direct {
 		target = c.lane.target(t, w, target)
 	}
@@ -136,7 +164,7 @@ func (c oddCell) try(t *testing.T, limit time.Duration, direct bool) oddOutcome 
 func TestOddServers(t *testing.T) {
 	besideOthers(t)
 	needOutlive(t)
-	forms := oddForms(t)
+	forms, web := oddForms(t), startOddWeb(t)
 	if !full() {
 		for _, f := range forms {
 			if f.is("again") || f.is("due") || f.name == "plain" && f.transport != "stdio" {
@@ -144,7 +172,7 @@ func TestOddServers(t *testing.T) {
 			}
 			t.Run(f.String(), func(t *testing.T) {
 				t.Parallel()
-				o := oddCell{f, oddLanes[0], ""}.try(t, patience, false)
+				o := oddCell{f, oddLanes[0], ""}.try(t, web, patience, false)
 				if lacks := f.missing(o); lacks != "" {
 					t.Errorf("%s: %s", f.why, lacks)
 				}
@@ -164,7 +192,7 @@ func TestOddServers(t *testing.T) {
 			for _, c := range oddCells(i, f) {
 				t.Run(c.oddForm.String()+"/"+c.lane.name+"/"+c.clientName(), func(t *testing.T) {
 					t.Parallel()
-					c.judge(t, &b)
+					c.judge(t, web, &b)
 				})
 			}
 		}
@@ -186,14 +214,14 @@ const (
 )
 
 // judge tries a cell and, where it could be worse than direct, its control. A hunt wants each control: it writes down what is better.
-func (c oddCell) judge(t *testing.T, b *oddBoard) {
-	behind := c.try(t, behindLimit, false)
+func (c oddCell) judge(t *testing.T, web *oddWeb, b *oddBoard) {
+	behind := c.try(t, web, behindLimit, false)
 	if tierOf() != "hunt" && c.missing(behind) == "" && behind.took < slower {
 		return
 	}
-	direct := c.try(t, directLimit, true)
+	direct := c.try(t, web, directLimit, true)
 	if c.late(direct, behind) {
-		if behind = c.try(t, behindLimit, false); c.late(direct, behind) {
+		if behind = c.try(t, web, behindLimit, false); c.late(direct, behind) {
 			t.Logf("slow: %v behind outlive, %v direct", behind.took.Round(time.Millisecond), direct.took.Round(time.Millisecond))
 		}
 	}

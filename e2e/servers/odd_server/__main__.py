@@ -1,7 +1,8 @@
-"""Servers that are odd in one way each: odd_server stdio|http|sse FORM, or odd_server list.
+"""Servers that are odd in one way each: __main__.py stdio FORM, __main__.py web, or __main__.py list.
 
-stdio speaks on stdin and stdout. http (Streamable HTTP) and sse (HTTP+SSE of 2024-11-05) print their URL and end with stdin. list
-prints each form as JSON, by transport and name, with the reason. No SDK and no dependency, so that nothing is kind.
+stdio speaks on stdin and stdout. web reads lines of stdin: "http FORM" (Streamable HTTP) and "sse FORM" (HTTP+SSE of 2024-11-05) start a
+server and print its URL, and a URL ends its server; all end with stdin. list prints each form as JSON, by transport and name, with the
+reason. No SDK and no dependency, so that nothing is kind.
 """
 
 import json
@@ -38,15 +39,26 @@ def stdio(name):
         time.sleep(3600)
 
 
-def main(transport, name=None):
-    if transport == "stdio":
-        return stdio(name)
+def serve():
+    ends = {}
+    for line in sys.stdin:
+        if line in ends:
+            ends.pop(line)()
+            continue
+        for module in ("messages", "web"):  # each server has its own: they keep what it has seen
+            sys.modules.pop(module, None)
+        import web
+
+        url, end = web.serve(*line.split())
+        ends[url + "\n"] = end
+        print(url, flush=True)
+
+
+def show():
     import web
 
-    if transport == "list":
-        forms = {"stdio": messages.FORMS, "http": web.HTTP, "sse": web.SSE}
-        return print(json.dumps({t: {n: f[0] for n, f in all.items()} for t, all in forms.items()}))
-    web.serve(transport, name)
+    forms = {"stdio": messages.FORMS, "http": web.HTTP, "sse": web.SSE}
+    print(json.dumps({transport: {name: form[0] for name, form in those.items()} for transport, those in forms.items()}))
 
 
-main(*sys.argv[1:])
+{"stdio": stdio, "web": serve, "list": show}[sys.argv[1]](*sys.argv[2:])

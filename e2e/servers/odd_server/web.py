@@ -4,9 +4,9 @@ A form of HTTP is a function from a request to what is written: bytes go out as 
 the connection. A form of SSE is a dict of what differs from OLD.
 """
 
+import contextlib
 import queue
 import socket
-import sys
 import threading
 import time
 
@@ -338,9 +338,9 @@ def old(how):
 
 
 def serve(transport, name):
+    """Start the server of a form. Its URL, and a function that ends it."""
     form = HTTP[name][1] if transport == "http" else old(SSE[name][1])
-    listener = socket.create_server(("127.0.0.1", 0))
-    print("http://127.0.0.1:%d/%s" % (listener.getsockname()[1], "mcp" if transport == "http" else "sse"), flush=True)
+    sockets = [listener := socket.create_server(("127.0.0.1", 0))]
 
     def connection(conn):
         with conn, conn.makefile("rb") as file:
@@ -357,10 +357,18 @@ def serve(transport, name):
                 pass
 
     def accept():
-        while True:
-            conn, _ = listener.accept()
-            conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=connection, args=(conn,), daemon=True).start()
+        with contextlib.suppress(OSError):  # it has ended
+            while True:
+                conn, _ = listener.accept()
+                conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sockets.append(conn)
+                threading.Thread(target=connection, args=(conn,), daemon=True).start()
+
+    def end():
+        for each in sockets:
+            with contextlib.suppress(OSError):  # it is closed
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
 
     threading.Thread(target=accept, daemon=True).start()
-    sys.stdin.buffer.read()
+    return "http://127.0.0.1:%d/%s" % (listener.getsockname()[1], "mcp" if transport == "http" else "sse"), end
