@@ -103,10 +103,13 @@ func (ls *listing) tick() {
 	}
 }
 
-// goOnWithout takes a list as remembered, or as empty, until it is shown.
+// goOnWithout takes a list as remembered, or what was read of it so far, until it is shown.
 func (ls *listing) goOnWithout(kind mcp.List) {
 	r := &ls.reads[kind]
 	r.done, r.items = true, ls.remembered(kind)
+	if r.items == nil {
+		r.items = slices.Clip(r.reading)
+	}
 	ls.put(kind, r.items)
 }
 
@@ -126,6 +129,19 @@ func (ls *listing) missing() (kinds []mcp.List) {
 		}
 	}
 	return kinds
+}
+
+// waitedEnough goes on without the lists, or their later pages, that the server has not answered for.
+func (ls *listing) waitedEnough() {
+	why := "not answered within " + ls.link.gw.opts.ListWait.String()
+	for _, kind := range ls.missing() {
+		if len(ls.reads[kind].cursors) > 0 {
+			ls.lacks(kind, "a later page is "+why)
+		} else {
+			ls.lacks(kind, why)
+		}
+		ls.goOnWithout(kind)
+	}
 }
 
 // lacks records why a list, or a part of it, is not shown, until it is read again.

@@ -98,6 +98,32 @@ func TestPagesThatDoNotEndWell(t *testing.T) {
 	}
 }
 
+// A later page that is never answered costs what is on it. The pages before are shown, and the rest when it comes after all.
+func TestALaterPageThatIsNeverAnswered(t *testing.T) {
+	w := newWorld(t, Options{ListWait: 3 * time.Second})
+	w.plan("a", plan{pages: true, one: true, tools: []string{"do", "make"}})
+	w.serve(named("a"))
+	c := w.legacy()
+	tools := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	w.pass(3 * time.Second)
+	if diff := cmp.Diff([]string{"a_do"}, toolsOf(t, tools)); diff != "" {
+		t.Error(diff)
+	}
+	has(t, "call", c.call("2", "a_do"), `"text":"a"`)
+	p := w.of("a")[0]
+	if lack := p.link.lists.lacking(); lack != "tools/list: a later page is not answered within 3s" {
+		t.Errorf("lacks %q", lack)
+	}
+	p.answer(p.open[0], list("tools", "name", []string{"make"}))
+	w.settle()
+	if diff := cmp.Diff([]string{"a_do", "a_make"}, c.tools()); diff != "" {
+		t.Error(diff)
+	}
+	if lack := p.link.lists.lacking(); lack != "" {
+		t.Errorf("lacks %q", lack)
+	}
+}
+
 // Not every server tells of its changes. A client that lists again sees what there is now, and a name that nobody knows makes the gateway look
 // before it refuses.
 func TestChangesThatNobodyTells(t *testing.T) {

@@ -87,10 +87,7 @@ func (s *server) sinceOf(links []LinkStatus) time.Time {
 // waitedEnough records that a link has not shown everything in time. One that has shown a list works without the others.
 func (l *Link) waitedEnough() {
 	if l.phase == ready && l.lists.answered {
-		for _, kind := range l.lists.missing() {
-			l.lists.lacks(kind, "not answered within "+l.gw.opts.ListWait.String())
-			l.lists.goOnWithout(kind)
-		}
+		l.lists.waitedEnough()
 		return
 	}
 	if l.server.standing == unusable || !l.needed && l.awaited() {

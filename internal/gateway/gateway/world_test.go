@@ -46,6 +46,7 @@ type plan struct {
 	broken int      // tools/list requests that get an error before one is answered
 	pages  bool     // one tool on each page
 	bad    bool     // of which those behind the first are refused
+	one    bool     // of which those behind the first are never answered
 	again  bool     // of which the last leads to the first
 	silent []string // methods that are not answered
 	about  string
@@ -239,7 +240,7 @@ func (p *proc) handle(m message) {
 		p.greet(m)
 	case "tools/list":
 		switch {
-		case p.plan.slow:
+		case p.plan.slow, p.plan.one && m.Params.Cursor != "":
 			p.open = append(p.open, m)
 		case p.plan.broken > 0:
 			p.plan.broken--
