@@ -28,6 +28,13 @@ type oddOutcome struct {
 	took     time.Duration
 }
 
+// done notes how long the client has taken, at the last step that it came to.
+func (o *oddOutcome) done(began time.Time) {
+	if o.took == 0 {
+		o.took = time.Since(began)
+	}
+}
+
 // missing is what the client did not get and the form promises; "" is nothing.
 func (f oddForm) missing(o oddOutcome) string {
 	if f.want == "refused" && o.steps[0].told {
@@ -119,6 +126,7 @@ func toolsOf(list []any) string {
 // bySDK has a client of an SDK do the steps, each within limit.
 func (f oddForm) bySDK(w *workspace, c client, limit time.Duration, target []string) (o oddOutcome) {
 	began := time.Now()
+	defer o.done(began)
 	s := &session{workspace: w, client: c.name, connecting: limit}
 	d, hello := c.start(s, target)
 	s.driver = d
@@ -154,7 +162,7 @@ func (f oddForm) bySDK(w *workspace, c client, limit time.Duration, target []str
 	}
 	_, again := call(map[string]any{})
 	o.steps[3] = again()
-	o.took = time.Since(began)
+	o.done(began)
 	_, closed := s.begin(step{"op": "close"})
 	select {
 	case <-closed:
@@ -173,6 +181,7 @@ func oddReply(r reply) oddStep {
 // byRaw has a client of a few lines do the steps on a command line. It reads ids as the SDKs do if it talks to the server itself.
 func (f oddForm) byRaw(t *testing.T, w *workspace, limit time.Duration, lenient bool, argv []string) (o oddOutcome) {
 	began := time.Now()
+	defer o.done(began)
 	c := startRaw(t, w, argv)
 	c.mu.Lock()
 	c.replies = true
@@ -208,7 +217,7 @@ func (f oddForm) byRaw(t *testing.T, w *workspace, limit time.Duration, lenient 
 		o.steps[2] = c.oddAwait(called, limit)
 	}
 	o.steps[3] = c.oddAwait(c.send("tools/call", map[string]any{"name": "echo", "arguments": map[string]any{}}), limit)
-	o.took = time.Since(began)
+	o.done(began)
 	c.mu.Lock()
 	for _, line := range c.heard {
 		if f.is("progress") && strings.Contains(line, `"notifications/progress"`) { // nobody misses what nobody has asked for

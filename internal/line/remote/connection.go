@@ -31,7 +31,8 @@ type Connection struct {
 	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
 
-	idAsText sync.Once // tells that the server answers numbers as strings
+	idAsText    sync.Once // tells that the server answers numbers as strings
+	memberTwice sync.Once // tells that its messages have a member twice
 
 	openingOld sync.Mutex // one at a time opens the stream of 2024-11-05; taken before mu
 

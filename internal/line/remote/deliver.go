@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,36 +11,74 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// deliver forwards one message of the server that came in the response to m, or outside of any if m is nil. It reports
-// whether it is the answer to m.
-func (c *Connection) deliver(m *message, text []byte) bool {
+// messages calls with for what is in a text of the server: a message, or those of an array, which every client must take.
+func (c *Connection) messages(text []byte, with func(e *jsonrpc.Envelope, line []byte)) {
 	line := oneLine(text)
 	var e jsonrpc.Envelope
-	if err := e.Scan(line); err != nil {
+	if e.Scan(line) == nil && e.Kind == jsonrpc.Batch {
+		for at := range jsonrpc.Elements(line) {
+			c.message(bytes.Clone(at.Of(line)), with)
+		}
+		return
+	}
+	c.message(line, with)
+}
+
+// message calls with for one message, read as every client reads it: of a member that is there twice the last one counts, and what
+// has a result and the id of a request is its answer, whatever method it names.
+func (c *Connection) message(line []byte, with func(e *jsonrpc.Envelope, line []byte)) {
+	var e, answer jsonrpc.Envelope
+	err := e.Scan(line)
+	if errors.Is(err, jsonrpc.ErrDuplicateKey) {
+		line = jsonrpc.AppendLast(nil, line)
+		if err = e.Scan(line); err == nil {
+			c.memberTwice.Do(func() { c.logf("%s: messages of the server have a member twice; the last one counts", c.opts.Name) })
+		}
+	}
+	if err != nil {
 		c.logf("not a message (%v): %s", err, excerpt(line))
-		return false
+		return
 	}
-	if m == nil {
-		c.emit(line)
-		return false
+	if e.Kind == jsonrpc.Request && (e.Result.Present() || e.Error.Present()) {
+		if without := jsonrpc.Delete(nil, line, "method"); answer.Scan(without) == nil && c.asked(&answer, without) != nil {
+			e, line = answer, without
+		}
 	}
+	with(&e, line)
+}
+
+// deliver forwards what the server says in the response to m, or outside of any if m is nil. It reports whether the answer to m is
+// in it.
+func (c *Connection) deliver(m *message, text []byte) (answered bool) {
+	c.messages(text, func(e *jsonrpc.Envelope, line []byte) {
+		if m == nil {
+			c.emit(line)
+		} else if c.deliverTo(m, e, line) {
+			answered = true
+		}
+	})
+	return answered
+}
+
+// deliverTo forwards one message that came in the response to m, and reports whether it is the answer.
+func (c *Connection) deliverTo(m *message, e *jsonrpc.Envelope, line []byte) bool {
 	if e.Kind == jsonrpc.ErrorResponse && (!e.ID.Present() || jsonrpc.IsNull(e.ID.Of(line))) {
 		line = errorLine(m.id, e.Error.Of(line)) // in its own response it is about this request
 		if e.Scan(line) != nil {
 			return false
 		}
 	}
-	if !m.answers(&e, line) && c.asked(&e, line) == m {
-		line = m.withOwnID(&e, line)
+	if !m.answers(e, line) && c.asked(e, line) == m {
+		line = m.withOwnID(e, line)
 	}
-	if !m.answers(&e, line) {
+	if !m.answers(e, line) {
 		c.emit(line)
 		if m.reopened && mcp.Lookup(e.Method.Of(line)) == mcp.NoteAcknowledged {
 			c.tellGap(m)
 		}
 		return false
 	}
-	if line = c.noteAnswer(m, &e, line); m.quiet != nil {
+	if line = c.noteAnswer(m, e, line); m.quiet != nil {
 		m.quiet(line)
 	} else {
 		c.emit(line)

@@ -154,22 +154,18 @@ func (t *oldTransport) read(ctx context.Context, r *sseReader) {
 	}
 }
 
-// deliver hands on one message, and lets the request go that it answers.
+// deliver hands on what the server says, and lets the requests go that it answers.
 func (t *oldTransport) deliver(data []byte) {
-	line := oneLine(data)
-	var e jsonrpc.Envelope
-	if err := e.Scan(line); err != nil {
-		t.c.logf("not a message (%v): %s", err, excerpt(line))
-		return
-	}
-	m := t.c.asked(&e, line)
-	if m == nil {
-		t.c.emit(line)
-		return
-	}
-	line = m.withOwnID(&e, line)
-	t.c.emit(t.c.noteAnswer(m, &e, line))
-	m.answerCame()
+	t.c.messages(data, func(e *jsonrpc.Envelope, line []byte) {
+		m := t.c.asked(e, line)
+		if m == nil {
+			t.c.emit(line)
+			return
+		}
+		line = m.withOwnID(e, line)
+		t.c.emit(t.c.noteAnswer(m, e, line))
+		m.answerCame()
+	})
 }
 
 // post posts a message. The answer comes on the stream.
