@@ -123,7 +123,8 @@ def progress(*values, token=lambda t: t):
         asked = (m["params"].get("_meta") or {}).get("progressToken")
         if asked is None:
             return a
-        return [note(PROGRESS, progressToken=token(asked), progress=v, total=3) for v in values] + [a]
+        # The TypeScript SDK forgets progress that comes in one piece with the answer, so there is a pause between them.
+        return [*(note(PROGRESS, progressToken=token(asked), progress=v, total=3) for v in values), 0.2, a]
     return on(CALL, f)
 
 

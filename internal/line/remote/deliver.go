@@ -11,22 +11,23 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// messages calls with for what is in a text of the server: a message, or those of an array, which every client must take.
-func (c *Connection) messages(text []byte, with func(e *jsonrpc.Envelope, line []byte)) {
+// messages calls with for what is in a text of the server: a message, or those of an array, which every client must take. It reports
+// whether there was one.
+func (c *Connection) messages(text []byte, with func(e *jsonrpc.Envelope, line []byte)) (any bool) {
 	line := oneLine(text)
 	var e jsonrpc.Envelope
 	if e.Scan(line) == nil && e.Kind == jsonrpc.Batch {
 		for at := range jsonrpc.Elements(line) {
-			c.message(bytes.Clone(at.Of(line)), with)
+			any = c.message(bytes.Clone(at.Of(line)), with) || any
 		}
-		return
+		return any
 	}
-	c.message(line, with)
+	return c.message(line, with)
 }
 
 // message calls with for one message, read as every client reads it: of a member that is there twice the last one counts, and what
 // has a result and the id of a request is its answer, whatever method it names.
-func (c *Connection) message(line []byte, with func(e *jsonrpc.Envelope, line []byte)) {
+func (c *Connection) message(line []byte, with func(e *jsonrpc.Envelope, line []byte)) bool {
 	var e, answer jsonrpc.Envelope
 	err := e.Scan(line)
 	if errors.Is(err, jsonrpc.ErrDuplicateKey) {
@@ -37,7 +38,7 @@ func (c *Connection) message(line []byte, with func(e *jsonrpc.Envelope, line []
 	}
 	if err != nil {
 		c.logf("not a message (%v): %s", err, excerpt(line))
-		return
+		return false
 	}
 	if e.Kind == jsonrpc.Request && (e.Result.Present() || e.Error.Present()) {
 		if without := jsonrpc.Delete(nil, line, "method"); answer.Scan(without) == nil && c.asked(&answer, without) != nil {
@@ -45,6 +46,7 @@ func (c *Connection) message(line []byte, with func(e *jsonrpc.Envelope, line []
 		}
 	}
 	with(&e, line)
+	return true
 }
 
 // deliver forwards what the server says in the response to m, or outside of any if m is nil. It reports whether the answer to m is

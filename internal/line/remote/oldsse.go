@@ -154,9 +154,10 @@ func (t *oldTransport) read(ctx context.Context, r *sseReader) {
 	}
 }
 
-// deliver hands on what the server says, and lets the requests go that it answers.
+// deliver hands on what the server says, and lets the requests go that it answers. An answer that is no message is handed on as it
+// is: what stands above ends the request with what is wrong with it.
 func (t *oldTransport) deliver(data []byte) {
-	t.c.messages(data, func(e *jsonrpc.Envelope, line []byte) {
+	read := t.c.messages(data, func(e *jsonrpc.Envelope, line []byte) {
 		m := t.c.asked(e, line)
 		if m == nil {
 			t.c.emit(line)
@@ -166,6 +167,14 @@ func (t *oldTransport) deliver(data []byte) {
 		t.c.emit(t.c.noteAnswer(m, e, line))
 		m.answerCame()
 	})
+	if read {
+		return
+	}
+	id, _ := jsonrpc.RecoverID(data, data)
+	if m := t.c.withID(id); m != nil {
+		t.c.emit(jsonrpc.Trim(data))
+		m.answerCame()
+	}
 }
 
 // post posts a message. The answer comes on the stream.

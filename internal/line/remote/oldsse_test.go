@@ -242,3 +242,38 @@ func TestOldTransportRefuses(t *testing.T) {
 	c.say(strings.Replace(initialize, `"id":1`, `"id":5`, 1))
 	c.wantError("5", "HTTP 422")
 }
+
+// An answer that is no message ends its request all the same: what stands above reads the line, and no other answer comes.
+func TestOldTransportHandsOnABrokenAnswer(t *testing.T) {
+	say := make(chan string, 10)
+	s := serve(t, map[string]func(http.ResponseWriter, seen){
+		"initialize":                func(_ http.ResponseWriter, r seen) { say <- `{"jsonrpc":"2.0","id":1,"result":` + greeting + `}` },
+		"notifications/initialized": func(http.ResponseWriter, seen) {},
+		"tools/call": func(_ http.ResponseWriter, r seen) {
+			say <- `{"jsonrpc":"2.0","id":77,"result":NaN}` // nobody's
+			say <- `{"jsonrpc":"2.0","id":` + r.id + `,"result":NaN}`
+		},
+		"GET": func(w http.ResponseWriter, r seen) {
+			events(w, "event: endpoint\ndata: /messages\n\n")
+			for {
+				select {
+				case text := <-say:
+					events(w, "data: "+text+"\n\n")
+				case <-r.Context().Done():
+					return
+				}
+			}
+		},
+	})
+	c := dial(t, Options{URL: s.URL + "/sse", OldSSE: true})
+	c.greet()
+	c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}}`)
+	c.wantLine(`{"jsonrpc":"2.0","id":2,"result":NaN}`)
+	c.Close()
+	if err := c.end(); err != nil || c.Pending() != 0 {
+		t.Errorf("end: %v, %d pending", err, c.Pending())
+	}
+	if !strings.Contains(c.logged(), `"id":77`) {
+		t.Errorf("log: %s", c.logged())
+	}
+}
