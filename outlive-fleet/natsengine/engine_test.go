@@ -164,7 +164,9 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
-	stop, err := own.Serve("run.b", func(_ context.Context, asker string, q []byte) []byte { return append([]byte("to b from "+asker+": "), q...) })
+	stop, err := own.Serve("run.b", func(_ context.Context, asker string, q []byte) []byte {
+		return append([]byte("to b from "+asker+": "), q...)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

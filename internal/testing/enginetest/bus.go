@@ -40,7 +40,9 @@ func (f fleet) ask(t *testing.T, member int, address, request string) string {
 	}
 }
 
-func echo(_ context.Context, _ string, request []byte) []byte { return append([]byte("re: "), request...) }
+func echo(_ context.Context, _ string, request []byte) []byte {
+	return append([]byte("re: "), request...)
+}
 
 func testRequest(t *testing.T, f fleet) {
 	address := engine.Key("cmd", "host one")
