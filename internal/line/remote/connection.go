@@ -31,8 +31,7 @@ type Connection struct {
 	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
 
-	idAsText    sync.Once // tells that the server answers numbers as strings
-	memberTwice sync.Once // tells that its messages have a member twice
+	in incoming
 
 	openingOld sync.Mutex // one at a time opens the stream of 2024-11-05; taken before mu
 
@@ -72,6 +71,7 @@ func Open(opts Options, events Events) *Connection {
 		opts: opts.withDefaults(), events: events,
 		wake: make(chan struct{}, 1), failed: make(chan struct{}),
 	}
+	c.in.c = c
 	c.unheld = sync.NewCond(&c.mu)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // received messages are forwarded before the end

@@ -132,20 +132,6 @@ func (c *Connection) forget(note *message) {
 	}
 }
 
-// withID is the request in flight with a raw id, or with the number that it has as text; nil: there is none.
-func (c *Connection) withID(id []byte) *message {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range [][]byte{id, jsonrpc.IntegerText(id)} {
-		for _, m := range c.inFlight {
-			if id != nil && jsonrpc.SameID(m.id, id) {
-				return m
-			}
-		}
-	}
-	return nil
-}
-
 // settle removes m from the account: messages before it count as taken.
 func (c *Connection) settle(m *message) {
 	c.mu.Lock()

@@ -47,6 +47,7 @@
 // twice; if the server refuses it, or does not accept it in time, that is logged.
 //
 // An answer that has the request's number as text ("7" for 7) is the answer, as both official SDKs read it; the client gets its own id.
+// So is one in an array, one with a member twice, of which the last counts, and one with the method of its request.
 //
 // server/discover is a request like any other: whatever a legacy server says to it comes back as an error for its id.
 //

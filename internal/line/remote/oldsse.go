@@ -157,8 +157,8 @@ func (t *oldTransport) read(ctx context.Context, r *sseReader) {
 // deliver hands on what the server says, and lets the requests go that it answers. An answer that is no message is handed on as it
 // is: what stands above ends the request with what is wrong with it.
 func (t *oldTransport) deliver(data []byte) {
-	read := t.c.messages(data, func(e *jsonrpc.Envelope, line []byte) {
-		m := t.c.asked(e, line)
+	read := t.c.in.messages(data, func(e *jsonrpc.Envelope, line []byte) {
+		m := t.c.in.asked(e, line)
 		if m == nil {
 			t.c.emit(line)
 			return
@@ -171,7 +171,7 @@ func (t *oldTransport) deliver(data []byte) {
 		return
 	}
 	id, _ := jsonrpc.RecoverID(data, data)
-	if m := t.c.withID(id); m != nil {
+	if m := t.c.in.withID(id); m != nil {
 		t.c.emit(jsonrpc.Trim(data))
 		m.answerCame()
 	}
