@@ -2,7 +2,7 @@ module github.com/outlive-mcp/outlive/e2e/servers/mcpgo
 
 go 1.26.0
 
-require github.com/mark3labs/mcp-go v1.1.0
+require github.com/mark3labs/mcp-go v1.2.1
 
 require (
 	github.com/google/jsonschema-go v0.4.2 // indirect
