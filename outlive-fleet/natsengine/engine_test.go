@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
@@ -196,11 +198,13 @@ func TestRights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.call.PublishRequest("run.a.a", subject, nil); err != nil {
+		if err := errors.Join(a.call.PublishRequest("run.a.a", subject, nil), a.call.FlushWithContext(allowed())); err != nil {
 			t.Fatal(err)
 		}
-		m, err := asked.NextMsgWithContext(allowed())
-		if err != nil {
+		m, err := asked.NextMsg(time.Second) // a server that delivers it has done so by now
+		if errors.Is(err, nats.ErrTimeout) {
+			continue // since 2.15.3 a server refuses some of them itself
+		} else if err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(m.Respond([]byte("forged")), a.call.FlushWithContext(allowed()), asked.Unsubscribe()); err != nil {
