@@ -38,7 +38,7 @@ var oddGroups = []oddGroup{
 	{on: "stdio http sse", names: "plain"},
 	{on: "stdio", names: `
 		id-string id-string-calls id-float id-string-float answered-twice answer-to-nobody error-to-nobody notification-answered
-		notification-answered-without-id reads-integers-only
+		notification-answered-without-id reads-integers-only dies-of-string-ids
 		caps-empty caps-null caps-missing caps-resources caps-tools-null caps-tools-true caps-array
 		prompts-unanswered resources-unanswered templates-unanswered prompts-slow lists-refused lists-null tools-twice one-bad-tool
 		cursor-empty cursor-same cursor-endless cursor-null cursor-number cursor-refused cursor-unanswered
@@ -56,7 +56,6 @@ var oddGroups = []oddGroup{
 		list-changed-after-list list-changed-storm list-changed-before-hello log-before-hello unknown-notification
 		ping-refused ping-unanswered unknown-is-empty unknown-is-null unknown-is-32600 unknown-is-silent unknown-is-death
 		initialized-needed params-needed meta-refused hello-exact hello-once list-needed`},
-	{on: "stdio", how: "due", names: "dies-of-string-ids"}, // outlive's own requests have such ids
 	{on: "stdio", how: "raw big", names: "id-above-53-bits"},
 	{on: "stdio", how: "raw old", names: "version-refused"},
 	{on: "stdio", how: "raw eof", names: "eof-while-calling"},

@@ -159,9 +159,9 @@ func (a *asks) serverRequest(p *process, line []byte) {
 		a.client.ForwardToClient(line)
 		return
 	}
-	mine := a.questions.newNumber()
+	mine := a.questions.newID()
 	for a.shown(mine) || a.byToken(mine) != nil {
-		mine = a.questions.newNumber()
+		mine = a.questions.newID()
 	}
 	at := a.env.ID
 	if tokenTaken {

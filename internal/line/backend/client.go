@@ -168,7 +168,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 	c := b.calls.add(env, line, m, b.client.Keep)
 	c.batch, c.came, c.spans = group, b.now, spans
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
-		c.wire = append(c.wire[:0], b.questions.newID("~p", b.process.gen)...)
+		c.wire = append(c.wire[:0], b.questions.newID()...)
 	}
 	if meta != nil {
 		if token := jsonrpc.Find(meta, "progressToken").Of(meta); token != nil {

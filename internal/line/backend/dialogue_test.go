@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -166,17 +167,26 @@ func (d *dialogue) step(line string) {
 	}
 }
 
+// ownID is the id of a line if it is one of outlive's, else "".
+func ownID(line string) string {
+	message := []byte(line[max(0, strings.IndexByte(line, '{')):]) // behind whose it is
+	if id := jsonrpc.Find(message, "id").Of(message); ours(id) {
+		return string(id)
+	}
+	return ""
+}
+
 // opensStream expects a stream to be asked for, and answers outlive's own questions around it.
 func (d *dialogue) opensStream(want string) {
 	d.t.Helper()
 	answer := func(method, result string) bool {
 		i := slices.IndexFunc(d.w.toServer, func(line string) bool {
-			return strings.Contains(line, `"id":"~p`) && strings.Contains(line, method)
+			return ownID(line) != "" && strings.Contains(line, method)
 		})
 		if i < 0 {
 			return false
 		}
-		id, _, _ := strings.Cut(d.w.toServer[i][strings.Index(d.w.toServer[i], `"~p`):], ",")
+		id := ownID(d.w.toServer[i])
 		d.w.toServer = slices.Delete(d.w.toServer, i, i+1)
 		d.w.server(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`)
 		return true
@@ -275,8 +285,8 @@ func (d *dialogue) expect(who string, got *[]string, want string, contains bool)
 	}
 	*got = (*got)[1:]
 	whole := first
-	if at := strings.Index(first, `"id":"~p`); at >= 0 && who == "server" {
-		if d.own, _, _ = strings.Cut(first[at+len(`"id":`):], ","); strings.Contains(want, `"id":OWN`) {
+	if own := ownID(first); own != "" && who == "server" {
+		if d.own = own; strings.Contains(want, `"id":OWN`) {
 			first = strings.Replace(first, d.own, "OWN", 1)
 		}
 	}

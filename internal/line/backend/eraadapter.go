@@ -36,8 +36,8 @@ type eraAdapter struct {
 	acked map[string]*session.Listen // streams of a modern client that are opened again, by raw id
 }
 
-// eraQuestion is the raw id of the backend's own server/discover; the bridge behind it begins with number 1.
-const eraQuestion = `"b~0"`
+// eraQuestion is the raw id of the backend's own server/discover: below the questions', and far from the bridge's, which begin with 1.
+const eraQuestion = "1499999999"
 
 // codeNoMethod is how a server refuses a method that it does not know.
 const codeNoMethod = "-32601"

@@ -19,7 +19,7 @@ func TestARefusedStreamIsNone(t *testing.T) {
 	}}})
 	w.b.Open(w.now)
 	w.client(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modernMeta + `}}`)
-	w.server(`{"jsonrpc":"2.0","id":"b~0","result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}}`)
+	w.server(`{"jsonrpc":"2.0","id":1499999999,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}}`)
 	w.server(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}`)
 	w.exit(1)
 	w.client(`{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{` + modernMeta + `,"notifications":{"toolsListChanged":true}}}`)

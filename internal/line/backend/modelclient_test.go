@@ -105,7 +105,7 @@ func (c *simClient) newCall() (k *simCall, line string) {
 	k = &simCall{key: fmt.Sprint(n), progress: math.Inf(-1)}
 	k.id = rapid.SampledFrom([]string{
 		fmt.Sprint(n), fmt.Sprintf("%d.0", n), fmt.Sprintf("%de3", n), fmt.Sprintf("%d.5", n), fmt.Sprint(9007199254740993 + n), fmt.Sprint(-n),
-		fmt.Sprintf(`"%d"`, n), fmt.Sprintf(`"\u00e9%d"`, n), fmt.Sprintf(`"~p%d.%d"`, max(0, c.m.b.process.gen), n), fmt.Sprintf(`"~%d"`, n),
+		fmt.Sprintf(`"%d"`, n), fmt.Sprintf(`"\u00e9%d"`, n), fmt.Sprint(ownFrom + n), fmt.Sprintf("%d.0", ownFrom+n), fmt.Sprintf(`"%d"`, ownFrom+n),
 	}).Draw(c.m.rt, "id")
 	for _, o := range c.open {
 		if jsonrpc.SameID([]byte(o.id), []byte(k.id)) {

@@ -1,13 +1,13 @@
 package backend
 
 import (
-	"bytes"
-	"fmt"
 	"strconv"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
 // questions are outlive's own requests that a server has not answered yet. The client does not see them. Their ids are
-// outlive's, which no client uses.
+// outlive's: a client's request that has such an id gets another one towards the server.
 type questions struct {
 	open   map[string]*question // by raw id
 	lastID int
@@ -26,7 +26,7 @@ func (q *questions) ask(p *process, build func(id []byte) []byte, answered func(
 	if !p.takes() {
 		return
 	}
-	id := q.newID("~p", p.gen)
+	id := q.newID()
 	one := &question{of: p, answered: answered}
 	q.open[string(id)] = one
 	line := build(id)
@@ -44,6 +44,10 @@ func (q *questions) expect(p *process, id []byte, answered func(line []byte)) {
 // take returns the handler of p's answer to id and forgets the question; nil if outlive did not ask.
 func (q *questions) take(p *process, id []byte) func(line []byte) {
 	one := q.open[string(id)]
+	if n, whole := jsonrpc.Integer(id); one == nil && whole { // 7.0
+		id = strconv.AppendInt(nil, n, 10)
+		one = q.open[string(id)]
+	}
 	if one == nil || one.of != p {
 		return nil
 	}
@@ -70,21 +74,21 @@ func (q *questions) forget(p *process) {
 	}
 }
 
-// newID makes a raw request id that no client uses: prefix, generation, number.
-func (q *questions) newID(prefix string, gen int) []byte {
+// Outlive's own ids are between these: whole numbers, since some servers and clients read no other, of 31 bits, and far from those by
+// which clients, servers and the bridge count, or tell the time.
+const (
+	ownFrom = 1_500_000_000
+	ownTo   = 1_600_000_000
+)
+
+// newID makes a raw request id of outlive's own.
+func (q *questions) newID() []byte {
 	q.lastID++
-	return fmt.Appendf(nil, `"%s%d.%d"`, prefix, gen, q.lastID)
+	return strconv.AppendInt(nil, ownFrom+int64(q.lastID)%(ownTo-ownFrom), 10)
 }
 
-// askedFrom is below the ids that a server's questions get when their own are taken. They are whole numbers, since some clients
-// read no other, and far from those by which servers, and the bridge, count.
-const askedFrom = 1_500_000_000
-
-// newNumber makes a raw request id for the client.
-func (q *questions) newNumber() []byte {
-	q.lastID++
-	return strconv.AppendInt(nil, int64(askedFrom+q.lastID), 10)
+// ours reports whether a raw id is one of outlive's.
+func ours(id []byte) bool {
+	n, whole := jsonrpc.Integer(id)
+	return whole && ownFrom <= n && n < ownTo
 }
-
-// ours reports whether a client's id looks like one of outlive's.
-func ours(id []byte) bool { return bytes.HasPrefix(id, []byte(`"~`)) && len(id) > 2 }

@@ -17,20 +17,20 @@ func TestQuestions(t *testing.T) {
 	for _, p := range []*process{one, two, gone} {
 		q.ask(p, func(id []byte) []byte { return id }, func([]byte) { heard += fmt.Sprint(p.gen) })
 	}
-	if got := fmt.Sprint(w.toServer); got != `["~p1.1" "~p2.2"]` {
+	if got := fmt.Sprint(w.toServer); got != `[1500000001 1500000002]` {
 		t.Errorf("asked: %s", got)
 	}
-	if q.take(two, []byte(`"~p1.1"`)) != nil {
+	if q.take(two, []byte("1500000001")) != nil {
 		t.Error("a process has answered for another one")
 	}
-	q.take(one, []byte(`"~p1.1"`))(nil)
-	if heard != "1" || q.take(one, []byte(`"~p1.1"`)) != nil || q.of(one) || !q.of(two) {
+	q.take(one, []byte("1500000001"))(nil)
+	if heard != "1" || q.take(one, []byte("1500000001")) != nil || q.of(one) || !q.of(two) {
 		t.Errorf("heard %q, open %d", heard, len(q.open))
 	}
 	if q.forget(two); q.of(two) {
 		t.Error("a dead process is still waited for")
 	}
-	for id, want := range map[string]bool{`"~p1.1"`: true, `"~"`: true, `"~`: false, `~`: false, `1`: false, `"x~"`: false} {
+	for id, want := range map[string]bool{"1500000001": true, "1500000001.0": true, "15.5e8": true, "1500000000.5": false, "1600000000": false, `"1500000001"`: false, "1": false} {
 		if ours([]byte(id)) != want {
 			t.Errorf("ours(%s): %v", id, !want)
 		}

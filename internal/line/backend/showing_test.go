@@ -126,18 +126,18 @@ func TestWhatOutliveDoesIsShown(t *testing.T) {
 		"client>server request tools/call write 1",
 		"client>server request prompts/list 2",
 		"outlive>client result tools/call write 1 = unknown after 0 ms, 1 sent server_restarted",
-		`outlive>server request initialize "~p1.1"`,
+		`outlive>server request initialize 1500000001`,
 		"client>outlive request tools/call echo 3 (held)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
-	w.server(`{"jsonrpc":"2.0","id":"~p1.1","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}`)
+	w.server(`{"jsonrpc":"2.0","id":1500000001,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}`)
 	w.now = w.now.Add(time.Second)
 	w.server(`{"jsonrpc":"2.0","id":2,"result":{"prompts":[]}}`)
 	w.server(`{"jsonrpc":"2.0","id":3,"result":{"content":[]}}`)
 	wantShown(t, r,
-		`server>outlive result initialize "~p1.1"`,
+		`server>outlive result initialize 1500000001`,
 		"outlive>server notification notifications/initialized",
 		"outlive>server request prompts/list 2 (sent again)",
 		"outlive>server request tools/call echo 3 (sent late)",

@@ -59,9 +59,8 @@ func (r *restartable) verify(since time.Time) string {
 func (r *restartable) comesUp() string {
 	r.t.Helper()
 	for _, line := range slices.Backward(r.takeServer()) {
-		if _, after, found := strings.Cut(line, `"id":"`); found && strings.Contains(line, `"initialize"`) {
-			id, _, _ := strings.Cut(after, `"`)
-			r.server(`{"jsonrpc":"2.0","id":"` + id + `","result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+		if id := ownID(line); id != "" && strings.Contains(line, `"initialize"`) {
+			r.server(`{"jsonrpc":"2.0","id":` + id + `,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
 			return strings.Join(r.takeClient(), "\n")
 		}
 	}

@@ -102,7 +102,7 @@ func (c *chaos) kill(ctx context.Context) {
 func nameOfCall(n, i int) (line, id string) {
 	line = fmt.Sprintf("c%d-%d", n, i)
 	return line, []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
-		fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
+		fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprint(1_500_000_000 + n<<20 + i)}[i%5]
 }
 
 // calls is one caller: one call after the other, with ids of various forms.

@@ -106,7 +106,7 @@ func (r *reloads) calls(ctx context.Context, n int, chance *rand.Rand) {
 		}
 		line := fmt.Sprintf("c%d-%d", n, i)
 		id := []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
-			fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
+			fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprint(1_500_000_000 + n<<20 + i)}[i%5]
 		s := span{line: line, tool: []string{"bump", "idem", "read"}[chance.IntN(3)], pause: chance.IntN(8) == 0}
 		args := map[string]any{"path": filepath.Join(r.dir, s.tool), "line": line}
 		if s.pause {

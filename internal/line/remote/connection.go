@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +24,7 @@ type Connection struct {
 	events   Events
 	endpoint *url.URL
 	place    string // the endpoint for people
+	owned    ownIDs
 	client   *http.Client
 	ctx      context.Context // ends what is in flight
 	cancel   context.CancelFunc
@@ -92,6 +95,14 @@ func Open(opts Options, events Events) *Connection {
 	}
 	go c.run()
 	return c
+}
+
+// ownIDs are the ids of a connection's own requests: whole numbers, since some servers read no other, above those of the backend.
+type ownIDs struct{ last atomic.Uint32 }
+
+func (o *ownIDs) next() []byte {
+	const from = 1_600_000_000
+	return strconv.AppendUint(nil, from+uint64(o.last.Add(1))%100_000_000, 10)
 }
 
 // placeOf is a URL without parts that may be secret.

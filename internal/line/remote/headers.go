@@ -206,8 +206,8 @@ func (c *Connection) relist(m *message) bool {
 	meta := jsonrpc.FindPath(m.line, "params", "_meta").Of(m.line)
 	var cursor []byte
 	seen := map[string]bool{}
-	for page := range maxPages {
-		id := strconv.AppendQuote(nil, fmt.Sprintf("~headers-%d-%s", page, m.id))
+	for range maxPages {
+		id := c.owned.next()
 		var answer []byte
 		own := newMessage(m.ctx, mcp.ListLine(id, mcp.Tools, cursor, meta))
 		own.quiet = func(line []byte) { answer = line }

@@ -234,7 +234,7 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 func (c *Connection) requestsAreRefused(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.NoteTimeout)
 	defer cancel()
-	ping := newMessage(ctx, jsonrpc.AppendRequest(nil, []byte(`"~stream"`), mcp.Ping.String(), nil))
+	ping := newMessage(ctx, jsonrpc.AppendRequest(nil, c.owned.next(), mcp.Ping.String(), nil))
 	ping.quiet = func([]byte) {}
 	o := c.post(ping)
 	c.release(ping)

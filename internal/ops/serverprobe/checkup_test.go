@@ -122,8 +122,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 // Anything that a server may print is read, and lines that are not messages are told.
 func FuzzHear(f *testing.F) {
 	f.Add([]byte("Server ready\n"))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":"outlive-doctor","result":{"serverInfo":{"name":"x"}}}`))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":"outlive-doctor","error":7}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"x"}}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"error":7}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		p := &process{answers: make(chan answer, 1)}
 		p.hear(line)

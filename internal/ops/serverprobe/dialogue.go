@@ -14,8 +14,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// askID is the id of the one request that a process gets.
-const askID = `"outlive-doctor"`
+// askID is the id of the one request that a process gets: some servers read whole numbers only.
+const askID = "1"
 
 var (
 	probeMeta = []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `","` +
@@ -134,7 +134,11 @@ func (p *process) hear(line []byte) {
 		}
 		return
 	}
-	if e.Kind != jsonrpc.Response && e.Kind != jsonrpc.ErrorResponse || !jsonrpc.SameID(e.ID.Of(line), []byte(askID)) {
+	id := e.ID.Of(line)
+	if text := jsonrpc.IntegerText(id); text != nil { // some return the number as text
+		id = text
+	}
+	if e.Kind != jsonrpc.Response && e.Kind != jsonrpc.ErrorResponse || !jsonrpc.SameID(id, []byte(askID)) {
 		return
 	}
 	a := answer{at: time.Now(), result: slices.Clone(e.Result.Of(line))}

@@ -86,6 +86,9 @@ func SameID(a, b []byte) bool {
 	return whole && n == m
 }
 
+// Integer returns the whole number that a raw id is, in any notation that fits an int64.
+func Integer(raw []byte) (n int64, ok bool) { return parseInteger(raw) }
+
 // IntegerText returns the whole number that a raw string holds as its text ("7", "7.0"), as a part of raw; nil if it
 // holds anything else. Some servers return the number of a request as text.
 func IntegerText(raw []byte) []byte {
