@@ -14,6 +14,7 @@ import (
 type oddForm struct {
 	transport, name, why string
 	// want is what the result of a call has in it; "answer" means any answer or error, in time, and "refused" the same of the handshake.
+	// "error" means an error that quotes the answer: it is no JSON, though the Python SDK reads it.
 	want string
 	how  []string // words of oddGroup.how
 }
@@ -64,8 +65,9 @@ var oddGroups = []oddGroup{
 	{on: "stdio", how: "cancel", names: "cancelled-is-answered cancelled-is-ignored"},
 	{on: "stdio", how: "cancel", want: "answer", names: "dies-of-cancelled"},
 	{on: "stdio", how: "progress", names: "progress-token-string progress-falling progress-text"},
+	{on: "stdio", want: "error", names: "nan infinity"},
 	{on: "stdio", want: "answer", names: `
-		nan infinity neither both method-and-result trailing-comma control-character lone-surrogate
+		neither both method-and-result trailing-comma control-character lone-surrogate
 		error-text error-code-text error-without-message result-text result-array content-text content-missing`},
 	{on: "stdio", want: "caf", names: "bad-utf8-in-text"},
 	{on: "stdio", want: "\u20ac", names: "split-utf8"},
@@ -79,7 +81,8 @@ var oddGroups = []oddGroup{
 		cursor-refused tool-null-members one-bad-tool version-2024-11-05 version-1.0 info-missing id-member-twice result-member-twice no-jsonrpc
 		error-null array-of-one content-null-members progress-made-up unknown-is-empty unknown-is-32600 meta-refused reads-integers-only`},
 	{on: "http", how: "again progress", names: "progress-token-string"},
-	{on: "http", how: "again", want: "answer", names: "nan neither both method-and-result trailing-comma error-text result-text"},
+	{on: "http", how: "again", want: "error", names: "nan"},
+	{on: "http", how: "again", want: "answer", names: "neither both method-and-result trailing-comma error-text result-text"},
 	{on: "http", how: "again", want: `a\u2028b\u2029c`, names: "odd-text"},
 	{on: "http", how: "again", want: "[1915883588174806058,-0,0.1000000000000000055,1E5,1.0]", names: "numbers"},
 	{on: "http", how: "again", want: "xxxxxxxx", names: "long-answer"},
@@ -95,7 +98,7 @@ var oddGroups = []oddGroup{
 	{on: "http", want: "answer", names: "closes call-400 call-400-null call-403 call-422 call-empty call-202 call-page call-cut busy-429 busy-503"},
 
 	{on: "sse", how: "again", names: "id-string"},
-	{on: "sse", how: "again", want: "answer", names: "nan"},
+	{on: "sse", how: "again", want: "error", names: "nan"},
 	{on: "sse", names: `
 		first-comment first-retry first-ping first-open first-bom endpoint-late
 		post-400 post-403 post-404 post-406 post-415 post-419 post-422 post-501
