@@ -61,9 +61,9 @@ func (lc *lifecycle) closeInputWhenFlushed() {
 		return
 	}
 	p := lc.process
-	// A client that has said nothing leaves nothing to wait for, nor does a handshake that outlive asks for on its own. The client's own
-	// is answered first: some servers drop what they work at when their input ends.
-	ready := p.accepting() || p.up() && lc.failedInit != nil || p.phase == fresh && lc.unspoken()
+	// A process that starts is waited for only if the client waits for it. The client's own handshake is answered first: some servers
+	// drop what they work at when their input ends.
+	ready := p.accepting() || p.up() && !lc.flow.busy(p)
 	if ready && lc.calls.waiting == 0 && !lc.eras.unsaid() && !lc.retired.working() {
 		lc.closeWanted = false
 		p.shutInput()

@@ -231,6 +231,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 		}
 		if o.opts.Remote { // a connection can take the next handshake itself
 			o.session.InitParams, o.process.era = nil, mcp.EraUnknown
+			o.process.mark(declined)
 			o.endFirstStart()
 			o.life.step(supervise.Ready{Gen: o.process.gen})
 			return line
