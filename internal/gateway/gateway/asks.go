@@ -97,10 +97,13 @@ func (s *Session) unreadable(id []byte, why string) bool {
 	return a != nil
 }
 
+// hasLeft is what servers are told of a client that is gone, or has closed its end.
+const hasLeft = "the client has left"
+
 // dropAsks forgets the session's open questions and answers them with errors.
 func (s *Session) dropAsks() {
 	for _, shown := range sortedKeys(s.asks) {
-		s.unreadable([]byte(shown), "the client has left")
+		s.unreadable([]byte(shown), hasLeft)
 	}
 }
 

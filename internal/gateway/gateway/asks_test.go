@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Requests to a client have whole numbers as ids and progress tokens, since some clients read no other; an answer whose id has
@@ -33,5 +34,42 @@ func TestQuestionsHaveWholeNumbers(t *testing.T) {
 		if m := p.told[len(p.told)-1]; m.Raw != `{"jsonrpc":"2.0","id":"q~1","result":{"mine":true}}` {
 			t.Errorf("answer to %s: the server got %s", id, m.Raw)
 		}
+	}
+}
+
+// A client that has closed its end can answer no question: the server hears so at once, and the call ends with what the server makes of it.
+func TestWhoHasLeftAnswersNoQuestion(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{tools: []string{"hang"}})
+	w.serve(named("a"))
+	c := w.legacy()
+	c.tools()
+	call := c.call("1", "a_hang")
+	p := w.of("a")[0]
+	ask := func(id string) {
+		p.say(`{"jsonrpc":"2.0","id":%q,"method":"elicitation/create","params":{"message":"?"}}`, id)
+	}
+	ask("before")
+	left := false
+	c.CloseWhenIdle(w.now, 10*time.Second, func() { left = true })
+	w.settle()
+	ask("after")
+	w.settle()
+	for i, id := range []string{"before", "after"} {
+		if m := p.told[len(p.told)-2+i]; m.Raw != `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32603,"message":"the client has left"}}` {
+			t.Errorf("the server got %s", m.Raw)
+		}
+	}
+	if left {
+		t.Error("the session is over before its call")
+	}
+	p.answer(p.open[0], `"nobody answers"`)
+	w.settle()
+	if got := call.lines[len(call.lines)-1]; !strings.Contains(got, `"id":1,"result":"nobody answers"`) {
+		t.Errorf("the call's answer: %s", got)
+	}
+	w.pass(time.Millisecond)
+	if !left {
+		t.Error("the session is not over")
 	}
 }

@@ -166,7 +166,7 @@ func (e *exchange) giveUp() {
 	if e.link != nil && e.link.calls[e.num] == e {
 		text = "outcome unknown: the client has closed its end, and no answer came in time; the request may have been carried out"
 	}
-	e.session.cancel(e, "the client has left")
+	e.session.cancel(e, hasLeft)
 	e.refuse(jsonrpc.InternalError, text)
 }
 

@@ -72,7 +72,7 @@ func (s *Session) Close(now time.Time) {
 }
 
 // CloseWhenIdle ends the session when the client has all its answers, and then calls done. What has none after patience gets one of
-// outlive's own.
+// outlive's own. The client answers nothing any more: what servers ask it is answered with errors.
 func (s *Session) CloseWhenIdle(now time.Time, patience time.Duration, done func()) {
 	s.gw.now = now
 	s.whenIdle = func() {
@@ -82,6 +82,10 @@ func (s *Session) CloseWhenIdle(now time.Time, patience time.Duration, done func
 	}
 	s.leaveBy = now.Add(patience)
 	s.gw.at(s.leaveBy)
+	s.dropAsks()
+	if s.roots.shown != "" {
+		s.place(nil)
+	}
 	s.leaveIfIdle()
 	s.gw.flush()
 }
@@ -113,7 +117,7 @@ func (s *Session) end() {
 		s.roots = s.gw.rootsSaid(nil) // a call of its own may ask for them yet
 	}
 	for _, e := range inOrder(s.calls) {
-		s.cancel(e, "the client has left")
+		s.cancel(e, hasLeft)
 	}
 	s.leaveShared()
 	if s.own != nil {
@@ -136,7 +140,7 @@ func (s *Session) Gone(now time.Time, reply Stream) {
 	s.gw.now = now
 	for _, e := range inOrder(s.calls) {
 		if e.stream == reply {
-			s.cancel(e, "the client has left")
+			s.cancel(e, hasLeft)
 		}
 	}
 	s.gw.flush()
@@ -159,7 +163,7 @@ func (s *Session) hasRoom(bytes int) bool {
 	}
 	for _, e := range inOrder(s.calls) {
 		if left, ok := e.stream.(interface{ Abandoned() bool }); ok && left.Abandoned() {
-			s.cancel(e, "the client has left")
+			s.cancel(e, hasLeft)
 			if fits() {
 				return true
 			}

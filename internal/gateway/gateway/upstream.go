@@ -145,6 +145,10 @@ func (l *Link) asked(line []byte) {
 // pass hands a request of the server, of which env is the envelope, to a client.
 func (l *Link) pass(env *jsonrpc.Envelope, line []byte, s *Session, during *exchange) {
 	id := env.ID.Of(line)
+	if s.whenIdle != nil {
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError, hasLeft, nil))
+		return
+	}
 	if len(l.asks) >= asksMost {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
 			fmt.Sprintf("%d requests wait for the client's answers already: this one is not passed on", asksMost), nil))
