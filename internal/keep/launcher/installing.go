@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func BrokenCache(stderr []string) string {
 	}
 	for _, line := range stderr {
 		if dir := npxCache.FindString(line); dir != "" {
-			return filepath.Clean(dir)
+			return path.Clean(dir) // that of a URL begins with three slashes
 		}
 	}
 	return ""

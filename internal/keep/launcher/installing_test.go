@@ -25,13 +25,17 @@ func TestBrokenCache(t *testing.T) {
 		"of ESM": {"Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@a/b' imported from /home/u/.npm/_npx/0a1b/node_modules/x/y.js",
 			"/home/u/.npm/_npx/0a1b"},
 		"as a URL": {"    at file:///home/u v/.npm/_npx/0a1b/node_modules/x/y.js:1:1\n  code: 'ERR_MODULE_NOT_FOUND'", "/home/u v/.npm/_npx/0a1b"},
+		"on Windows": {"Error: Cannot find module 'ajv'\n- C:\\Users\\u\\AppData\\Local\\npm-cache\\_npx\\0a1b\\node_modules\\a\\index.js",
+			`C:\Users\u\AppData\Local\npm-cache\_npx\0a1b`},
+		"as a URL of Windows": {"    at file:///C:/Users/u/npm-cache/_npx/0a1b/node_modules/x/y.js:1:1\n  code: 'ERR_MODULE_NOT_FOUND'",
+			"C:/Users/u/npm-cache/_npx/0a1b"},
 		"npm cannot replace it": {"npm error code ENOTEMPTY\nnpm error syscall rename\nnpm error path /home/u/.npm/_npx/0a1b/node_modules/ajv\n" +
 			"npm error ENOTEMPTY: directory not empty, rename '/home/u/.npm/_npx/0a1b/node_modules/ajv' -> '/x'", "/home/u/.npm/_npx/0a1b"},
 		"a server elsewhere": {"Error: Cannot find module 'ajv'\n- /srv/app/index.js", ""},
 		"another failure":    {"TypeError: x is undefined\n    at /home/u/.npm/_npx/0a1b/node_modules/x/y.js:1:1", ""},
 		"nothing":            {"", ""},
 	} {
-		if got := BrokenCache(strings.Split(c.stderr, "\n")); strings.ReplaceAll(got, `\`, "/") != c.want {
+		if got := BrokenCache(strings.Split(c.stderr, "\n")); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
