@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
@@ -75,6 +76,7 @@ func (e *inMemory) Put(ctx context.Context, key string, value []byte) (engine.Re
 
 // tried are the times since a moment at which a table was written to, or would have been.
 func (e *inMemory) tried(table string, since time.Time) (at []time.Duration) {
+	synctest.Wait() // what is due at this moment is done
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.writes {

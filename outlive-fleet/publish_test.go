@@ -80,11 +80,9 @@ func TestChangesAreWrittenAtOnce(t *testing.T) {
 		time.Sleep(beatEvery + time.Second)
 		since := time.Now()
 		m.publisher.line(stateOf1("backoff", 0))
-		synctest.Wait()
 		wantTimes(t, "a change", e.tried(stateTable, since), 0)
 		wantTimes(t, "with its digest", e.tried(digestTable, since), 0)
 		m.publisher.line([]byte(crashed))
-		synctest.Wait()
 		wantTimes(t, "an event", e.tried(newsTable, since), 0)
 		wantTimes(t, "without another digest", e.tried(digestTable, since), 0)
 
@@ -180,6 +178,7 @@ func TestNewsKept(t *testing.T) {
 
 func entryOf(t *testing.T, e *inMemory, table string) []byte {
 	t.Helper()
+	synctest.Wait() // what is due at this moment is done
 	entry, err := e.Get(t.Context(), engine.Key(table, "a"))
 	if err != nil {
 		t.Fatal(err)
