@@ -85,7 +85,7 @@ func creditEmpty(status int, text string) bool {
 	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "enough credit", "credits ran out", "insufficient_quota", "billing_hard_limit") {
 		return true
 	}
-	if containsAny(text, "spend limit", "spend cap", "usage credits") && !strings.Contains(text, "resets ") && !containsAny(text, "try again ") {
+	if containsAny(text, "spend limit", "spend cap", "usage credits") && !containsAny(text, "resets ", "will reset ", "try again ") {
 		return true // such a limit ends with the month, or by payment
 	}
 	return (status == 402 || strings.Contains(text, "billing details")) && !containsAny(text, retryIn...)

@@ -23,6 +23,7 @@ func TestFailureKind(t *testing.T) {
 		{0, "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", RateLimited},
 		{429, "API Error: Request rejected (429) · spend limit reached · resets Nov 23 · request an increase at https://go.example", RateLimited},
 		{429, "You've hit your monthly spend limit · your weekly limit resets Nov 24, 9:30am (UTC)", RateLimited},
+		{429, "You've hit your spend limit. It will reset after 3h.", RateLimited},
 		{429, "You've hit your monthly spend limit · raise it at https://claude.ai/settings/usage", CreditEmpty},
 		{0, "API Error: Usage credits ran out before the response was finished.", CreditEmpty},
 		{0, "Your workspace is out of credits. Ask your workspace owner to refill in order to continue.", CreditEmpty},

@@ -162,24 +162,26 @@ func TestResetsStayInTheirWindow(t *testing.T) {
 	chance := tier.Rand(t)
 	for _, w := range wordings {
 		for _, name := range zones {
-			zone, clock := here, chance.IntN(24*60)
-			words := clockText(clock, chance.IntN(clockForms))
-			if name != "" {
-				words += " (" + name + ")"
-				if named, err := time.LoadLocation(name); err == nil {
-					zone = named
+			for form := range clockForms {
+				zone, clock := here, chance.IntN(24*60)
+				words := clockText(clock, form)
+				if name != "" {
+					words += " (" + name + ")"
+					if named, err := time.LoadLocation(name); err == nil {
+						zone = named
+					}
 				}
-			}
-			begin, err := time.Parse(time.DateOnly, days[chance.IntN(len(days))])
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := fmt.Sprintf(w.text, words)
-			lifted := readReset(text, here)
-			for at := begin; at.Before(begin.Add(2 * day)); at = at.Add(time.Minute) {
-				if why := misplaced(lifted.after(at), at, clock, w.every, w.window, zone); why != "" {
-					t.Errorf("%q at %s: %s", text, at.Format(time.RFC3339), why)
-					break
+				begin, err := time.Parse(time.DateOnly, days[chance.IntN(len(days))])
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := fmt.Sprintf(w.text, words)
+				lifted := readReset(text, here)
+				for at := begin; at.Before(begin.Add(2 * day)); at = at.Add(time.Minute) {
+					if why := misplaced(lifted.after(at), at, clock, w.every, w.window, zone); why != "" {
+						t.Errorf("%q at %s: %s", text, at.Format(time.RFC3339), why)
+						break
+					}
 				}
 			}
 		}
