@@ -230,8 +230,8 @@ func exists(path string) bool {
 
 func newClaude() parser { return &claudeTranscript{} }
 
-// claudeFolder is the name of the folder with a directory's transcripts: "-" for each UTF-16 unit that is no letter or
-// digit of ASCII, since the CLI is written in JavaScript. A character outside of the BMP, such as an emoji, is two.
+// claudeFolder is the name of the folder with a directory's transcripts. Each UTF-16 unit but the letters and digits of
+// ASCII is a hyphen, since the CLI is written in JavaScript: an emoji is two.
 func claudeFolder(dir string) string {
 	var name strings.Builder
 	for _, c := range dir {

@@ -7,8 +7,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// namedStatus is an HTTP status in a text: Codex' "last status: 429 Too Many Requests" and "unexpected status 400 Bad
-// Request", Claude Code's "API Error: 400 …" and "API Error (MODEL): 400 …", Google's "code": 429.
+// namedStatus is an HTTP status in a text. Codex: "last status: 429 Too Many Requests", "unexpected status 400 Bad
+// Request"; Claude Code: "API Error: 400 …", "API Error (MODEL): 400 …"; Google: "code": 429.
 var namedStatus = lazyregexp.New(`(?i)(?:last status:|unexpected status|api error(?: \([^()]*\))?:|"code\\?":) ?([45]\d\d)\b`)
 
 // statusOf returns the HTTP status of an error, or else the one that its text names. 0: unknown.
@@ -22,12 +22,12 @@ func statusOf(status int, text string) int {
 // retryIn are words of errors that pass by themselves.
 var retryIn = []string{"retry in ", "try again in "}
 
-// exhausted are sentences about a limit of the account that some providers send with another status than 429: the
-// Claude API with 400, Google with 403.
+// exhausted are sentences about a limit of the account that come with another status than 429. The Claude API sends
+// 400, Google 403.
 var exhausted = []string{"specified api usage limits", "rate limit exceeded", "quota exceeded"}
 
 // failureKind classifies an error by its HTTP status and its text. The status decides before the words do: a refusal
-// quotes the request, so that any word may be in it. A full context, missing credit and an exhausted account have
+// quotes the request, and any word may be in that. A full context, missing credit and an exhausted account have
 // various statuses, and are recognised by what only providers say.
 func failureKind(status int, text string) FailureKind {
 	status = statusOf(status, text)

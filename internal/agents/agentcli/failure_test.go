@@ -59,7 +59,7 @@ func TestFailureKind(t *testing.T) {
 	}
 }
 
-// What a status says holds, whatever the text quotes: a request that is refused for good is not sent again for hours, and a
+// What a status says holds, whatever the text quotes. A request that is refused for good is not sent again for hours, and a
 // provider that is down is no login that has expired.
 func TestTheStatusDecides(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ const (
 	// justPassed is how long after its reset a limit may still be refused with the same time of day. It names the reset
 	// of today then, and not that of tomorrow: limits lift minutes late (reported: up to an hour).
 	justPassed = time.Hour
-	// sessionWindow is the longest time to the reset of a limit that its text calls that of a session or of five hours.
+	// sessionWindow is how far off the reset of a session's limit can be. Its text says "session" or "5-hour".
 	sessionWindow = 5 * time.Hour
 	// longestLimit is the longest time to any reset that is believed.
 	longestLimit = 366 * 24 * time.Hour
@@ -31,14 +31,14 @@ var (
 	resetEpoch = lazyregexp.New(`\|(\d{10})\b`)
 	// resetDay is the Claude API's "You will regain access on 2026-12-01 at 00:00 UTC".
 	resetDay = lazyregexp.New(`(?i)regain access on (\d{4}-\d{2}-\d{2}) at (\d{2}:\d{2}) UTC`)
-	// resetIn is a time that is left: Codex' "try again in 2 days 3 hours 5 minutes", OpenAI's "try again in 1m3.5s",
-	// Gemini's "retry in 37.5s" and "your quota will reset after 8h44m7s", "resets in 2h 30m".
+	// resetIn is a time that is left. Codex: "try again in 2 days 3 hours 5 minutes"; OpenAI: "try again in 1m3.5s";
+	// Gemini: "retry in 37.5s" and "your quota will reset after 8h44m7s"; others: "resets in 2h 30m".
 	resetIn = lazyregexp.New(`(?i)(?:resets?|try again|retry) (?:in|after) (?:about )?((?:\d{1,6}(?:\.\d{1,9})?\s?` + timeUnit + `(?:,? and |[ ,]*))+)\b`)
 	// resetPart is a number with its unit within that.
 	resetPart = lazyregexp.New(`(?i)(\d{1,6}(?:\.\d{1,9})?)\s?(ms|[wdhms])`)
-	// resetClock is Claude Code's "resets 3:30pm (Europe/Berlin)" and "will reset at 7pm", Codex' "try again at Nov 25th,
-	// 2026 3:05 PM", and "resets 23:30": with or without a zone, a day of the week or a date. Between a time and its half
-	// of the day some locales have a blank of their own.
+	// resetClock is a time of day, with or without a zone, a day of the week or a date. Claude Code: "resets 3:30pm
+	// (Europe/Berlin)" and "will reset at 7pm"; Codex: "try again at Nov 25th, 2026 3:05 PM"; other locales: "resets
+	// 23:30". Before the half of the day there may be a no-break space.
 	resetClock = lazyregexp.New(`(?i)(?:resets?|try again) (?:at |on )?` +
 		`(?:(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? (?:at )?)?` +
 		`(?:` + monthNames + ` (\d{1,2})(?:st|nd|rd|th)?(?:, (\d{4}))?,? (?:at )?)?` +
@@ -48,14 +48,13 @@ var (
 	resetDate = lazyregexp.New(`(?i)resets ` + monthNames + ` (\d{1,2})\b(?:$|[^,:\d]|,? \D)`)
 )
 
-// limitLifted returns when a limit that was reached at at ends, according to the text; zero: the text does not say. A
-// clock time without a zone, or with one that does not exist, is in here. A time up to at has passed.
+// limitLifted returns when a limit that was reached at at ends, by its text; zero: the text does not say. A clock time
+// without a zone, or with one that does not exist, is in here. The end may have passed at at.
 func limitLifted(text string, at time.Time, here *time.Location) time.Time {
 	return readReset(text, here).after(at)
 }
 
-// reset is the end of a limit as its text names it: a moment, a time that is left, or a time of day. The zero value
-// names nothing.
+// reset is the end of a limit as its text names it. One of the first three is set, or the text names none.
 type reset struct {
 	moment time.Time
 	left   *time.Duration // since the text was written
@@ -180,8 +179,8 @@ func (c *clockTime) onDay(t time.Time, days int) time.Time {
 	return time.Date(local.Year(), local.Month(), local.Day()+days, c.hour, c.minute, 0, 0, c.zone).UTC()
 }
 
-// nearest returns the time of day that a text from at means: the first one that has not passed by more than an hour. If
-// that is farther off than the limit can last, it means the one before, and has passed.
+// nearest returns the time that a text from at means. It is the first that has not passed by more than an hour. If that
+// is farther off than the limit can last, it is the one before, and has passed.
 func (c *clockTime) nearest(at time.Time, window time.Duration) time.Time {
 	from, days, every := at.Add(-justPassed), 0, 1
 	if c.weekday != "" {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A limit whose reset has only just passed is tried again in minutes, and not on the next day; if it is refused with the same
-// words, later than the first time.
+// A limit whose reset has only just passed is tried again in minutes, and not on the next day. If it is refused again, the
+// next wait is longer.
 func TestALimitThatHasPassedIsTriedInMinutes(t *testing.T) {
 	t.Parallel()
 	const refused = "You've hit your session limit · resets 1:59am (UTC)" // it is after two

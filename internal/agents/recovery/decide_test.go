@@ -315,8 +315,7 @@ func TestHoldUntilTheReset(t *testing.T) {
 	}
 }
 
-// A limit that is still there after its reset is tried again in minutes, and later each time: whether it was waited for, or
-// seen only after its reset.
+// A limit that is still there after its reset is tried again in minutes, and later each time.
 func TestALimitAfterItsReset(t *testing.T) {
 	for _, c := range []struct {
 		name  string
