@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 )
 
 const (
@@ -229,14 +230,18 @@ func exists(path string) bool {
 
 func newClaude() parser { return &claudeTranscript{} }
 
-// claudeFolder is the name of the folder with a directory's transcripts.
+// claudeFolder is the name of the folder with a directory's transcripts. Each UTF-16 unit but the letters and digits of
+// ASCII is a hyphen, since the CLI is written in JavaScript: an emoji is two.
 func claudeFolder(dir string) string {
-	return strings.Map(func(c rune) rune {
+	var name strings.Builder
+	for _, c := range dir {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
-			return c
+			name.WriteRune(c)
+		} else {
+			name.WriteString(strings.Repeat("-", utf16.RuneLen(c)))
 		}
-		return '-'
-	}, dir)
+	}
+	return name.String()
 }
 
 // claudeTranscripts returns the sessions in or below a directory that have only a transcript.

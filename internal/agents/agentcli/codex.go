@@ -276,6 +276,9 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 			word, status = name, detail.Status
 		}
 	}
+	if word == "bad_request" && status == 0 {
+		status = 400
+	}
 	f := Failure{Status: status, Text: text, At: at, Final: final}
 	switch word {
 	case "context_window_exceeded":
@@ -291,7 +294,7 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 		f.Kind = APIFailure
 	default:
 		f.Kind = failureKind(status, text)
-		if f.Kind == ExecutionFailed && status == 0 && containsAny(word, "connection", "stream", "too_many_failed") {
+		if f.Kind == ExecutionFailed && statusOf(status, text) == 0 && containsAny(word, "connection", "stream", "too_many_failed") {
 			f.Kind = APIFailure
 		}
 	}

@@ -369,6 +369,13 @@ func TestTheCauseOutlivesTheProcess(t *testing.T) {
 	if v := Classify(ended(agentcli.RateLimited).Later(hour/2), Policy{}); v.Hold != hour/2 {
 		t.Errorf("half an hour later: held for %s", v.Hold)
 	}
+	if v := Classify(ended(agentcli.RateLimited).Later(2*hour), Policy{}); v.Class != RateLimited || v.Hold != -hour {
+		t.Errorf("an hour after the reset: %s, held for %s", v.Class, v.Hold)
+	}
+	e := and(heard(hour, Alive), session(Session{Ended: true, Error: SessionError{Kind: agentcli.RateLimited, ResetKnown: true, ResetIn: -hour}}))
+	if v := Classify(e, Policy{}); v.Class != RateLimited || v.Hold != -hour {
+		t.Errorf("a session whose limit should have been lifted an hour ago: %s, held for %s", v.Class, v.Hold)
+	}
 }
 
 func TestLimits(t *testing.T) {

@@ -101,7 +101,8 @@ type Diagnosis struct {
 	Confidence Confidence `json:"confidence"`
 	Tier       Tier       `json:"tier"`
 	Since      Span       `json:"since,omitzero"` // for how long, according to the evidence; 0: unknown
-	// Hold is the time during which no action helps: until a rate limit ends. 0: unknown.
+	// Hold is the time during which no action helps: until a rate limit ends. Negative: the limit should have ended so
+	// long ago. 0: unknown.
 	Hold    Span   `json:"hold,omitzero"`
 	Details string `json:"details"`         // for people
 	Doubt   string `json:"doubt,omitempty"` // why the confidence is lower than usual for this rule

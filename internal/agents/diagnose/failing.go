@@ -117,7 +117,7 @@ func endedBy(kind agentcli.FailureKind) func(*Evidence, Policy) answer {
 			return no("it has not ended after such an error")
 		}
 		a := yes(e.Process.Gone, "%s; the last that its session shows is an error: %s", e.Process.text(), e.LastError.text())
-		a.hold = max(e.LastError.ResetIn, 0)
+		a.hold = e.LastError.ResetIn
 		return a
 	}
 }
@@ -132,7 +132,7 @@ func rateLimited(e *Evidence, _ Policy) answer {
 		return no("no limit holds a session up")
 	}
 	a := yes(s.LastAge, "%s is held up by a limit: %s", s.name(), s.Error.text())
-	a.hold = max(s.Error.ResetIn, 0)
+	a.hold = s.Error.ResetIn
 	return a
 }
 

@@ -54,7 +54,7 @@ func (st *setting) rememberTrouble(c *examined, s *agentState) {
 	if c.launch != nil {
 		t.Start = c.launch.ID
 	}
-	if c.diagnosis.Hold > 0 {
+	if c.diagnosis.Hold != 0 { // negative: it should have ended
 		t.Until = st.now.Wall.Add(time.Duration(c.diagnosis.Hold)).Round(0)
 	}
 	if old := s.Trouble; old.Class == t.Class && old.Start == t.Start {

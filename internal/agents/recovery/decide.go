@@ -23,7 +23,8 @@ type Problem struct {
 	Since time.Time
 	// Sequence is the newest evidence of life's number. It only grows.
 	Sequence int64
-	// Until is when the trouble will end by itself, such as a rate limit. Zero: unknown.
+	// Until is when the trouble ends by itself, such as a rate limit. It may have passed, and the trouble goes on. Zero:
+	// unknown.
 	Until time.Time
 	// Typed is when a person last typed in its living session, or joined its terminal. Zero: never, or not known.
 	Typed time.Time
@@ -255,8 +256,14 @@ func (c *judged) leftOut(r Rung) []LeftOut {
 	return c.out[i : i+1]
 }
 
-// spread is by how much agents that wait for the same moment go on one after the other.
-const spread = time.Minute
+const (
+	// slack is how long after a known end it is tried first. Providers name it by the minute, and clocks differ.
+	slack = time.Minute
+	// spread is by how much agents that wait for the same moment go on one after the other.
+	spread = time.Minute
+	// overdue is the first wait for something that should have ended by now; each further one is twice as long.
+	overdue = 5 * time.Minute
+)
 
 // hold waits for a known end, unless that is too far off to wait silently.
 func (c *judged) hold(d Decision) Decision {
@@ -264,9 +271,9 @@ func (c *judged) hold(d Decision) Decision {
 		d.VerifyWithin = c.growing()
 		return d
 	}
-	sum := fnv.New32a()
+	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(c.Agent)) // a hash never fails
-	end := c.Until.Add(time.Duration(sum.Sum32()) % spread)
+	end := c.Until.Add(slack + time.Duration(sum.Sum64()%uint64(spread)))
 	began := c.now
 	for _, a := range c.own {
 		if a.Rung == Hold {
@@ -274,7 +281,7 @@ func (c *judged) hold(d Decision) Decision {
 			break
 		}
 	}
-	if c.pol.HoldMax > 0 && end.Sub(began) > c.pol.HoldMax && !c.h.Open {
+	if c.pol.HoldMax > 0 && c.Until.Sub(began) > c.pol.HoldMax && !c.h.Open {
 		return c.tell("it lasts until "+c.Until.Format("2006-01-02 15:04 MST"), end)
 	}
 	for _, a := range c.own {
@@ -286,11 +293,16 @@ func (c *judged) hold(d Decision) Decision {
 	return d
 }
 
-// growing is the wait for something that ends at an unknown time. It grows with each unsuccessful try.
+// growing is the wait for something that ends at an unknown time, or should have ended. It grows with each
+// unsuccessful try.
 func (c *judged) growing() time.Duration {
 	wait := remediesOf(c.Class, c.Stall).hold
-	if wait == 0 {
+	switch {
+	case wait != 0:
+	case c.Until.IsZero():
 		wait = c.pol.Verify[Hold]
+	default:
+		wait = overdue
 	}
 	most := max(wait, holdMost)
 	for _, a := range c.own {

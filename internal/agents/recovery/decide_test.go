@@ -302,7 +302,7 @@ func TestHoldUntilTheReset(t *testing.T) {
 	if len(taken) < 2 || taken[0].Rung != Hold || taken[1].Rung != Nudge {
 		t.Fatalf("%v", w.taken("shop"))
 	}
-	if at := taken[1].At; at.Before(until) || at.After(until.Add(spread+5*time.Second)) {
+	if at := taken[1].At; at.Before(until.Add(slack)) || at.After(until.Add(slack+spread+5*time.Second)) {
 		t.Errorf("nudged at %s, the limit ends at %s", at, until)
 	}
 	// One that lasts for days is told at once, and waited for nevertheless.
@@ -312,6 +312,55 @@ func TestHoldUntilTheReset(t *testing.T) {
 	w.run(30 * time.Minute)
 	if d := cmp.Diff([]string{"hold 5s"}, w.taken("shop")); d != "" || !w.told["shop"].Equal(t0) {
 		t.Errorf("%s, told %s", d, w.told["shop"])
+	}
+}
+
+// A limit that is still there after its reset is tried again in minutes, and later each time.
+func TestALimitAfterItsReset(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		reset time.Duration // from now
+		want  []string
+		told  time.Duration
+	}{
+		{"waited for", time.Hour, []string{
+			"hold 0s", "resume 1h1m20s", "hold 1h6m20s", "resume 1h16m20s", "hold 1h21m20s", "resume 1h41m20s", "hold 1h46m20s", "resume 2h26m20s",
+		}, 2*time.Hour + 31*time.Minute + 20*time.Second},
+		{"seen after it", -10 * time.Second, []string{
+			"hold 0s", "resume 5m0s", "hold 10m0s", "resume 20m0s", "hold 25m0s", "resume 45m0s", "hold 50m0s", "resume 1h30m0s",
+		}, time.Hour + 35*time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newFleet("shop")
+			w.agents["shop"].can = Capabilities{Resume: true}
+			w.fail("shop", "rate_limited", stallErrored)
+			w.agents["shop"].problem.Until = t0.Add(c.reset)
+			w.run(4 * time.Hour)
+			if d := cmp.Diff(c.want, w.taken("shop")); d != "" {
+				t.Error(d)
+			}
+			if at := w.told["shop"].Sub(t0); at != c.told {
+				t.Errorf("told after %s, want %s", at, c.told)
+			}
+			w.least(t)
+		})
+	}
+}
+
+// Agents that wait for one reset are spread over a minute.
+func TestTheEndOfALimitIsSpread(t *testing.T) {
+	first, last := spread, time.Duration(0)
+	for _, name := range agentNames(20) {
+		p := Problem{Agent: name, Class: "rate_limited", Stall: stallErrored, Confidence: "high", Until: t0.Add(time.Hour)}
+		d := Decide(p, History{}, Default(), everything, Fleet{}, t0)
+		at := d.VerifyWithin - time.Hour - slack
+		if d.Rung != Hold || at < 0 || at >= spread {
+			t.Fatalf("%s: %+v", name, d)
+		}
+		first, last = min(first, at), max(last, at)
+	}
+	if last-first < spread/2 {
+		t.Errorf("all of 20 go on between %s and %s", first, last)
 	}
 }
 

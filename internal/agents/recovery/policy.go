@@ -35,7 +35,7 @@ type remedies struct {
 	// cause is the common trouble in a mass. "": the class.
 	cause string
 	// hold is the first wait for something that ends at an unknown time; each further one is twice as long, up to
-	// [holdMost]. 0: the policy's.
+	// [holdMost]. 0: the policy's, or [overdue] where it should have ended.
 	hold time.Duration
 	// quiet says that a mass of it is reported only when nothing helps: it usually passes.
 	quiet bool
