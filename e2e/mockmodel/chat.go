@@ -81,7 +81,7 @@ func (o openai) chat(w http.ResponseWriter, r *http.Request, body []byte, call i
 		refuseChat(w, mode, o.script.Refusal)
 		return
 	case run, runGuard, runBehind:
-		out.shell(text)
+		out.shell(req, text, m == runBehind)
 	case useTool:
 		switch {
 		case at.results > 0:
@@ -89,7 +89,7 @@ func (o openai) chat(w http.ResponseWriter, r *http.Request, body []byte, call i
 		case req.offers(o.script.Tool):
 			out.calls(o.script.Tool, o.script.Input)
 		default:
-			out.shell(text)
+			out.shell(req, text, false)
 		}
 	case askUser:
 		out.calls("question", map[string]any{"questions": []any{map[string]any{
@@ -183,8 +183,13 @@ func (c *completion) calls(tool string, args map[string]any) {
 	c.text, c.tool, c.args = "Let me see.", tool, args
 }
 
-// shell calls OpenCode's shell tool, which leaves nothing running behind. Its configuration says what needs approval.
-func (c *completion) shell(command string) {
+// shell calls the shell tool that is offered: OpenCode 2 has "shell", which can leave a command running, and OpenCode 1
+// has "bash". The client's configuration says what needs approval.
+func (c *completion) shell(req chatRequest, command string, behind bool) {
+	if req.offers("shell") {
+		c.calls("shell", map[string]any{"command": command, "background": behind})
+		return
+	}
 	c.calls("bash", map[string]any{"command": command, "description": "Run the shop's checks"})
 }
 

@@ -87,6 +87,12 @@ func TestChatCompletions(t *testing.T) {
 			t.Errorf("%d turns, want 2", s.Turns())
 		}
 	})
+	t.Run("the other shell", func(t *testing.T) {
+		_, chunks := post(t, OpenAI(t, Background, Script{}).URL+chatPath, strings.Replace(chatFirst, `"name":"bash"`, `"name":"shell"`, 1))
+		if a := assemble(t, chunks); a.tool != "shell" || a.args != `{"background":true,"command":"sleep 1"}` {
+			t.Errorf("called %+v", a)
+		}
+	})
 	t.Run("end of the stream", func(t *testing.T) {
 		s := OpenAI(t, Answer, Script{})
 		_, header, text := answer(t, s.URL+chatPath, strings.Replace(chatFirst, `"include_usage":true`, `"include_usage":false`, 1))
