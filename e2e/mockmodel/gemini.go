@@ -170,6 +170,9 @@ func (g gemini) generate(w http.ResponseWriter, r *http.Request, body []byte, ou
 	case askUser:
 		out.asks(text)
 	}
+	if at.results > 0 && out.function != "" {
+		out.text = "" // only the first call has a text with it: the CLI records the two forms differently
+	}
 	g.send(w, r, &out, m, streamed)
 }
 
@@ -321,9 +324,11 @@ func (c *candidate) call() map[string]any {
 	return map[string]any{"functionCall": map[string]any{"id": c.id, "name": c.function, "args": c.args}}
 }
 
-// stream sends the text and, as its last chunk, the function call or an empty text.
+// stream sends the text, if there is one, and as its last chunk the function call or an empty text.
 func (c *candidate) stream(s *stream) {
-	s.data(c.part(map[string]any{"text": c.text}, false))
+	if c.text != "" {
+		s.data(c.part(map[string]any{"text": c.text}, false))
+	}
 	if c.function != "" {
 		s.data(c.part(c.call(), true))
 		return
@@ -333,7 +338,10 @@ func (c *candidate) stream(s *stream) {
 
 // whole is the answer for a client that did not ask for a stream.
 func (c *candidate) whole() map[string]any {
-	parts := []any{map[string]any{"text": c.text}}
+	var parts []any
+	if c.text != "" {
+		parts = append(parts, map[string]any{"text": c.text})
+	}
 	if c.function != "" {
 		parts = append(parts, c.call())
 	}

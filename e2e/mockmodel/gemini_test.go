@@ -63,6 +63,12 @@ func TestGemini(t *testing.T) {
 			t.Errorf("%d turns, want 2", s.Turns())
 		}
 	})
+	t.Run("a further call", func(t *testing.T) {
+		_, chunks := post(t, Gemini(t, Loop, Script{}).URL+geminiStream, geminiAfter)
+		if said := listen(t, chunks); said.function != "run_shell_command" || said.text != "" || said.finish != "STOP" {
+			t.Errorf("%+v is no call without a text", said)
+		}
+	})
 	t.Run("without stream", func(t *testing.T) {
 		for _, path := range []string{"/v1beta/models/m:generateContent", "/v1/models/m:generateContent", "/models/m:generateContent"} {
 			_, header, text := answer(t, Gemini(t, Background, Script{}).URL+path, geminiFirst)
