@@ -63,6 +63,9 @@ func post(t *testing.T, url, body string) (status int, events []map[string]any) 
 		if !found {
 			continue
 		}
+		if data == "[DONE]" {
+			break // the end of a stream of Chat Completions, which has no event of JSON
+		}
 		var event map[string]any
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
 			t.Fatalf("event %q: %v", data, err)

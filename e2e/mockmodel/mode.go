@@ -15,8 +15,8 @@ const (
 	Hang       Mode = "hang"       // takes the request and never answers
 	Stall      Mode = "stall"      // begins its answer and stops in the middle of it
 	RateLimit  Mode = "429"        // refuses: too many requests
-	Overload   Mode = "529"        // refuses: overloaded (OpenAI: 503)
-	Auth       Mode = "401"        // refuses: the key is not valid
+	Overload   Mode = "529"        // refuses: overloaded (OpenAI and Gemini: 503)
+	Auth       Mode = "401"        // refuses: the key is not valid (Gemini: 400)
 	Context    Mode = "context"    // refuses: the prompt is longer than the context window
 	Credit     Mode = "credit"     // refuses: the account has nothing left to pay with
 	Invalid    Mode = "400"        // refuses: it cannot do anything with such a request

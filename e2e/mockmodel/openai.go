@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// openai speaks the Responses API.
+// openai speaks the Responses API and, in chat.go, Chat Completions.
 type openai struct{ *Server }
 
 // responsesRequest is what the script needs of a Responses request.
@@ -110,8 +110,12 @@ func (o openai) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/responses":
 		o.responses(w, r, body, call)
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
+		o.chat(w, r, body, call)
 	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
-		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}, "models": []any{}})
+		writeJSON(w, http.StatusOK, map[string]any{
+			"object": "list", "data": []any{map[string]any{"id": "gpt-mock", "object": "model", "created": created, "owned_by": "openai"}}, "models": []any{},
+		})
 	default:
 		writeJSON(w, http.StatusNotFound, openaiError("not_found", "mock model: no "+r.URL.Path))
 	}

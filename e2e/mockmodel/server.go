@@ -45,10 +45,16 @@ func Anthropic(t testing.TB, mode Mode, script Script) *Server {
 	return start(t, mode, script, func(s *Server) http.Handler { return anthropic{s} })
 }
 
-// OpenAI starts a server that speaks the OpenAI Responses API: POST /v1/responses (streaming) and GET /v1/models. It is
-// closed at the end of the test.
+// OpenAI starts a server that speaks the OpenAI APIs: POST /v1/responses (streaming), POST /v1/chat/completions (streaming
+// and not), GET /v1/models. It is closed at the end of the test.
 func OpenAI(t testing.TB, mode Mode, script Script) *Server {
 	return start(t, mode, script, func(s *Server) http.Handler { return openai{s} })
+}
+
+// Gemini starts a server that speaks the Gemini API, below /v1beta/models or just /models: POST MODEL:generateContent,
+// MODEL:streamGenerateContent?alt=sse and MODEL:countTokens, and GET of the list. It is closed at the end of the test.
+func Gemini(t testing.TB, mode Mode, script Script) *Server {
+	return start(t, mode, script, func(s *Server) http.Handler { return gemini{s} })
 }
 
 func start(t testing.TB, mode Mode, script Script, api func(*Server) http.Handler) *Server {
@@ -146,8 +152,11 @@ func (r Refusal) write(w http.ResponseWriter) {
 	writeJSON(w, r.Status, r.Body)
 }
 
+// writeJSON writes a whole answer. It is of JSON's type where no other is set.
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json")
+	}
 	w.WriteHeader(status)
 	// The client may have left; nobody is there to tell.
 	_ = json.NewEncoder(w).Encode(v)
@@ -165,14 +174,20 @@ func newStream(w http.ResponseWriter) *stream {
 	return &stream{w: w}
 }
 
-// send writes one event and pushes it out. data must have a "type" member, which names the event as well.
+// send writes an event with a name, which is the "type" member of data.
 func (s *stream) send(data map[string]any) {
-	line, err := json.Marshal(data)
-	if err != nil {
-		panic(err) // the events are built here, of strings and numbers
-	}
+	s.write(fmt.Sprintf("event: %s\ndata: %s\n\n", data["type"], encode(data)))
+}
+
+// data writes an event without a name.
+func (s *stream) data(data map[string]any) {
+	s.write("data: " + encode(data) + "\n\n")
+}
+
+// write writes whole events and pushes them out.
+func (s *stream) write(events string) {
 	// The client may have left in the middle of a stream; what follows is then written to nobody.
-	_, _ = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", data["type"], line)
+	_, _ = io.WriteString(s.w, events)
 	if f, ok := s.w.(http.Flusher); ok {
 		f.Flush()
 	}

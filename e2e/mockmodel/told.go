@@ -18,13 +18,15 @@ type Call struct {
 	Prompt string // one of Script.Prompts: the agent that is meant. "": any
 }
 
-// name is the tool's name as both CLIs offer it.
+// name is the tool's name as Claude Code and Codex offer it.
 func (c Call) name() string { return "mcp__" + c.Server + "__" + c.Tool }
 
 // Result is what a client sent back for a call.
 type Result struct {
-	Text   string // the texts of the result, or what the client says instead of a result
-	Failed bool   // the client marked it as an error. Codex marks nothing when its model calls tools from a program
+	Text string // the texts of the result, or what the client says instead of a result
+	// Failed says that the client marked it as an error. Codex marks nothing when its model calls tools from a program, and
+	// Chat Completions have no such mark.
+	Failed bool
 }
 
 // order is one answer of the model that the test has asked for.
