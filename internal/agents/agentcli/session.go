@@ -85,6 +85,8 @@ type Turn struct {
 	Ended       bool // the turn is over, and no other has begun
 	EndedAsking bool // and its last text ends with a question
 	Interrupted bool // and a human has interrupted it
+	// WakesItself says that the session has asked its CLI to call the model at a later time: at rest it lives on.
+	WakesItself bool
 	LastText    string
 
 	// TypedAt is when a turn was last begun, ended or answered by the source of the agent's prompts: in a session at
