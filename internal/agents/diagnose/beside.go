@@ -39,9 +39,9 @@ func (s *Session) asks() bool {
 }
 
 // EndsWork reports whether ending the agent would end something at work that the diagnosis is not about: another of its
-// sessions, or a CLI that it runs. What is stopped by job control does not work.
+// sessions, or a CLI that it runs. What is stopped by job control does not work; a budget is for all of it.
 func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
-	if e.Process.Life == Dead || v.Class == Stopped {
+	if e.Process.Life == Dead || v.Class == Stopped || v.Class == BudgetExceeded {
 		return false
 	}
 	p = p.filled()

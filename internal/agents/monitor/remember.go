@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
@@ -74,7 +75,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 	s.Declared, s.Entry = true, c.Entry
 	s.Phase = c.subject.phase
 	rememberWork(c, s)
-	s.TasksGone = c.subject.tasksGone
+	s.TasksGone, s.Nested = c.subject.tasksGone, c.subject.nested
 	if c.subject.session != "" {
 		s.Session = c.subject.session
 	}
@@ -207,6 +208,7 @@ func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]
 		switch {
 		case was.Session != "" && was.Session == e.Session:
 			return a
+		case s.ofNested(e, was.Identity):
 		case mine:
 			byProcess = a
 		case a.ownsDirectory() && s.within(e.Dir, a.Path) && (byPlace == nil || len(a.Path) > len(byPlace.Path)):
@@ -217,6 +219,18 @@ func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]
 		return byProcess
 	}
 	return byPlace
+}
+
+// ofNested reports whether a hook event comes from a CLI that a living agent has started: its process is below the agent's
+// own CLI, or has ended already. The end of a session is an exception, since its process may end with it.
+func (s *sources) ofNested(e hooks.Event, agent process.Identity) bool {
+	if _, lives := s.entry(agent); !lives || e.PID == 0 {
+		return false
+	}
+	if _, there := s.entries[e.PID]; !there {
+		return e.Name != "SessionEnd"
+	}
+	return s.below(e.PID, agent) && s.nested(e.PID, agentcli.Kind(e.Vendor), agent)
 }
 
 // dropRemoved closes the state of agents that were removed from a registry of version 2.

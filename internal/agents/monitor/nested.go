@@ -1,0 +1,147 @@
+package monitor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// hold notes which living processes run a session of their own, by the files of their CLIs.
+func (s *sources) hold() {
+	s.holders = map[int]bool{}
+	for i := range s.sessions {
+		v := &s.sessions[i]
+		if _, lives := s.entry(process.Identity{PID: v.PID, Start: v.Start}); lives {
+			s.holders[v.PID] = true
+		}
+	}
+}
+
+// nested reports whether a CLI below root was started by another one: a process above it is of another CLI, or runs a
+// session of its own. A launcher such as npx is of the same kind and has no session.
+func (s *sources) nested(pid int, kind agentcli.Kind, root process.Identity) bool {
+	return s.anyAbove(pid, root, func(p program, pid int) bool { return p.kind != "" && (p.kind != kind || s.holders[pid]) })
+}
+
+// startedWithin reports whether a CLI was started by another one that works in the same place.
+func (s *sources) startedWithin(pid int, kind agentcli.Kind, place string) bool {
+	return s.anyAbove(pid, process.Identity{}, func(p program, pid int) bool {
+		return p.kind != "" && (p.kind != kind || s.holders[pid]) && s.within(p.dir, place)
+	})
+}
+
+// anyAbove asks about the processes above one, up to root; the zero root: all.
+func (s *sources) anyAbove(pid int, root process.Identity, is func(p program, pid int) bool) bool {
+	for n := 0; n < deepest && pid > 1 && pid != root.PID; n++ {
+		e, there := s.entries[s.entries[pid].Parent]
+		if !there {
+			return false
+		}
+		if is(s.programs[e.Identity], e.PID) {
+			return true
+		}
+		pid = e.PID
+	}
+	return false
+}
+
+// clisBelow are the CLIs at or below a process, its own first, and those that these have started.
+func (s *sources) clisBelow(root process.Identity) (own, nested []process.Identity) {
+	e, there := s.entry(root)
+	if !there {
+		return nil, nil
+	}
+	for _, e := range append([]process.Entry{e}, s.descendants(root)...) {
+		switch kind := s.programs[e.Identity].kind; {
+		case kind == "":
+		case s.nested(e.PID, kind, root):
+			nested = append(nested, e.Identity)
+		default:
+			own = append(own, e.Identity)
+		}
+	}
+	return own, nested
+}
+
+// runsCLI reports whether a process is a CLI of that kind, or has started one, as a script or a launcher has.
+func (s *sources) runsCLI(root process.Identity, kind agentcli.Kind) bool {
+	own, nested := s.clisBelow(root)
+	return slices.ContainsFunc(append(own, nested...), func(id process.Identity) bool { return s.programs[id].kind == kind })
+}
+
+// ownCLIs finds the CLIs of the living process: whether they exit with their turn, and which others they have started.
+func (g *gathering) ownCLIs() {
+	if len(g.sources.table) == 0 { // it could not be read
+		g.f.nested = g.known.agentState.Nested
+		return
+	}
+	own, nested := g.sources.clisBelow(g.f.process)
+	once, streamed := g.headless(), false
+	for _, id := range own {
+		p := g.sources.programs[id]
+		once, streamed = once || p.headless, streamed || p.streamed
+	}
+	g.e.Process.Headless = once && !streamed && g.e.Process.Life == diagnose.Alive
+	g.f.nested = namesOf(append(g.orphans(), nested...))
+}
+
+// orphans are the living CLIs that the agent was once seen to have started. One that outlives the agent is not its
+// successor.
+func (g *gathering) orphans() (list []process.Identity) {
+	for name := range strings.FieldsSeq(g.known.agentState.Nested) {
+		if e, lives := g.sources.entry(identityNamed(name)); lives {
+			list = append(list, e.Identity)
+		}
+	}
+	return list
+}
+
+// namesOf are identities in one word each, in order and without repetitions.
+func namesOf(ids []process.Identity) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = fmt.Sprintf("%d/%d", id.PID, id.Start)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), " ")
+}
+
+func identityNamed(name string) process.Identity {
+	pid, start, _ := strings.Cut(name, "/")
+	number, err := strconv.Atoi(pid)
+	began, err2 := strconv.ParseUint(start, 10, 64)
+	if err != nil || err2 != nil || began == 0 {
+		return process.Identity{} // of no process
+	}
+	return process.Identity{PID: number, Start: began}
+}
+
+// ownSessions are the agent's sessions, and those of living CLIs that it has started. Where a living process is known to
+// run a session of the agent, those without a process are over: an earlier one, or that of a CLI it had started.
+func (g *gathering) ownSessions(kind agentcli.Kind) (own, nested []*agentcli.Session) {
+	named := false
+	for i := range g.sources.sessions {
+		v := &g.sources.sessions[i]
+		if g.runsNested(v) {
+			nested = append(nested, v)
+		} else if v.Kind == kind && g.ours(v) {
+			own = append(own, v)
+			named = named || v.PID != 0 && !v.Subagent
+		}
+	}
+	if named {
+		own = slices.DeleteFunc(own, func(v *agentcli.Session) bool { return v.PID == 0 })
+	}
+	return own, nested
+}
+
+// runsNested reports whether a session runs in a CLI that the agent has started.
+func (g *gathering) runsNested(v *agentcli.Session) bool {
+	_, lives := g.sources.entry(process.Identity{PID: v.PID, Start: v.Start})
+	return lives && g.sources.below(v.PID, g.f.process) && g.sources.nested(v.PID, v.Kind, g.f.process)
+}
