@@ -51,6 +51,7 @@ type gathering struct {
 
 	report     *agentrun.Report    // of the wrapper around the present run; nil if there is none
 	began      time.Time           // when the process was started; zero: unknown
+	nested     []process.Identity  // the living CLIs that it has started
 	own        []*agentcli.Session // its sessions
 	signs      []string            // signs of life
 	died       bool                // the known process has ended, and there is no other

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,36 +14,47 @@ import (
 
 // hold notes which living processes run a session of their own, by the files of their CLIs.
 func (s *sources) hold() {
-	s.holders = map[int]bool{}
+	s.holders = map[int]agentcli.Kind{}
 	for i := range s.sessions {
 		v := &s.sessions[i]
 		if _, lives := s.entry(process.Identity{PID: v.PID, Start: v.Start}); lives {
-			s.holders[v.PID] = true
+			s.holders[v.PID] = v.Kind
 		}
 	}
+}
+
+// cliOf is which CLI a process is; "": none.
+func (s *sources) cliOf(id process.Identity) agentcli.Kind {
+	return cmp.Or(s.programs[id].kind, s.holders[id.PID])
 }
 
 // nested reports whether a CLI below root was started by another one: a process above it is of another CLI, or runs a
 // session of its own. A launcher such as npx is of the same kind and has no session.
 func (s *sources) nested(pid int, kind agentcli.Kind, root process.Identity) bool {
-	return s.anyAbove(pid, root, func(p program, pid int) bool { return p.kind != "" && (p.kind != kind || s.holders[pid]) })
+	return s.anyAbove(pid, root, func(id process.Identity) bool { return s.starts(id, kind) })
 }
 
 // startedWithin reports whether a CLI was started by another one that works in the same place.
 func (s *sources) startedWithin(pid int, kind agentcli.Kind, place string) bool {
-	return s.anyAbove(pid, process.Identity{}, func(p program, pid int) bool {
-		return p.kind != "" && (p.kind != kind || s.holders[pid]) && s.within(p.dir, place)
+	return s.anyAbove(pid, process.Identity{}, func(id process.Identity) bool {
+		return s.starts(id, kind) && s.within(s.programs[id].dir, place)
 	})
 }
 
+// starts reports whether a process above a CLI of that kind is a CLI by itself, and no launcher of it.
+func (s *sources) starts(id process.Identity, kind agentcli.Kind) bool {
+	its := s.cliOf(id)
+	return its != "" && (its != kind || s.holders[id.PID] != "")
+}
+
 // anyAbove asks about the processes above one, up to root; the zero root: all.
-func (s *sources) anyAbove(pid int, root process.Identity, is func(p program, pid int) bool) bool {
+func (s *sources) anyAbove(pid int, root process.Identity, is func(process.Identity) bool) bool {
 	for n := 0; n < deepest && pid > 1 && pid != root.PID; n++ {
 		e, there := s.entries[s.entries[pid].Parent]
 		if !there {
 			return false
 		}
-		if is(s.programs[e.Identity], e.PID) {
+		if is(e.Identity) {
 			return true
 		}
 		pid = e.PID
@@ -50,14 +62,14 @@ func (s *sources) anyAbove(pid int, root process.Identity, is func(p program, pi
 	return false
 }
 
-// clisBelow are the CLIs at or below a process, its own first, and those that these have started.
+// clisBelow are the CLIs at or below a process: its own, with their launchers, and those that these have started.
 func (s *sources) clisBelow(root process.Identity) (own, nested []process.Identity) {
 	e, there := s.entry(root)
 	if !there {
 		return nil, nil
 	}
 	for _, e := range append([]process.Entry{e}, s.descendants(root)...) {
-		switch kind := s.programs[e.Identity].kind; {
+		switch kind := s.cliOf(e.Identity); {
 		case kind == "":
 		case s.nested(e.PID, kind, root):
 			nested = append(nested, e.Identity)
@@ -71,7 +83,7 @@ func (s *sources) clisBelow(root process.Identity) (own, nested []process.Identi
 // runsCLI reports whether a process is a CLI of that kind, or has started one, as a script or a launcher has.
 func (s *sources) runsCLI(root process.Identity, kind agentcli.Kind) bool {
 	own, nested := s.clisBelow(root)
-	return slices.ContainsFunc(append(own, nested...), func(id process.Identity) bool { return s.programs[id].kind == kind })
+	return slices.ContainsFunc(append(own, nested...), func(id process.Identity) bool { return s.cliOf(id) == kind })
 }
 
 // ownCLIs finds the CLIs of the living process: whether they exit with their turn, and which others they have started.
@@ -87,7 +99,7 @@ func (g *gathering) ownCLIs() {
 		once, streamed = once || p.headless, streamed || p.streamed
 	}
 	g.e.Process.Headless = once && !streamed && g.e.Process.Life == diagnose.Alive
-	g.f.nested = namesOf(append(g.orphans(), nested...))
+	g.nested, g.f.nested = nested, namesOf(append(g.orphans(), nested...))
 }
 
 // orphans are the living CLIs that the agent was once seen to have started. One that outlives the agent is not its
@@ -142,6 +154,5 @@ func (g *gathering) ownSessions(kind agentcli.Kind) (own, nested []*agentcli.Ses
 
 // runsNested reports whether a session runs in a CLI that the agent has started.
 func (g *gathering) runsNested(v *agentcli.Session) bool {
-	_, lives := g.sources.entry(process.Identity{PID: v.PID, Start: v.Start})
-	return lives && g.sources.below(v.PID, g.f.process) && g.sources.nested(v.PID, v.Kind, g.f.process)
+	return slices.ContainsFunc(g.nested, func(id process.Identity) bool { return id.PID == v.PID && (v.Start == 0 || v.Start == id.Start) })
 }

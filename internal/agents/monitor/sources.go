@@ -42,7 +42,7 @@ type sources struct {
 	broken   map[string]string // agent: why its heartbeat cannot be read
 	runs     map[string]agentrun.Report
 	sessions []agentcli.Session
-	holders  map[int]bool               // living processes that run one of these
+	holders  map[int]agentcli.Kind      // living processes that run one of these
 	requests map[string][]hooks.Request // by agent, the longest waiting first
 	fault    error                      // why the sessions cannot be read
 }
