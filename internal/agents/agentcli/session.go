@@ -15,6 +15,9 @@ type Session struct {
 	// process with both PID and Start lives.
 	PID   int
 	Start uint64
+	// Assigned says that no file names the process: it is the only one of its kind in the directory. It may run another
+	// session.
+	Assigned bool
 	// Namespace identifies the PID namespace of PID, if the CLI writes it (Claude Code: system, machine and PID
 	// namespace). For a session in a container with the same home directory it differs from ours.
 	Namespace string

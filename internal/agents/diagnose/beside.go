@@ -51,7 +51,7 @@ func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 			others++
 		}
 	}
-	if v.Class == Loop || v.Class == ServerHung { // it is about one of them
+	if v.Class == Loop || v.Class == ServerHung || v.Tier == Hook { // it is about one of them
 		others--
 	}
 	return others > 0 || e.nestedAtWork(p) != nil

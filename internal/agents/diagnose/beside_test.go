@@ -111,6 +111,7 @@ func TestWhatAnEndWouldEnd(t *testing.T) {
 		{"the one that asks", and(living, session(asks)), false},
 		{"one that asks, one that works", and(living, session(asks), session(works)), true},
 		{"one that asks, a CLI of it that works", and(living, session(asks), nested), true},
+		{"the one that says that it waits", and(living, func(e *Evidence) { e.Beat = Beat{Has: true, Age: minute, State: Waits} }, session(works)), false},
 		{"the one that loops", and(living, session(loops)), false},
 		{"one that loops, one that works", and(living, session(loops), session(works)), true},
 		{"one that loops, a CLI of it that works", and(living, session(loops), nested), true},

@@ -143,7 +143,7 @@ func (g *gathering) ownSessions(kind agentcli.Kind) (own, nested []*agentcli.Ses
 			nested = append(nested, v)
 		} else if v.Kind == kind && g.ours(v) {
 			own = append(own, v)
-			named = named || v.PID != 0 && !v.Subagent
+			named = named || v.PID != 0 && !v.Assigned && !v.Subagent
 		}
 	}
 	if named {

@@ -15,6 +15,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // The processes of a CLI that an agent has started in its shell.
@@ -150,6 +152,44 @@ func TestANestedCLINeverSpeaksForTheAgent(t *testing.T) {
 					quiet("when it is over")
 				})
 			}
+		}
+	}
+}
+
+// A session without a process is over where the files name the process of another one; where that is only a guess, both may be the
+// agent's.
+func TestWhichSessionsAreOver(t *testing.T) {
+	t.Parallel()
+	id := process.Identity{PID: 5, Start: 50}
+	at := agentcli.Turn{LastAt: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)}
+	for name, tt := range map[string]struct {
+		first agentcli.Session
+		want  []string
+	}{
+		"named":                     {agentcli.Session{PID: 5, Start: 50}, []string{"first"}},
+		"assigned":                  {agentcli.Session{PID: 5, Start: 50, Assigned: true}, []string{"first", "other"}},
+		"of a subagent":             {agentcli.Session{PID: 5, Start: 50, Subagent: true}, []string{"first", "other"}},
+		"of a process that is gone": {agentcli.Session{PID: 6, Start: 60}, []string{"other"}},
+		"without one":               {agentcli.Session{}, []string{"first", "other"}},
+	} {
+		first, other := tt.first, agentcli.Session{Kind: agentcli.Codex, ID: "other", Dir: "/shop", Turn: at}
+		first.Kind, first.ID, first.Dir, first.Turn = agentcli.Codex, "first", "/shop", at
+		s := &sources{
+			table: []process.Entry{{Identity: id}}, entries: map[int]process.Entry{5: {Identity: id}}, sessions: []agentcli.Session{first, other},
+			real: map[string]string{"/shop": "/shop"},
+		}
+		g := &gathering{
+			setting: &setting{sources: s}, agent: agent{Path: "/shop"}, known: known{agentState: agentState{Since: at.LastAt.Add(-time.Hour)}},
+			f: &finding{process: id},
+		}
+		g.agent.Declared = &registry.Agent{}
+		own, nested := g.ownSessions(agentcli.Codex)
+		var got []string
+		for _, v := range own {
+			got = append(got, v.ID)
+		}
+		if !slices.Equal(got, tt.want) || len(nested) > 0 {
+			t.Errorf("%s: %v, want %v; nested %d", name, got, tt.want, len(nested))
 		}
 	}
 }
