@@ -106,7 +106,8 @@ type Proc struct {
 	// AfterBeat says that it was started after the latest beat, which is then about an earlier process, or that there
 	// is no beat.
 	AfterBeat bool `json:"after_beat,omitempty"`
-	Headless  bool `json:"headless,omitempty"` // it works on one prompt and exits, such as claude -p
+	Headless  bool `json:"headless,omitempty"` // its CLI works on one prompt and exits, such as claude -p
+	Scripted  bool `json:"scripted,omitempty"` // and a script runs that, which goes on when it has exited
 	Stopped   bool `json:"stopped,omitempty"`  // by job control: SIGSTOP, or Ctrl-Z at its terminal
 	Orphaned  bool `json:"orphaned,omitempty"` // the process that started it, its wrapper or terminal, has ended
 }

@@ -34,10 +34,10 @@ func (e *Evidence) lingering(p Policy) (last *Session, why string) {
 	return last, why
 }
 
-// enough reports whether the end of a headless command's turn is the end of its work: its owner has declared no other
-// mark, or that one is seen.
+// enough reports whether the end of a headless command's turn is the end of its work: no script goes on after it, and its
+// owner has declared no other mark, or that one is seen.
 func (e *Evidence) enough(p Policy) bool {
-	return p.Done == DoneWhen{} || !p.Done.Exit && e.Manifest.Has && e.Manifest.Complete
+	return p.Done == DoneWhen{} && !e.Process.Scripted || !p.Done.Exit && e.Manifest.Has && e.Manifest.Complete
 }
 
 // doneAndLiving holds for a headless command whose work is done, and whose process does not exit.

@@ -24,6 +24,7 @@ func TestAHeadlessCommandThatDoesNotExit(t *testing.T) {
 	}{
 		{"done", and(living, of(same)), Policy{}, Done, "it hangs"},
 		{"hangs", and(living, of(same)), exit, NoProgress, "it hangs"},
+		{"a script waits for it", and(living, of(same), func(e *Evidence) { e.Process.Scripted = true }), Policy{}, NoProgress, "it hangs"},
 		{"without its mark", and(living, of(same)), mark, NoProgress, "nothing marks its work"},
 		{"with its mark", and(living, of(same), func(e *Evidence) { e.Manifest = Manifest{Has: true, Complete: true} }), mark, Done, "it hangs"},
 		{"only just at its end", and(living, of(func(s *Session) { s.LastAge = 30 * minute })), Policy{}, Idle, ""},

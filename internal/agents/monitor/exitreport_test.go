@@ -129,3 +129,26 @@ func TestAHeadlessCommandThatHangsAtItsEnd(t *testing.T) {
 		})
 	}
 }
+
+// A script that runs such a command again and again waits for it: its work is not done, and somebody has to know.
+func TestAScriptWhoseCommandHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\n"+starts))
+	w.process(1000, w.dir("shop"), 0)
+	w.process(1001, w.dir("shop"), 0)
+	w.args[1001] = []string{"bash", "loop.sh"}
+	c := w.claude("shop", 1002).headless()
+	w.parents[1002] = 1001
+	w.reports("shop", 1001, nil)
+	c.prompt()
+	w.pass(time.Minute)
+	c.ends("All is done.")
+	w.spends(33*time.Minute, time.Minute)
+	if v := w.diagnosis(); v.Class != diagnose.NoProgress || !strings.Contains(v.Details, "it hangs") {
+		t.Errorf("%s (%s)", v.Class, v.Details)
+	}
+	if len(w.said) == 0 || len(w.stopped)+len(w.started)+len(w.interrupted) > 0 {
+		t.Errorf("said %q, ended %v, started %v", w.said, w.stopped, w.rungs())
+	}
+}

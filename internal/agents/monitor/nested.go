@@ -95,10 +95,12 @@ func (g *gathering) ownCLIs() {
 	own, nested := g.sources.clisBelow(g.f.process)
 	once, streamed := g.headless(), false
 	for _, id := range own {
-		p := g.sources.programs[id]
-		once, streamed = once || p.headless, streamed || p.streamed
+		its := g.sources.programs[id]
+		once, streamed = once || its.headless, streamed || its.streamed
 	}
-	g.e.Process.Headless = once && !streamed && g.e.Process.Life == diagnose.Alive
+	p := &g.e.Process
+	p.Headless = once && !streamed && p.Life == diagnose.Alive
+	p.Scripted = p.Headless && !g.headless() && g.sources.cliOf(g.f.process) == ""
 	g.nested, g.f.nested = nested, namesOf(append(g.orphans(), nested...))
 }
 
