@@ -88,7 +88,7 @@ type Turn struct {
 	Ended       bool // the turn is over, and no other has begun
 	EndedAsking bool // and its last text ends with a question
 	Interrupted bool // and a human has interrupted it
-	// WakesItself says that the session has asked its CLI to call the model at a later time: at rest it lives on.
+	// WakesItself says that the session has asked its CLI to call the model later. At rest its process lives on.
 	WakesItself bool
 	LastText    string
 

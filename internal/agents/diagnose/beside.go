@@ -38,7 +38,7 @@ func (s *Session) asks() bool {
 	return s.Open == agentcli.Question || s.Open == agentcli.Plan || s.Open == agentcli.Permission
 }
 
-// EndsWork reports whether ending the agent would end something at work that the diagnosis is not about: another of its
+// EndsWork reports whether ending the agent would end work that the diagnosis is not about. That is another of its
 // sessions, or a CLI that it runs. What is stopped by job control does not work; a budget is for all of it.
 func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 	if e.Process.Life == Dead || v.Class == Stopped || v.Class == BudgetExceeded {

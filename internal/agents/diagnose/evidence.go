@@ -35,7 +35,7 @@ type Evidence struct {
 	Servers []ServerCall `json:"servers,omitempty"`
 
 	Grace string `json:"grace,omitempty"` // why silence is not evidence now; "": it is
-	// GraceDead says that a missing process is not evidence either: the machine has only just started, or the process has
+	// GraceDead says that a missing process is not evidence either. The machine has only just started, or the process has
 	// only just ended and its wrapper has yet to say how.
 	GraceDead bool `json:"grace_dead,omitempty"`
 	// Missing are sources that were there before, or should be, and that cannot be read at this look.

@@ -2,8 +2,8 @@ package diagnose
 
 import "github.com/outlive-mcp/outlive/internal/agents/agentcli"
 
-// lingering returns the session of a headless command whose turn is over, and whose process lives on for longer than a
-// tool may do nothing. It says why there is none: such a command exits within seconds, unless it waits for something.
+// lingering returns the last session of a headless command that lives on after its turn, or says why there is none.
+// Such a command exits within seconds, unless it waits for something; it is given as long as a tool that does nothing.
 func (e *Evidence) lingering(p Policy) (last *Session, why string) {
 	switch {
 	case !e.Process.Headless || p.BeatDecides:
@@ -34,8 +34,8 @@ func (e *Evidence) lingering(p Policy) (last *Session, why string) {
 	return last, why
 }
 
-// enough reports whether the end of a headless command's turn is the end of its work: no script goes on after it, and its
-// owner has declared no other mark, or that one is seen.
+// enough reports whether the end of a headless command's turn is the end of its work. No script goes on after it, and
+// its owner has declared no other mark, or that one is seen.
 func (e *Evidence) enough(p Policy) bool {
 	return p.Done == DoneWhen{} && !e.Process.Scripted || !p.Done.Exit && e.Manifest.Has && e.Manifest.Complete
 }
@@ -52,8 +52,7 @@ func doneAndLiving(e *Evidence, p Policy) answer {
 	return yes(s.LastAge, "its work is done: %s has ended its turn %s; its process has not exited since: it hangs, and can be ended; %s", s.name(), ago(s.LastAge), e.Process.text())
 }
 
-// hungAtItsEnd holds for a headless command whose turn is over, whose work is not done by its owner's word, and whose
-// process does not exit.
+// hungAtItsEnd holds for a headless command that does not exit and whose work is not done with its turn.
 func hungAtItsEnd(e *Evidence, p Policy) answer {
 	s, why := e.lingering(p)
 	switch {

@@ -28,8 +28,8 @@ func (s *sources) cliOf(id process.Identity) agentcli.Kind {
 	return cmp.Or(s.programs[id].kind, s.holders[id.PID])
 }
 
-// nested reports whether a CLI below root was started by another one: a process above it is of another CLI, or runs a
-// session of its own. A launcher such as npx is of the same kind and has no session.
+// nested reports whether a CLI below root was started by another one. A process above it is of another CLI, or runs a
+// session of its own; a launcher such as npx is of the same kind and has no session.
 func (s *sources) nested(pid int, kind agentcli.Kind, root process.Identity) bool {
 	return s.anyAbove(pid, root, func(id process.Identity) bool { return s.starts(id, kind) })
 }
@@ -80,7 +80,7 @@ func (s *sources) clisBelow(root process.Identity) (own, nested []process.Identi
 	return own, nested
 }
 
-// runsCLI reports whether a process is a CLI of that kind, or has started one, as a script or a launcher has.
+// runsCLI reports whether a process is a CLI of that kind, or has started one. A script and a launcher have.
 func (s *sources) runsCLI(root process.Identity, kind agentcli.Kind) bool {
 	own, nested := s.clisBelow(root)
 	return slices.ContainsFunc(append(own, nested...), func(id process.Identity) bool { return s.cliOf(id) == kind })

@@ -226,8 +226,8 @@ func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]
 	return byPlace
 }
 
-// overNested reports whether a hook event comes from a process that has ended, while the agent lives: a CLI that it had
-// started. The end of a session is an exception, since its process may end with it.
+// overNested reports whether a hook event comes from an ended process while the agent lives. A CLI that it had started has
+// ended; the end of a session is an exception, since its process may end with it.
 func (s *sources) overNested(e hooks.Event, agent process.Identity) bool {
 	_, lives := s.entry(agent)
 	_, there := s.entries[e.PID]
