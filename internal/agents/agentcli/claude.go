@@ -298,6 +298,8 @@ func claudeCall(b claudeBlock, at time.Time) call {
 		c.edits = true
 	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell", "TaskStop":
 		c.polls, c.input = true, taskAsked(b.Input, c.input)
+	case "ScheduleWakeup", "CronCreate":
+		c.wakes = true
 	case "Bash":
 		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
 	}

@@ -232,7 +232,7 @@ func assign(all []Session, processes []Process) {
 			}
 		}
 		if latest >= 0 {
-			all[latest].PID, all[latest].Start = p.PID, p.Start
+			all[latest].PID, all[latest].Start, all[latest].Assigned = p.PID, p.Start, true
 		}
 	}
 }

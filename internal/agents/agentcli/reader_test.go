@@ -249,6 +249,27 @@ func TestSessionsAreAssigned(t *testing.T) {
 	}
 }
 
+// That a process is the only one in a directory is a guess; a CLI that names it is certain.
+func TestAnAssignedProcessIsAGuess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	w.gemini("slug", "g")
+	writeFile(t, filepath.Join(w.options.Places[Gemini], "projects.json"), fmt.Sprintf(`{"projects":{%q:"slug"}}`, shop))
+	w.open[9] = []string{w.codex(daysAgo(0), shop, "c")}
+	sessions, err := NewReader(w.options).Sessions(Query{Dirs: []string{shop}, Processes: []Process{
+		{Kind: Gemini, PID: 5, Start: 50, Dir: shop, Began: time.Now().Add(-time.Hour)}, {Kind: Codex, PID: 9, Start: 90, Dir: shop, Began: time.Now().Add(-time.Hour)},
+	}})
+	if err != nil || len(sessions) != 2 {
+		t.Fatal(sessions, err)
+	}
+	for _, s := range sessions {
+		if s.PID == 0 || s.Assigned != (s.Kind == Gemini) {
+			t.Errorf("%s: process %d, assigned %v", s.Kind, s.PID, s.Assigned)
+		}
+	}
+}
+
 func TestSubagentsThatWork(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"Task", "Agent", "Workflow", "Skill", "TaskOutput"} {

@@ -19,6 +19,9 @@ type program struct {
 	flags []string
 	// headlessFlags and headlessWords make a session end with its prompt, without a terminal.
 	headlessFlags, headlessWords []string
+	// streamOption makes one take prompts from its input as long as that is open, with the value stream-json. "": none
+	// does.
+	streamOption string
 	// versioned says that its executable may be named after its version.
 	versioned bool
 	// goOn are first words that continue an old session.
@@ -67,6 +70,23 @@ func Headless(args []string) bool {
 			word = true
 		case slices.Contains(p.takes, rest[i]):
 			i++
+		}
+	}
+	return false
+}
+
+// Streamed reports whether a command takes prompts from a stream on its input: it does not end with its turn.
+func Streamed(args []string) bool {
+	p, rest := locate(args, "")
+	if p == nil || p.streamOption == "" {
+		return false
+	}
+	for i, arg := range rest {
+		switch {
+		case arg == "--":
+			return false
+		case arg == p.streamOption+"=stream-json", arg == p.streamOption && i+1 < len(rest) && rest[i+1] == "stream-json":
+			return true
 		}
 	}
 	return false

@@ -129,3 +129,23 @@ func TestHeadless(t *testing.T) {
 		}
 	}
 }
+
+func TestStreamed(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]bool{
+		"claude -p --input-format stream-json --output-format stream-json":    true,
+		"claude -p --input-format=stream-json":                                true,
+		"node /x/@anthropic-ai/claude-code/cli.js --input-format stream-json": true,
+		"qwen --input-format stream-json":                                     true,
+		"claude -p --input-format text fix":                                   false,
+		"claude -p --output-format stream-json fix":                           false,
+		"claude -p -- --input-format stream-json":                             false, // a prompt
+		"claude --input-format":                                               false,
+		"codex exec --input-format stream-json":                               false, // it has no such option
+		"sleep 1":                                                             false,
+	} {
+		if got := Streamed(strings.Fields(command)); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+}

@@ -87,6 +87,17 @@ func TestClaudeRecords(t *testing.T) {
 	}
 }
 
+// A session that has asked to be woken lives on at rest, however long.
+func TestClaudeWakesItself(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]bool{"ScheduleWakeup": true, "CronCreate": true, "Bash": false} {
+		records := []string{claudePrompt, strings.Replace(claudeBash, "Bash", tool, 1), claudeResult, claudeEnd}
+		if got := told(newClaude(), records...); !got.Ended || got.WakesItself != want {
+			t.Errorf("after %s: ended %v, wakes itself %v", tool, got.Ended, got.WakesItself)
+		}
+	}
+}
+
 // A resumed session is informed of the tasks that its previous process has left, and its model is not called: it
 // continues when a person types, and only then is the task no longer waited for.
 func TestTasksOfTheRunBefore(t *testing.T) {

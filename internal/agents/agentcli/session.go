@@ -15,6 +15,9 @@ type Session struct {
 	// process with both PID and Start lives.
 	PID   int
 	Start uint64
+	// Assigned says that no file names the process: it is the only one of its kind in the directory. It may run another
+	// session.
+	Assigned bool
 	// Namespace identifies the PID namespace of PID, if the CLI writes it (Claude Code: system, machine and PID
 	// namespace). For a session in a container with the same home directory it differs from ours.
 	Namespace string
@@ -85,6 +88,8 @@ type Turn struct {
 	Ended       bool // the turn is over, and no other has begun
 	EndedAsking bool // and its last text ends with a question
 	Interrupted bool // and a human has interrupted it
+	// WakesItself says that the session has asked its CLI to call the model later. At rest its process lives on.
+	WakesItself bool
 	LastText    string
 
 	// TypedAt is when a turn was last begun, ended or answered by the source of the agent's prompts: in a session at

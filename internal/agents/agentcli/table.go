@@ -24,7 +24,7 @@ var table = []CLI{
 			other:         []string{"mcp", "config", "doctor", "update", "upgrade", "install", "setup-token", "plugin", "plugins", "migrate-installer", "agents", "daemon", "auth", "auto-mode", "logs", "attach", "stop", "kill", "rm", "respawn", "purge", "import", "gateway", "ultrareview"},
 			takes:         []string{"--model", "--settings", "--session-id", "--mcp-config", "--permission-mode", "--output-format", "--input-format", "--append-system-prompt", "--system-prompt", "--max-turns", "--fallback-model", "--agent", "--agents", "--setting-sources", "--debug-file", "--name", "-n", "--max-budget-usd", "--effort"},
 			flags:         []string{"--version", "-v", "--help", "-h", "--claude-in-chrome-mcp", "--chrome-native-host", "--bg", "--background", "--bg-spare", "--bg-pty-host", "--daemon-worker", "--ripgrep"},
-			headlessFlags: []string{"-p", "--print"},
+			headlessFlags: []string{"-p", "--print"}, streamOption: "--input-format",
 		},
 		Place: Place{Variables: []string{"CLAUDE_CONFIG_DIR"}, Folder: ".claude"}, files: newClaudeFiles,
 		TellsStatus: true, EndsOnSIGINT: true, // measured: 2.1.330 exits with status 0
@@ -111,7 +111,7 @@ var table = []CLI{
 			other:         []string{"mcp", "extensions", "hooks", "auth", "channel"},
 			takes:         []string{"-m", "--model", "--approval-mode", "--output-format", "-o", "--input-format", "--include-directories", "--add-dir", "--resume", "-r", "--session-id", "--system-prompt", "--append-system-prompt", "--max-session-turns", "--auth-type", "--mcp-config"},
 			flags:         []string{"--version", "-v", "--help", "-h", "--list-extensions", "-l", "--acp", "--experimental-acp"},
-			headlessFlags: []string{"-p", "--prompt"},
+			headlessFlags: []string{"-p", "--prompt"}, streamOption: "--input-format",
 		},
 		Place: Place{Variables: []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"}, Folder: ".qwen"}, files: newQwenFiles,
 		SilentUntilPrompted: true, EndsOnSIGINT: true, // measured: it ends 0.15.10

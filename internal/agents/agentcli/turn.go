@@ -17,6 +17,7 @@ type call struct {
 	asks            Open // Tool, Question, Plan or Permission
 	edits           bool // it changes files, or commits
 	polls           bool // it only waits for something that runs: repeating it is not a loop
+	wakes           bool // it asks for a call of the model at a later time
 	key             uint64
 	at              time.Time
 }
@@ -39,6 +40,7 @@ type turn struct {
 	progressAt time.Time
 	typedAt    time.Time
 	tasks      []Task // background tasks, as far as is known
+	wakes      bool   // a call has asked for a call of the model at a later time
 }
 
 // when returns at, or the time of the last record if at is zero.
@@ -118,6 +120,7 @@ func (t *turn) say(text string, at time.Time) {
 func (t *turn) called(c call) {
 	t.answered(c.at)
 	t.model = time.Time{}
+	t.wakes = t.wakes || c.wakes
 	c.at = t.lastAt
 	for i, known := range t.open {
 		if known.id == c.id { // reported again
@@ -222,7 +225,7 @@ func (t *turn) snapshot() Turn {
 		Interrupted: t.ended && t.halted, LastText: t.text,
 		Error: t.failure, Repeats: repeats,
 		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt, TypedAt: t.typedAt,
-		Tasks: t.waitedFor(),
+		Tasks: t.waitedFor(), WakesItself: t.wakes,
 	}
 }
 

@@ -30,6 +30,10 @@ func (e Evidence) Later(d Span) Evidence {
 	for i := range e.Sessions {
 		e.Sessions[i].grow(d)
 	}
+	e.Nested = slices.Clone(e.Nested)
+	for i := range e.Nested {
+		e.Nested[i].grow(d)
+	}
 	e.Servers = slices.Clone(e.Servers)
 	for i := range e.Servers {
 		e.Servers[i].grow(d)

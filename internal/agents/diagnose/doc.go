@@ -23,6 +23,9 @@
 // source is missing, no living agent is ended. An agent of which nothing is known is called blind or unobserved, not
 // hung. Where two sources contradict each other, neither is used.
 //
+// What CLIs show that the agent has started itself ([Evidence.Nested]) is never the agent's state. It only shows that
+// something of it is at work: whoever acts asks [Diagnosis.EndsWork] first.
+//
 // # Servers
 //
 // An agent may wait for a call of an MCP server that outlive keeps alive ([Evidence.Servers]). The server's outlive knows

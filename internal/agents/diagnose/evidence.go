@@ -21,6 +21,9 @@ type Evidence struct {
 	Artefact Artefact  `json:"artefact,omitzero"`
 	Manifest Manifest  `json:"manifest,omitzero"`
 	Sessions []Session `json:"sessions,omitempty"`
+	// Nested are the sessions of agent CLIs that it runs itself, such as a reviewer. They show that something of it is at
+	// work; what they ask, fail with or end with is not its own.
+	Nested []Session `json:"nested,omitempty"`
 	// LastError is the last event in the session of a process that has ended, if that is an error. The cause still
 	// matters after the end.
 	LastError SessionError `json:"last_error,omitzero"`
@@ -32,7 +35,8 @@ type Evidence struct {
 	Servers []ServerCall `json:"servers,omitempty"`
 
 	Grace string `json:"grace,omitempty"` // why silence is not evidence now; "": it is
-	// GraceDead says that a missing process is not evidence either: the machine has only just started.
+	// GraceDead says that a missing process is not evidence either. The machine has only just started, or the process has
+	// only just ended and its wrapper has yet to say how.
 	GraceDead bool `json:"grace_dead,omitempty"`
 	// Missing are sources that were there before, or should be, and that cannot be read at this look.
 	Missing    []Source `json:"missing,omitempty"`
@@ -102,6 +106,8 @@ type Proc struct {
 	// AfterBeat says that it was started after the latest beat, which is then about an earlier process, or that there
 	// is no beat.
 	AfterBeat bool `json:"after_beat,omitempty"`
+	Headless  bool `json:"headless,omitempty"` // its CLI works on one prompt and exits, such as claude -p
+	Scripted  bool `json:"scripted,omitempty"` // and a script runs that, which goes on when it has exited
 	Stopped   bool `json:"stopped,omitempty"`  // by job control: SIGSTOP, or Ctrl-Z at its terminal
 	Orphaned  bool `json:"orphaned,omitempty"` // the process that started it, its wrapper or terminal, has ended
 }

@@ -59,7 +59,7 @@ func manifestFailure(e *Evidence, p Policy) answer {
 	if a := fresh(e, p); a.held {
 		return no("a failure is pending, and it beats: it may be dealing with it")
 	}
-	if s := e.sessionAtWork(p, -1); s != nil {
+	if s := e.sessionAtWork(p, nil); s != nil {
 		return no("a failure is pending, and %s is at work: it may be dealing with it", s.name())
 	}
 	return yes(0, "%s; %s", f.text(), e.Process.text())
@@ -73,26 +73,27 @@ func reportedFailure(e *Evidence, _ Policy) answer {
 	return yes(e.Process.Gone, "it has reported a failure: %s; %s", e.Exit.text(), e.beatText())
 }
 
-// failing returns the first session whose last record is an error for which fits is true.
-func (e *Evidence) failing(fits func(Session) bool) *Session {
+// failing returns the first session whose last record is an error for which fits is true. While another one works
+// without an error, that is the agent's state: not every CLI's files show which process has written them.
+func (e *Evidence) failing(p Policy, fits func(Session) bool) *Session {
 	for i := range e.Sessions {
-		if s := &e.Sessions[i]; s.Error.Kind != "" && fits(*s) {
+		if s := &e.Sessions[i]; s.Error.Kind != "" && fits(*s) && !e.worksOn(p, s) {
 			return s
 		}
 	}
 	return nil
 }
 
-func authExpired(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.AuthFailure })
+func authExpired(e *Evidence, p Policy) answer {
+	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.AuthFailure })
 	if s == nil {
 		return no("no login has expired")
 	}
 	return yes(s.LastAge, "%s cannot log in: %s", s.name(), s.Error.text())
 }
 
-func creditExhausted(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.CreditEmpty })
+func creditExhausted(e *Evidence, p Policy) answer {
+	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.CreditEmpty })
 	if s == nil {
 		return no("no account is out of credit")
 	}
@@ -101,8 +102,8 @@ func creditExhausted(e *Evidence, _ Policy) answer {
 
 // apiFailed holds when the CLI has stopped retrying after errors of the model. They are temporary, so another
 // attempt, from outside, can help.
-func apiFailed(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.APIFailure && (s.Ended || s.gaveUp()) })
+func apiFailed(e *Evidence, p Policy) answer {
+	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.APIFailure && (s.Ended || s.gaveUp()) })
 	if s == nil {
 		return no("no session has given its model up")
 	}
@@ -124,8 +125,8 @@ func endedBy(kind agentcli.FailureKind) func(*Evidence, Policy) answer {
 
 // rateLimited also holds after the reset if the limit has ended the turn: the session does not continue by itself
 // then.
-func rateLimited(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool {
+func rateLimited(e *Evidence, p Policy) answer {
+	s := e.failing(p, func(s Session) bool {
 		return s.Error.Kind == agentcli.RateLimited && (s.Ended || s.gaveUp() || s.Error.ResetKnown && s.Error.ResetIn > -lifted)
 	})
 	if s == nil {
@@ -156,16 +157,27 @@ func (s Session) gaveUp() bool {
 	return s.Error.Max > 0 && s.Error.Attempt >= s.Error.Max && s.Status != agentcli.Retrying && s.Status != agentcli.Busy
 }
 
-func contextExhausted(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.ContextFull })
+// contextExhausted waits for what the agent has left at work: only a new session helps, and that would end it.
+func contextExhausted(e *Evidence, p Policy) answer {
+	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.ContextFull })
 	if s == nil {
 		return no("no conversation is too long")
 	}
-	return yes(s.LastAge, "the conversation of %s is too long: %s", s.name(), s.Error.text())
+	doubt := ""
+	if e.cpuBusy(p) {
+		doubt = "what it has started is at work"
+	}
+	switch beside := e.beside(p, s); {
+	case beside != "":
+		return no("the conversation of %s is too long, and %s", s.name(), beside)
+	case doubt != "" && s.LastAge <= p.Tool:
+		return no("the conversation of %s is too long, and %s", s.name(), doubt)
+	}
+	return yes(s.LastAge, "the conversation of %s is too long: %s", s.name(), s.Error.text()).unless(doubt)
 }
 
-func sessionFailure(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool { return s.Error.Kind == agentcli.ExecutionFailed })
+func sessionFailure(e *Evidence, p Policy) answer {
+	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.ExecutionFailed })
 	if s == nil {
 		return no("no session has ended with an error")
 	}

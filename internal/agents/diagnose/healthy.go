@@ -83,18 +83,18 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	return (s.Status == agentcli.Busy || s.Status == agentcli.Retrying) && s.LastAge <= max(p.Stale, p.ModelSilent)
 }
 
-// sessionAtWork returns a session at work other than the one with index but; nil: there is none.
-func (e *Evidence) sessionAtWork(p Policy, but int) *Session {
+// sessionAtWork returns a session at work other than but; nil: there is none.
+func (e *Evidence) sessionAtWork(p Policy, but *Session) *Session {
 	for i := range e.Sessions {
-		if i != but && e.Sessions[i].atWork(e, p) {
-			return &e.Sessions[i]
+		if s := &e.Sessions[i]; s != but && s.atWork(e, p) {
+			return s
 		}
 	}
 	return nil
 }
 
 func atWork(e *Evidence, p Policy) answer {
-	if s := e.sessionAtWork(p, -1); s != nil {
+	if s := e.sessionAtWork(p, nil); s != nil {
 		what := "is at work"
 		switch s.Open {
 		case agentcli.Model:
@@ -107,7 +107,9 @@ func atWork(e *Evidence, p Policy) answer {
 	if rest := idle(e, p); rest.held { // a terminal program writes at its prompt, too, and its helpers use some CPU time
 		return no("%s", rest.why)
 	}
-	switch m := e.Manifest; {
+	switch m, nested := e.Manifest, e.nestedAtWork(p); {
+	case nested != nil:
+		return yes(nested.LastAge, "the %s that it runs is at work", nested.Kind)
 	case m.Has && m.Dated && m.Age <= p.Stale:
 		return yes(m.Age, "the manifest was written %s", ago(m.Age))
 	case e.Output.Known && e.Output.Age <= p.Stale:

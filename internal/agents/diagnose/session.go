@@ -18,7 +18,9 @@ type Session struct {
 
 	Ended       bool   `json:"ended,omitempty"`        // the last turn has ended
 	EndedAsking bool   `json:"ended_asking,omitempty"` // with a question in its text
+	Interrupted bool   `json:"interrupted,omitempty"`  // by a person
 	LastText    string `json:"last_text,omitempty"`
+	WakesItself bool   `json:"wakes_itself,omitempty"` // it has asked its CLI to call the model later
 
 	// Tasks run in the background, as far as the session knows.
 	Tasks []Task `json:"tasks,omitempty"`

@@ -42,8 +42,8 @@ func modelSilent(e *Evidence, p Policy) answer {
 		if since <= p.ModelSilent {
 			continue
 		}
-		if other := e.sessionAtWork(p, i); other != nil {
-			return no("a model has been silent for %s, and another session of it is at work", since.brief())
+		if beside := e.beside(p, s); beside != "" {
+			return no("a model has been silent for %s, and %s", since.brief(), beside)
 		}
 		if e.cpuBusy(p) {
 			if since <= p.ModelSilent+readingTakes {
@@ -70,15 +70,15 @@ func toolHung(e *Evidence, p Policy) answer {
 		if s.Open != agentcli.Tool || !s.busy() || s.OpenAge <= p.Tool {
 			continue
 		}
-		switch {
+		switch beside := e.beside(p, s); {
 		case e.served(p) != nil:
 			return no("%s has run for %s: %s, which goes on with it", s.Tool, s.OpenAge.brief(), e.served(p).text())
 		case e.worked(p):
 			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), e.CPU.text())
 		case e.Output.Known && e.Output.Age <= p.Tool:
 			return no("%s has run for %s, and something was written %s", s.Tool, s.OpenAge.brief(), ago(e.Output.Age))
-		case e.sessionAtWork(p, i) != nil:
-			return no("%s has run for %s, and another session of it is at work", s.Tool, s.OpenAge.brief())
+		case beside != "":
+			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), beside)
 		}
 		doubt := e.mute()
 		if !e.CPU.Known {

@@ -47,11 +47,18 @@ var examples = []struct {
 		e.CPU.Known = true
 		e.Sessions = append(e.Sessions, Session{Status: agentcli.Busy, Open: agentcli.Tool, OpenAge: hour, LastAge: hour})
 	}},
+	{"H9", NoProgress, File, headlessAtRest},
 	{"R5", StartupBlocked, Process, func(e *Evidence) { e.Artefact.Expected, e.Process.AfterBeat, e.Process.Age = true, true, hour }},
 	{"W5", WaitingQuestion, Guess, session(Session{Ended: true, EndedAsking: true, LastAge: hour})},
 	{"H4", NoProgress, Guess, session(Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: minute, LastAge: minute, Tokens: 9, ProgressKnown: true, ProgressAge: hour})},
 	{"R6", Orphaned, Guess, func(e *Evidence) { e.Process.Orphaned = true; e.Beat = Beat{Has: true, Age: hour} }},
 	{"H5", HeartbeatLost, Guess, func(e *Evidence) { e.Beat = Beat{Has: true, Age: hour} }},
+}
+
+// headlessAtRest is claude -p an hour after its answer.
+func headlessAtRest(e *Evidence) {
+	e.Process.Headless = true
+	e.Sessions = append(e.Sessions, Session{Kind: "claude", Status: agentcli.Idle, Ended: true, LastAge: hour})
 }
 
 // parked is a session whose turn is over and that waits for tasks.
@@ -64,7 +71,7 @@ func parked(tasks ...Task) Session {
 
 var living = Evidence{Watched: true, Process: Proc{Life: Alive, Detail: "PID 7 is alive", Age: hour}}
 
-var bounded = Policy{MaxCostUSD: 20}
+var bounded = Policy{MaxCostUSD: 20, Done: DoneWhen{Exit: true}}
 
 func TestEachRuleAlone(t *testing.T) {
 	for _, x := range examples {
@@ -94,7 +101,14 @@ func TestTiersOnlyFall(t *testing.T) {
 var excluded = map[[2]Class]string{
 	{WaitingQuestion, StartupBlocked}: "a beat or a session of the process before is none of this one",
 	{WaitingOther, StartupBlocked}:    "a beat of the process before is none of this one",
-	{ExecutionError, NoProgress}:      "a failure is pending, and a session is at work on it",
+	{ExecutionError, NoProgress}:      "a session is at work, on the pending failure or without an error",
+	{AuthExpired, NoProgress}:         "another session of it is at work",
+	{CreditExhausted, NoProgress}:     "another session of it is at work",
+	{APIFailed, NoProgress}:           "another session of it is at work",
+	{RateLimited, NoProgress}:         "another session of it is at work",
+	{ContextExhausted, NoProgress}:    "another session of it is at work",
+	{NoProgress, NoProgress}:          "a session is in a turn: the headless command has not come to its end",
+	{NoProgress, WaitingQuestion}:     "it has ended its turn with a question, and not with an answer",
 	{ModelSilent, NoProgress}:         "another session of it is at work",
 	{ToolHung, NoProgress}:            "another session of it is at work",
 	{TaskDead, NoProgress}:            "another session of it is at work",
@@ -134,6 +148,7 @@ func RuleCases() []Judged {
 		{heard(hour, Unsure), PIV(0)},
 		{and(living, func(e *Evidence) { e.Manifest.Fault = "broken" }), Policy{}},
 		{and(living, func(e *Evidence) { e.Beat = Beat{Has: true, State: Idles} }), Policy{}},
+		{and(living, headlessAtRest), Policy{}},
 	}
 	for _, x := range examples {
 		all = append(all, Judged{and(living, x.change), bounded})

@@ -16,11 +16,11 @@ func taskDead(e *Evidence, p Policy) answer {
 			continue
 		}
 		dead, why := s.deadTask(p)
-		switch {
+		switch beside := e.beside(p, s); {
 		case dead == nil:
 			return no("%s", why)
-		case e.sessionAtWork(p, i) != nil:
-			return no("a background task is dead, and another session of it is at work")
+		case beside != "":
+			return no("a background task is dead, and %s", beside)
 		}
 		return yes(dead.Silent, "%s waits for a background task (%s%s) that is dead: no process of it is left, it has written nothing for %s "+
 			"(limit %s), and the model was not told of its end; %s", s.name(), dead.Tool, noted(dead.Text), dead.Silent.brief(), dead.limit(p), e.Process.text())

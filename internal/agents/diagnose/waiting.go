@@ -113,10 +113,12 @@ func escalatedCall(e *Evidence, p Policy) answer {
 	return no("no call for more rights is open for more than %s", p.Waiting)
 }
 
-// endedAsking: that a text is a question is inferred from its form, and polite agents often end with one.
+// endedAsking: that a text is a question is inferred from its form, and polite agents often end with one. If another
+// session works on, nothing waits for the answer.
 func endedAsking(e *Evidence, p Policy) answer {
-	for _, s := range e.Sessions {
-		if s.Ended && s.EndedAsking && s.Status != agentcli.Busy && s.LastAge > p.Waiting {
+	for i := range e.Sessions {
+		s := &e.Sessions[i]
+		if s.Ended && s.EndedAsking && s.Status != agentcli.Busy && s.LastAge > p.Waiting && !e.worksOn(p, s) {
 			return yes(s.LastAge, "%s has ended its turn %s with a question%s; %s", s.name(), ago(s.LastAge), noted(s.LastText), e.heard())
 		}
 	}

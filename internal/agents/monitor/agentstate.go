@@ -40,6 +40,8 @@ type agentState struct {
 	// TasksGone is since when all background tasks of its sessions have been seen gone.
 	TasksGone time.Time `json:"tasks_gone,omitzero"`
 	Left      bool      `json:"left,omitempty"` // its CLI has said that a person has left it
+	// Nested are the living CLIs that it was seen to have started, as namesOf has them.
+	Nested string `json:"nested,omitempty"`
 
 	// Worked says that it has worked since the last announcement. DoneRun is the last run that was announced, or needed
 	// no announcement.

@@ -18,6 +18,9 @@
 // the agent. A server that is paused, cannot start or wants a login for a minute, while its client lives, is an incident of its
 // own, told by the agent's channels (servertrouble.go).
 //
+// A session or a process belongs to an agent only if it is not that of a CLI which the agent has started itself (nested.go).
+// What is known of those only holds back what would end them.
+//
 // Each part of a round owns its results: stateCache what was seen of each agent (agentstate.go), ledger what was done and what
 // all agents share (ledger.go), executor the steps of running recoveries (executor.go, nonrestart.go), incidents the
 // notifications of humans (incidents.go; the database steps: incident.go). They live for one look. The database and the Monitor keep what must last.

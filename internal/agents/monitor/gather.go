@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
@@ -27,6 +28,7 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	g.beat()
 	g.process()
 	g.run()
+	g.ownCLIs()
 	g.sessions()
 	g.hooks()
 	g.manifest()
@@ -47,12 +49,14 @@ type gathering struct {
 
 	stranger process.Entry // a process named by the pidfile that may not be the agent's
 
-	report     *agentrun.Report // of the wrapper around the present run; nil if there is none
-	began      time.Time        // when the process was started; zero: unknown
-	signs      []string         // signs of life
-	died       bool             // the known process has ended, and there is no other
-	left       bool             // a person had interrupted its last turn just before
-	errorShown bool             // the dead process's session is readable and would show an error at its end
+	report     *agentrun.Report    // of the wrapper around the present run; nil if there is none
+	began      time.Time           // when the process was started; zero: unknown
+	nested     []process.Identity  // the living CLIs that it has started
+	own        []*agentcli.Session // its sessions
+	signs      []string            // signs of life
+	died       bool                // the known process has ended, and there is no other
+	left       bool                // a person had interrupted its last turn just before
+	errorShown bool                // the dead process's session is readable and would show an error at its end
 }
 
 func (g *gathering) age(t time.Time) diagnose.Span {
@@ -134,6 +138,9 @@ func (g *gathering) conclude() {
 	s := g.known.agentState
 	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil && !g.left {
 		g.markDone(g.report)
+	}
+	if g.f.dead.PID != 0 && s.DoneRun == g.f.dead && g.undeclared() && vendorKind(g.agent.Kind) != "" {
+		g.e.Done = "its work was done before its process ended"
 	}
 	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil
 	failed := g.e.Exit.Known && (g.e.Exit.Code != 0 || g.e.Exit.Signal != "")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
@@ -72,6 +73,30 @@ func (g *gathering) process() {
 		p.Gone = g.age(s.Gone)
 	}
 	g.f.dead, g.f.target = was, g.targetOf(was)
+	g.askWrapper()
+}
+
+// exitTakes is how long a living wrapper may take to report how its agent has ended.
+const exitTakes = 10 * time.Second
+
+// askWrapper asks the wrapper of a process that has ended again how. As long as it may still say so, the end is no
+// evidence: exit status 0 means that the work is done.
+func (g *gathering) askWrapper() {
+	r := g.report
+	if r == nil || r.Exit != nil || r.PID != g.f.dead.PID {
+		return
+	}
+	if now, err := agentrun.Read(agentrun.Path(g.sources.home, g.agent.Key)); err == nil && identityOfRun(&now) == identityOfRun(r) {
+		g.report = &now
+	}
+	_, lives := g.sources.entry(r.Wrapper)
+	switch {
+	case g.report.Exit != nil || !lives:
+	case time.Duration(g.e.Process.Gone) >= exitTakes:
+		g.e.Process.Detail += ", and its wrapper does not say how it ended"
+	default:
+		g.e.Grace, g.e.GraceDead = cmp.Or(g.e.Grace, g.e.Process.Detail+", and its wrapper has yet to say how it ended"), true
+	}
 }
 
 // lastProcess is the agent's last known process: seen alive, started by us, or named by its wrapper (it may have been
@@ -101,6 +126,9 @@ func (g *gathering) targetOf(id process.Identity) process.Target {
 	t := process.Target{Grace: g.agent.Declared.Budget.KillGrace, LeftBefore: g.now.Wall}
 	if id.PID != 0 {
 		t.Leaders = append(t.Leaders, id)
+	}
+	if g.e.Process.Life == diagnose.Dead {
+		t.Leaders = append(t.Leaders, g.orphans()...)
 	}
 	if l := g.known.launch; l != nil {
 		t.Runs = append(t.Runs, l.Run)
@@ -144,16 +172,22 @@ func (g *gathering) candidates() []process.Identity {
 	return append(list, g.known.agentState.Identity)
 }
 
-// running are the processes of the agent's CLI in its directory, oldest first: their children may match, too.
+// running are the processes of the agent's CLI in its directory, oldest first: a launcher's child matches, too. Those that
+// another CLI has started there are not the agent's, even if that one has ended.
 func (g *gathering) running() []process.Identity {
 	kind := vendorKind(g.agent.Kind)
 	if kind == "" || !g.agent.ownsDirectory() {
 		return nil
 	}
 	var found []process.Entry
+	others := g.orphans()
 	for _, id := range g.sources.clis {
 		p := g.sources.programs[id]
-		if entry, ok := g.sources.entry(id); ok && p.kind == kind && g.agent.runsAs(p.user) && g.sources.within(p.dir, g.agent.Path) {
+		entry, ok := g.sources.entry(id)
+		if !ok || p.kind != kind || !g.agent.runsAs(p.user) || !g.sources.within(p.dir, g.agent.Path) || slices.Contains(others, id) {
+			continue
+		}
+		if !g.sources.startedWithin(id.PID, kind, g.agent.Path) {
 			found = append(found, entry)
 		}
 	}
@@ -200,10 +234,20 @@ func (g *gathering) doubtful(entry process.Entry) string {
 		return "and cannot be looked at"
 	case !g.agent.runsAs(proc.User):
 		return "which is another user's"
-	case kind != "" && g.sources.programs[entry.Identity].kind == kind, g.sources.within(proc.Dir, g.agent.Path):
-		return ""
+	case !g.sources.within(proc.Dir, g.agent.Path) && (proc.Dir != "" || !g.hasSessionHere(entry, kind)):
+		return fmt.Sprintf("in %s, not in the agent's directory", cmp.Or(proc.Dir, "an unknown directory"))
+	case kind != "" && !g.sources.runsCLI(entry.Identity, kind):
+		return "which does not run " + agentcli.Of(kind).Title
 	}
-	return fmt.Sprintf("in %s, not in the agent's directory", cmp.Or(proc.Dir, "an unknown directory"))
+	return ""
+}
+
+// hasSessionHere reports whether the CLI's own files say that a process works in the agent's directory. Not every system
+// tells a process's directory.
+func (g *gathering) hasSessionHere(entry process.Entry, kind agentcli.Kind) bool {
+	return slices.ContainsFunc(g.sources.sessions, func(v agentcli.Session) bool {
+		return v.Kind == kind && v.PID == entry.PID && (v.Start == 0 || v.Start == entry.Start) && g.sources.within(v.Dir, g.agent.Path)
+	})
 }
 
 // run takes the report of the agent's wrapper.
@@ -277,15 +321,20 @@ func (g *gathering) ended(r *agentrun.Report) {
 	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
 }
 
+// undeclared reports whether the agent's owner has not said what marks its work as done.
+func (g *gathering) undeclared() bool {
+	done := g.agent.Declared.Expect.Done
+	return done.Exit == nil && done.Manifest == ""
+}
+
 // markDone treats the exit status of a headless command as the mark of its work, unless another mark is declared or the
 // last thing known is an error.
 func (g *gathering) markDone(r *agentrun.Report) {
-	done := g.agent.Declared.Expect.Done
-	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""
+	failed := g.e.LastError.Kind != ""
 	if !g.errorShown { // the last error may have been resolved or not
 		failed = failed || g.known.agentState.Trouble.Class != ""
 	}
-	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
+	if r.Headless && g.undeclared() && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
 		g.e.Done = "it worked on its prompt and exited 0"
 	}
 }

@@ -23,11 +23,12 @@ func (g *gathering) sessions() {
 	if g.died && g.f.session == "" {
 		g.f.session = g.known.agentState.Session // the latest in the directory may belong to another process
 	}
-	for i := range g.sources.sessions {
-		v := &g.sources.sessions[i]
-		if v.Kind != kind || !g.ours(v) {
-			continue
-		}
+	own, nested := g.ownSessions(kind)
+	for _, v := range nested {
+		g.e.Nested = append(g.e.Nested, g.session(v))
+	}
+	g.own = own
+	for _, v := range own {
 		g.shownBy(v)
 		switch {
 		case !g.died:
@@ -127,6 +128,7 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	d := diagnose.Session{
 		Kind: v.Kind, ID: v.ID, Status: v.Status, WaitingFor: v.WaitingFor,
 		Open: t.Open, OpenText: t.ToolInput, Tool: t.Tool, Ended: t.Ended, EndedAsking: t.EndedAsking, LastText: t.LastText,
+		Interrupted: t.Interrupted, WakesItself: t.WakesItself,
 		Repeats: t.Repeats, Tokens: t.Tokens, CostUSD: t.CostUSD, Turns: t.Turns,
 	}
 	last := t.LastAt

@@ -39,8 +39,8 @@ func (g *gathering) prompts() (typed []time.Time) {
 	if g.agent.says("hooks") {
 		typed = append(typed, g.known.agentState.TypedAt)
 	}
-	for i := range g.sources.sessions {
-		if v := &g.sources.sessions[i]; g.agent.says("transcript") && v.Kind == vendorKind(g.agent.Kind) && !v.Subagent && g.ours(v) {
+	for _, v := range g.own {
+		if !v.Subagent {
 			typed = append(typed, v.Turn.TypedAt)
 		}
 	}

@@ -50,7 +50,8 @@ func (r *round) handle(ctx context.Context, c *examined) error {
 
 func (r *round) decide(c *examined) recovery.Decision {
 	can := r.capabilities(c)
-	if c.Declared != nil && !c.diagnosis.MayKill() && c.underWay() {
+	guarded := !c.diagnosis.MayKill() && c.underWay() || c.diagnosis.EndsWork(c.evidence, c.expect)
+	if c.Declared != nil && guarded {
 		can.UnderWay = true
 		can.Interrupt = can.Interrupt && c.diagnosis.Class == diagnose.BudgetExceeded // its owner wants it stopped
 	}

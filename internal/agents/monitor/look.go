@@ -241,6 +241,7 @@ type finding struct {
 	input     string    // what would run if it were allowed, in full
 	tasksGone time.Time // since when all background tasks are gone; zero: they are not, or there is none
 	unasked   string    // why such a request is left to the agent's own dialog
+	nested    string    // the living CLIs that it has started, see [namesOf]
 	servers   []string  // keys of the MCP servers in the evidence, in the same order
 	signs     string    // the latest signs of life in one word; "": there are none
 	// stranger says why the process may not be the agent's: it is only observed, neither ended nor replaced.

@@ -139,6 +139,8 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
 		case found.signs != "" && found.signs != c.agentState.Signs:
 			return "it has shown signs of life meanwhile"
+		case rec.Act.Rung.Touches() && rec.Act.Rung != recovery.RestartServer && v.EndsWork(c.evidence, c.expect):
+			return "something else of it is at work now"
 		case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
 			return "it has another process now"
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
@@ -74,7 +75,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 	s.Declared, s.Entry = true, c.Entry
 	s.Phase = c.subject.phase
 	rememberWork(c, s)
-	s.TasksGone = c.subject.tasksGone
+	s.TasksGone, s.Nested = c.subject.tasksGone, c.subject.nested
 	if c.subject.session != "" {
 		s.Session = c.subject.session
 	}
@@ -194,29 +195,43 @@ func (ss *stateCache) hear(name string, e hooks.Event) bool {
 }
 
 // agentOf is the agent of a hook event: by session, by process, or else by directory, the deepest first. Codex' hooks
-// run below a daemon shared by all sessions, where the process says little.
+// run below a daemon shared by all sessions, where the process says little. Those of a CLI that an agent has started are
+// nobody's.
 func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]agentState) *agent {
 	var byProcess, byPlace *agent
+	nested := false
 	for i := range agents {
 		a := &agents[i]
 		was := agentStates[a.Key]
 		mine := e.PID != 0 && s.below(e.PID, was.Identity)
 		if kind := vendorKind(a.Kind); string(kind) != e.Vendor && (kind != "" || !mine) {
+			nested = nested || mine
 			continue // another vendor's, unless the name is only an alias
 		}
 		switch {
 		case was.Session != "" && was.Session == e.Session:
 			return a
+		case s.overNested(e, was.Identity):
+		case mine && s.nested(e.PID, agentcli.Kind(e.Vendor), was.Identity):
+			nested = true
 		case mine:
 			byProcess = a
 		case a.ownsDirectory() && s.within(e.Dir, a.Path) && (byPlace == nil || len(a.Path) > len(byPlace.Path)):
 			byPlace = a
 		}
 	}
-	if byProcess != nil {
+	if byProcess != nil || nested {
 		return byProcess
 	}
 	return byPlace
+}
+
+// overNested reports whether a hook event comes from an ended process while the agent lives. A CLI that it had started has
+// ended; the end of a session is an exception, since its process may end with it.
+func (s *sources) overNested(e hooks.Event, agent process.Identity) bool {
+	_, lives := s.entry(agent)
+	_, there := s.entries[e.PID]
+	return lives && e.PID != 0 && !there && e.Name != "SessionEnd"
 }
 
 // dropRemoved closes the state of agents that were removed from a registry of version 2.

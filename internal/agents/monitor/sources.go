@@ -42,6 +42,7 @@ type sources struct {
 	broken   map[string]string // agent: why its heartbeat cannot be read
 	runs     map[string]agentrun.Report
 	sessions []agentcli.Session
+	holders  map[int]agentcli.Kind      // living processes that run one of these
 	requests map[string][]hooks.Request // by agent, the longest waiting first
 	fault    error                      // why the sessions cannot be read
 }
@@ -58,6 +59,8 @@ type program struct {
 	headless bool
 	// prompted says that its command line has a prompt.
 	prompted bool
+	// streamed says that it takes prompts from a stream, and does not end with its turn.
+	streamed bool
 	at       time.Time // when it was examined
 }
 
@@ -97,6 +100,7 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 	if len(dirs) > 0 {
 		s.sessions, s.fault = s.reader.Sessions(agentcli.Query{Dirs: dirs, Processes: known, Since: now.Add(-sessionsSince)})
 	}
+	s.hold()
 	open, err := hooks.Requests(hooks.Dir(s.home))
 	s.requests = map[string][]hooks.Request{}
 	for _, q := range open {
@@ -170,7 +174,7 @@ func (s *sources) recognise(now time.Time) []agentcli.Process {
 func (s *sources) programOf(pid int) (p program) {
 	if args := s.procs.Args(pid); len(args) > 0 {
 		p.kind, _ = agentcli.Recognise(args, "")
-		p.headless, p.prompted = agentcli.Headless(args), agentcli.Prompted(args)
+		p.headless, p.prompted, p.streamed = agentcli.Headless(args), agentcli.Prompted(args), agentcli.Streamed(args)
 	}
 	if p.kind != "" {
 		if proc, err := s.procs.Look(pid); err == nil {
@@ -235,20 +239,20 @@ func inside(dir, place string) bool {
 }
 
 // helpers are the descendants without the CLI itself, which is a descendant behind npx or its own launcher, and uses CPU
-// to redraw its screen.
+// to redraw its screen. A CLI that it has started is one.
 func (s *sources) helpers(id process.Identity) []process.Entry {
 	kind := s.programs[id].kind
 	return slices.DeleteFunc(s.descendants(id), func(e process.Entry) bool {
 		p := s.programs[e.Identity]
-		return p.kind != "" && (kind == "" || p.kind == kind)
+		return p.kind != "" && (kind == "" || p.kind == kind) && !s.nested(e.PID, p.kind, id)
 	})
 }
 
 // stopped reports whether job control has stopped an agent: its process, or the CLI behind its launcher.
 func (s *sources) stopped(agent process.Entry) bool {
 	return agent.Stopped || slices.ContainsFunc(s.descendants(agent.Identity), func(e process.Entry) bool {
-		kind := s.programs[agent.Identity].kind
-		return e.Stopped && s.programs[e.Identity].kind != "" && (kind == "" || s.programs[e.Identity].kind == kind)
+		kind, its := s.programs[agent.Identity].kind, s.programs[e.Identity].kind
+		return e.Stopped && its != "" && (kind == "" || its == kind) && !s.nested(e.PID, its, agent.Identity)
 	})
 }
 

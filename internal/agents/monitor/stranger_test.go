@@ -37,21 +37,36 @@ func (w *world) userRequest(agent, verb string) {
 // A pidfile is a file of the repository: whoever writes it must not choose whom the monitor ends.
 func TestAPIDFileNamesAStranger(t *testing.T) {
 	t.Parallel()
-	for name, stranger := range map[string]func(w *world){
-		"in another directory": func(w *world) { w.process(1001, w.dir("elsewhere"), time.Hour) },
-		"in no known one":      func(w *world) { w.process(1001, "", time.Hour) },
-		"of another user": func(w *world) {
+	for name, tt := range map[string]struct {
+		kind string
+		is   func(w *world)
+	}{
+		"in another directory": {"command", func(w *world) { w.process(1001, w.dir("elsewhere"), time.Hour) }},
+		"in no known one":      {"command", func(w *world) { w.process(1001, "", time.Hour) }},
+		"of another user": {"command", func(w *world) {
 			w.process(1001, w.dir("shop"), time.Hour)
 			p := w.living[1001]
 			p.User = "4711"
 			w.living[1001] = p
-		},
+		}},
+		"its CLI in another directory": {"claude", func(w *world) {
+			w.process(1001, w.dir("elsewhere"), time.Hour)
+			w.args[1001] = []string{"claude"}
+		}},
+		"its CLI in no known one": {"claude", func(w *world) {
+			w.process(1001, "", time.Hour)
+			w.args[1001] = []string{"claude"}
+		}},
+		"another program in its directory": {"claude", func(w *world) {
+			w.process(1001, w.dir("shop"), time.Hour)
+			w.args[1001] = []string{"vim", "notes"}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.declare("", w.agent("shop", "kind: command\nmatch: {pidfile: pid}\n"+starts))
-			stranger(w)
+			w.declare("", w.agent("shop", "kind: "+tt.kind+"\nmatch: {pidfile: pid}\n"+starts))
+			tt.is(w)
 			w.pidfile("shop", "1001")
 			w.cycle()
 			w.beats("shop", "working")
@@ -89,19 +104,33 @@ func TestAStrangerInAPIDFileIsExplained(t *testing.T) {
 	}
 }
 
-// The agent's own process is found by its pidfile as before: in its directory, or by its CLI's kind anywhere.
+// The agent's own process is found by its pidfile: in its directory, and, if its kind is a CLI, running that.
 func TestAPIDFileNamesTheAgent(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]string{"in its directory": "command", "its CLI": "claude"} {
+	for name, tt := range map[string]struct {
+		kind string
+		is   func(w *world)
+	}{
+		"in its directory": {"command", func(w *world) { w.process(1001, w.dir("shop"), time.Hour) }},
+		"its CLI below its directory": {"claude", func(w *world) {
+			w.process(1001, filepath.Join(w.dir("shop"), "web"), time.Hour)
+			w.args[1001] = []string{"claude"}
+		}},
+		"a script that runs its CLI": {"claude", func(w *world) {
+			w.process(1001, w.dir("shop"), time.Hour)
+			w.process(1002, w.dir("shop"), time.Minute)
+			w.args[1001], w.args[1002], w.parents[1002] = []string{"bash", "loop.sh"}, []string{"claude", "-p", "go on"}, 1001
+		}},
+		"its CLI, by the CLI's own files": {"claude", func(w *world) { // where no directory of a process is known
+			w.claude("shop", 1001)
+			w.process(1001, "", time.Hour)
+		}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.declare("", w.agent("shop", "kind: "+kind+"\nmatch: {pidfile: pid}\n"+starts))
-			w.process(1001, w.dir("shop"), time.Hour)
-			if kind == "claude" {
-				w.process(1001, w.dir("elsewhere"), time.Minute)
-				w.args[1001] = []string{"claude"}
-			}
+			w.declare("", w.agent("shop", "kind: "+tt.kind+"\nmatch: {pidfile: pid}\n"+starts))
+			tt.is(w)
 			w.pidfile("shop", "1001")
 			w.cycle()
 			w.userRequest("shop", "restart")

@@ -109,7 +109,7 @@ func (c *claudeWork) begins(args ...string) {
 	c.starts(args...)
 	c.clear()
 	if c.wrapped {
-		c.report(nil)
+		c.report()
 	}
 	c.waits(300*time.Millisecond, 3*time.Second)
 	c.hooked(hooks.Event{Name: "SessionStart", Reason: "startup"})
@@ -122,11 +122,11 @@ func (c *claudeWork) clear() {
 	c.count++
 }
 
-func (c *claudeWork) report(exit *agentrun.Exit) {
+func (c *claudeWork) report() {
 	if !c.wrapped {
 		return
 	}
-	c.reports(func(r *agentrun.Report) { r.Headless, r.Exit = c.print, exit })
+	c.reports(func(r *agentrun.Report) { r.Headless = c.print })
 }
 
 func (c *claudeWork) quits() {
@@ -138,12 +138,11 @@ func (c *claudeWork) quits() {
 
 func (c *claudeWork) ends() {
 	_ = os.Remove(filepath.Join(c.opts.Places[agentcli.Claude], "sessions", strconv.Itoa(c.pid)+".json"))
-	c.report(&agentrun.Exit{At: c.wall})
-	c.end(c.pid)
-	if c.wrapped {
-		c.waits(5*time.Millisecond, 300*time.Millisecond)
-		c.end(c.pid - 1)
+	if !c.wrapped {
+		c.end(c.pid)
+		return
 	}
+	c.endsWrapped(c.print)
 }
 
 func (c *claudeWork) hooked(e hooks.Event) {
@@ -190,7 +189,7 @@ func (c *claudeWork) prompt(text string) {
 	r["message"] = line{"role": "user", "content": text}
 	c.writes(r)
 	c.is("busy", "")
-	c.report(nil)
+	c.report()
 }
 
 // thinks is a call of the model until its answer comes.
@@ -235,7 +234,7 @@ func (c *claudeWork) result(id, text string, failed bool) {
 	c.chatter()
 	c.writes(r)
 	c.hooked(hooks.Event{Name: "PostToolUse"})
-	c.report(nil)
+	c.report()
 }
 
 // turn is a prompt and everything until its end.
@@ -272,7 +271,7 @@ func (c *claudeWork) turn() {
 	c.writes(recording("claude system turn_duration"))
 	c.hooked(hooks.Event{Name: "Stop"})
 	c.is("idle", "")
-	c.report(nil)
+	c.report()
 	if asks {
 		c.question("an answer, in plain text")
 		c.prompt("No, leave it.")
@@ -314,7 +313,7 @@ func (c *claudeWork) asIsOrdered() {
 
 // step is one thing that an agent does within a turn.
 func (c *claudeWork) step() {
-	steps := []func(){c.quick, c.quick, c.edit, c.edit, c.test, c.build, c.quietTool, c.subagents, c.together, c.retries, c.compacts, c.background, c.poll}
+	steps := []func(){c.quick, c.quick, c.edit, c.edit, c.test, c.build, c.quietTool, c.subagents, c.together, c.retries, c.compacts, c.background, c.poll, c.reviews}
 	if !c.print {
 		steps = append(steps, c.asksQuestion, c.asksPermission, c.queued)
 	}

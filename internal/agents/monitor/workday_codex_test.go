@@ -52,20 +52,17 @@ func codexExec(a *worker) {
 
 func (c *codexWork) begins(args ...string) {
 	c.starts(args...)
-	c.report(nil)
+	c.report()
 	c.waits(300*time.Millisecond, 3*time.Second)
 	c.another()
 }
 
-func (c *codexWork) report(exit *agentrun.Exit) {
-	c.reports(func(r *agentrun.Report) { r.Headless, r.Exit = c.exec, exit })
+func (c *codexWork) report() {
+	c.reports(func(r *agentrun.Report) { r.Headless = c.exec })
 }
 
 func (c *codexWork) ends() {
-	c.report(&agentrun.Exit{At: c.wall})
-	c.end(c.pid)
-	c.waits(5*time.Millisecond, 300*time.Millisecond)
-	c.end(c.pid - 1)
+	c.endsWrapped(c.exec)
 }
 
 // another begins a session. Its file comes with its first prompt, and stays open.
@@ -95,7 +92,7 @@ func (c *codexWork) turn() {
 		p["cwd"], p["approval_policy"] = c.dir(c.name), map[bool]string{true: "never", false: "on-request"}[c.exec]
 	})
 	c.writes("codex response_item message user", func(line) {})
-	c.report(nil)
+	c.report()
 	steps := []func(){c.command, c.command, c.patch, c.build, c.thinksLong, c.reconnects, c.compacts, c.polls, c.fails}
 	if !c.exec {
 		steps = append(steps, c.asksQuestion, c.asksRights)
@@ -116,7 +113,7 @@ func (c *codexWork) turn() {
 	}
 	c.says(text)
 	c.writes("codex event_msg task_complete", func(p line) { p["last_agent_message"] = text })
-	c.report(nil)
+	c.report()
 	if asks {
 		c.question("an answer, in plain text")
 		c.event("task_started")
@@ -168,7 +165,7 @@ func (c *codexWork) result(id, text string) {
 		p["call_id"], p["output"] = id, []any{line{"type": "input_text", "text": fmt.Sprintf("Script completed\nWall time %.1f seconds\nOutput:\n", c.random.Float64())}, line{"type": "input_text", "text": text}}
 	})
 	c.event("token_count")
-	c.report(nil)
+	c.report()
 }
 
 func (c *codexWork) command() {

@@ -136,6 +136,19 @@ func (a *worker) reports(change func(*agentrun.Report)) {
 	a.puts(agentrun.Path(a.home, a.name), os.O_TRUNC, mustJSON(r))
 }
 
+// endsWrapped is an end as it looks from outside: the process has gone a moment before its wrapper says how.
+func (a *worker) endsWrapped(headless bool) {
+	id, begun := a.living[a.pid].Identity, a.wall.Add(-a.living[a.pid].Age)
+	a.end(a.pid)
+	a.waits(time.Millisecond, 300*time.Millisecond)
+	a.reports(func(r *agentrun.Report) {
+		r.Start, r.Boot, r.StartedAt = id.Start, id.Boot, begun
+		r.Headless, r.Exit = headless, &agentrun.Exit{At: a.wall}
+	})
+	a.waits(5*time.Millisecond, 300*time.Millisecond)
+	a.end(a.pid - 1)
+}
+
 // puts writes into a file, with the time of this world.
 func (d *workday) puts(path string, how int, text []byte) {
 	d.t.Helper()

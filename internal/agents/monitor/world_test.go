@@ -33,6 +33,7 @@ type world struct {
 	stopErr  error
 	startErr error
 	onStop   func()
+	onLook   func(pid int)
 	stopped  []int // leaders, by number
 	started  []process.Launch
 	said     []string // to the human
@@ -90,6 +91,9 @@ func (w *world) process(pid int, dir string, age time.Duration) {
 }
 
 func (w *world) Look(pid int) (process.Process, error) {
+	if w.onLook != nil {
+		w.onLook(pid)
+	}
 	p, ok := w.living[pid]
 	switch {
 	case !ok:

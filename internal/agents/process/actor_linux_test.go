@@ -13,7 +13,11 @@ import (
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(agenttest.Role); role != "" {
-		os.Exit(agenttest.Act(strings.Fields(role)[1:]))
+		kinds := strings.Fields(role)[1:]
+		if isLeaderless() {
+			actWithoutLeader(kinds)
+		}
+		os.Exit(agenttest.Act(kinds))
 	}
 	goleak.VerifyTestMain(m)
 }

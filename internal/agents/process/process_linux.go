@@ -28,9 +28,15 @@ type procStat struct {
 	parent, group, session int
 	start                  uint64 // ticks since the machine was started
 	cpu                    uint64 // ticks of user and system time
+	threads                int    // with its leader, until that can be waited for
 }
 
-func (s procStat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+// dead reports whether the process has ended: it can be waited for, or has been. A leader that has ended before its
+// other threads is a zombie, too; the process ends with the last of them.
+func (s procStat) dead() bool { return s.state == 'X' || s.hollow() && s.threads <= 1 }
+
+// hollow reports whether the leader has ended. Its memory is not shown any more, even if other threads live.
+func (s procStat) hollow() bool { return s.state == 'Z' }
 
 func readStat(pid int) (procStat, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -58,7 +64,7 @@ func parseStat(s string) (procStat, bool) {
 		return procStat{}, false
 	}
 	p := procStat{state: f[0][0]}
-	var errs [7]error
+	var errs [8]error
 	var flags, user, system uint64
 	p.parent, errs[0] = strconv.Atoi(f[1])
 	p.group, errs[1] = strconv.Atoi(f[2])
@@ -67,13 +73,15 @@ func parseStat(s string) (procStat, bool) {
 	user, errs[4] = strconv.ParseUint(f[11], 10, 64)
 	system, errs[5] = strconv.ParseUint(f[12], 10, 64)
 	flags, errs[6] = strconv.ParseUint(f[6], 10, 64)
+	p.threads, errs[7] = strconv.Atoi(f[17])
 	p.cpu = user + system
 	p.bare = len(f) > 48 && f[47] == f[48] && f[48] != "0" // first and last address of the environment
 	p.kernel = flags&kernelThread != 0
 	return p, errors.Join(errs[:]...) == nil
 }
 
-// Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a zombie.
+// Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only one that waits
+// to be waited for.
 func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
@@ -198,7 +206,7 @@ func Environ(pid int) []byte {
 			return env
 		}
 		s, err := readStat(pid)
-		if err != nil || s.dead() || s.kernel {
+		if err != nil || s.hollow() || s.dead() || s.kernel {
 			return nil
 		}
 		if !s.bare {

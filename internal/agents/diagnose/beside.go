@@ -1,0 +1,58 @@
+package diagnose
+
+import "github.com/outlive-mcp/outlive/internal/agents/agentcli"
+
+// beside says what is at work besides one of the agent's sessions: another one, or a CLI that it runs. "": nothing.
+func (e *Evidence) beside(p Policy, but *Session) string {
+	if e.sessionAtWork(p, but) != nil {
+		return "another session of it is at work"
+	}
+	if s := e.nestedAtWork(p); s != nil {
+		return "the " + string(s.Kind) + " that it runs is at work"
+	}
+	return ""
+}
+
+// nestedAtWork returns the session at work of a CLI that the agent runs; nil: there is none.
+func (e *Evidence) nestedAtWork(p Policy) *Session {
+	for i := range e.Nested {
+		if s := &e.Nested[i]; s.atWork(e, p) {
+			return s
+		}
+	}
+	return nil
+}
+
+// worksOn reports whether a session other than but is at work, and not with an error.
+func (e *Evidence) worksOn(p Policy, but *Session) bool {
+	for i := range e.Sessions {
+		if s := &e.Sessions[i]; s != but && s.Error.Kind == "" && !s.asks() && s.atWork(e, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// asks reports whether the session waits for a person, or for a call that may.
+func (s *Session) asks() bool {
+	return s.Open == agentcli.Question || s.Open == agentcli.Plan || s.Open == agentcli.Permission
+}
+
+// EndsWork reports whether ending the agent would end work that the diagnosis is not about. That is another of its
+// sessions, or a CLI that it runs. What is stopped by job control does not work; a budget is for all of it.
+func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
+	if e.Process.Life == Dead || v.Class == Stopped || v.Class == BudgetExceeded {
+		return false
+	}
+	p = p.filled()
+	others := 0 // own sessions at work
+	for i := range e.Sessions {
+		if s := &e.Sessions[i]; !s.asks() && s.atWork(&e, p) {
+			others++
+		}
+	}
+	if v.Class == Loop || v.Class == ServerHung || v.Tier == Hook { // it is about one of them
+		others--
+	}
+	return others > 0 || e.nestedAtWork(p) != nil
+}
