@@ -23,6 +23,8 @@ type program struct {
 	versioned bool
 	// goOn are first words that continue an old session.
 	goOn []string
+	// once are options that a command can be started with only once: what they name must not be there yet.
+	once []string
 }
 
 // interpreters run a script that is their first word, or, where words are listed, that follows one of these.
@@ -99,6 +101,25 @@ func Prompted(args []string) bool {
 		named += 2 // the command and the session's id
 	}
 	return Headless(args) || len(words) > max(named, 0)
+}
+
+// Once is the option by which a command can start its CLI only once, such as the id of a session that must be new. "": it
+// can be started again and again.
+func Once(args []string) string {
+	p, rest := locate(args, "")
+	if p == nil {
+		return ""
+	}
+	for _, arg := range rest {
+		option, _, _ := strings.Cut(arg, "=")
+		switch {
+		case arg == "--":
+			return ""
+		case slices.Contains(p.once, option):
+			return option
+		}
+	}
+	return ""
 }
 
 // locate finds the CLI that a command runs, and the arguments after its name; nil: it runs none.

@@ -218,6 +218,11 @@ func TestWarnings(t *testing.T) {
 		{"twins", "version: 2\nagents: {a: {kind: acp, path: ~/a}, b: {kind: acp, path: ~/a}}", "agents a and b have the same path and kind"},
 		{"PIV without a path", "projects: {a: {status: idle}}", "is left out"},
 		{"no time", "version: 2\nupdated: yesterday", "is not a time"},
+		{"starts once", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {cmd: [claude, -p, --session-id, 0f4c, go]}}}",
+			":2:52: agents.a.start.cmd has --session-id, with which it can be started only once: leave it out"},
+		{"is resumed once", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {resume: [claude, --resume, \"{session}\", --fork-session, --session-id=0f4c]}}}",
+			"agents.a.start.resume has --session-id, with which"},
+		{"starts once by the defaults", "version: 2\ndefaults: {start: {cmd: [claude, --session-id, 0f4c]}}\nagents: {a: {kind: claude, path: ~/a}}", ":3:10: agents.a.start.cmd has --session-id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := parse(t, tc.text)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
@@ -171,6 +172,23 @@ func (r *reader) checkAgent(f *tree.Node, label string, a Agent) {
 	case a.Expect.Beat > 0 && a.Expect.Stale > 0 && a.Expect.Stale <= a.Expect.Beat:
 		r.Problem(f.KeyPos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
 			label, FormatDuration(a.Expect.Stale), FormatDuration(a.Expect.Beat)), "let stale be three times beat")
+	}
+	r.warnOfOnce(f, label, a)
+}
+
+// warnOfOnce warns of commands that can be run only once: the monitor would run them again, in vain.
+func (r *reader) warnOfOnce(f *tree.Node, label string, a Agent) {
+	for key, command := range map[string][]string{"cmd": a.Start.Cmd, "resume": a.Start.Resume} {
+		option := agentcli.Once(command)
+		if option == "" {
+			continue
+		}
+		pos := f.KeyPos
+		if n := f.At("start", key); n != nil { // else it is of the defaults
+			pos = n.Pos
+		}
+		r.Warn(pos, fmt.Sprintf("%s.start.%s has %s, with which it can be started only once", label, key, option),
+			"leave it out; {session} in start.resume is the session that was seen")
 	}
 }
 
