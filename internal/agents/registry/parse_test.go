@@ -179,6 +179,23 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
+// What an agent says of its end counts before what the defaults say, in both directions.
+func TestDoneAndDefaults(t *testing.T) {
+	for text, want := range map[string]int{
+		"version: 2\ndefaults: {expect: {done: {exit: 0}}}\nagents: {a: {kind: command, expect: {done: {exit: never}}}}":       NeverDone,
+		"version: 2\ndefaults: {expect: {done: {exit: never}}}\nagents: {a: {kind: command, expect: {done: {exit: 0}}}}":       0,
+		"version: 2\ndefaults: {expect: {done: {exit: \"never\"}}}\nagents: {a: {kind: command}}":                              NeverDone,
+		"version: 2\nagents: {a: {kind: command, expect: {done: {exit: 255}}}, b: {kind: command, expect: {done: {exit: 1}}}}": 255,
+	} {
+		if got := parse(t, text).Agents[0].Expect.Done.Exit; got == nil || *got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if got := parse(t, "version: 2\nagents: {a: {kind: command}}").Agents[0].Expect.Done; got != (Done{}) {
+		t.Errorf("nothing was said: %+v", got)
+	}
+}
+
 // A registry of many agents is read in no time: the monitor does so whenever it has changed.
 func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
@@ -329,9 +346,14 @@ func TestSchema(t *testing.T) {
 	if err := resolved.Validate(plain(t, full)); err != nil {
 		t.Errorf("a good registry: %v", err)
 	}
+	const never = "agents: {a: {kind: command, expect: {done: {exit: never}}}}"
+	if err := resolved.Validate(plain(t, "version: 2\n"+never)); err != nil {
+		t.Errorf("%s: %v", never, err)
+	}
 	for _, bad := range []string{
 		"version: 3", "agents: {a b: {}}", "agents: {a: {kind: cladue}}", "agents: {a: {expect: {beat: 2}}}", "agents: {a: {policy: {crashed: [reboot]}}}",
 		"agents: {a: {start: {cmd: npm start}}}", "agents: {a: {budget: {global: 5}}}", "digest: {to: [a]}", "channels: {me: nothing}", "expcet: {}",
+		"agents: {a: {kind: command, expect: {done: {exit: 256}}}}", "agents: {a: {kind: command, expect: {done: {exit: soon}}}}", "agents: {a: {kind: command, expect: {done: {exit: -1}}}}",
 	} {
 		if resolved.Validate(plain(t, bad)) == nil {
 			t.Errorf("the schema accepts %s", bad)
