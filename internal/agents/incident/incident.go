@@ -183,6 +183,14 @@ func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
 	return i.State != Resolved || now.Sub(i.Resolved) < p.reopen()
 }
 
+// Began is when the trouble began, as far as is known. An incident is opened later, where the agent is watched for a while first.
+func (i Incident) Began() time.Time {
+	if since := i.Facts.Since; !since.IsZero() && since.Before(i.Opened) {
+		return since
+	}
+	return i.Opened
+}
+
 // critical is also true while the severity is unknown.
 func (i *Incident) critical() bool {
 	return i.Facts.Severity != Warning && i.Facts.Severity != Info

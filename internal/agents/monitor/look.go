@@ -222,6 +222,7 @@ type examined struct {
 	known
 	evidence  diagnose.Evidence
 	diagnosis diagnose.Diagnosis
+	since     time.Time // when it began to stand so, by this and earlier looks; zero: not known
 	subject   finding
 	problem   recovery.Problem
 }
@@ -314,6 +315,8 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 		return true, r.dropVanished(ctx, c.agent) // a human was notified; there is nothing left to watch
 	}
 	s := c.known.agentState
+	r.setting.rememberTrouble(c, &s)
+	r.setting.rememberSince(c, &s)
 	if c.Declared != nil {
 		r.setting.rememberAgent(c, &s)
 	} else if r.snapshot.Lost == "" && !c.vanished {
@@ -327,7 +330,6 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	if c.subject.signs != "" && c.subject.signs != s.Signs {
 		s.Signs, s.Sequence = c.subject.signs, s.Sequence+1
 	}
-	r.setting.rememberTrouble(c, &s)
 	was := c.known.agentState
 	c.known.agentState = s
 	if s != was {

@@ -33,7 +33,9 @@ func night() (monitor.Options, monitor.View) {
 			e.Process.Life = diagnose.Alive
 		}
 		f.Evidence, f.Trace = e, diagnose.Explain(e, diagnose.Policy{})
-		f.Diagnosis = f.Trace.Diagnosis
+		if f.Diagnosis = f.Trace.Diagnosis; f.Diagnosis.Since > 0 {
+			f.Since = ago(time.Duration(f.Diagnosis.Since))
+		}
 		if f.Action = string(f.Decision.Rung); f.Action == "" {
 			f.Action = "wait"
 		}

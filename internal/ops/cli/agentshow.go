@@ -84,7 +84,7 @@ func newAgentExplain(io streams) *cobra.Command {
 
 // printExplained is the diagnosis first, then what is done and asked, then how the diagnosis came about.
 func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor.Finding) error {
-	fmt.Fprintln(w, headline(f))
+	fmt.Fprintln(w, headline(f, view.At))
 	list := []aspect{{"what", f.Diagnosis.Details}, {"would do", wouldDo(f)}}
 	if !f.Diagnosis.Well() {
 		list = troubleAspects(o, view, f)
@@ -166,7 +166,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	}
 	row("directory", "%s", cmp.Or(f.Path, "-"))
 	state := fmt.Sprintf("%s (%s, rule %s, %s confidence)", stateWord(f), v.Class, v.Rule, v.Confidence)
-	if since := sinceText(v.Since); since != "-" {
+	if since := sinceText(f, view.At); since != "-" {
 		state += ", for " + since
 	}
 	row("state", "%s", state)

@@ -29,9 +29,9 @@ func printAspects(w io.Writer, list []aspect) error {
 }
 
 // headline is an agent's name with its state and how long it has been so.
-func headline(f monitor.Finding) string {
+func headline(f monitor.Finding, at time.Time) string {
 	text := logline.Printable(f.Key) + ": " + stateWord(f)
-	if since := sinceText(f.Diagnosis.Since); since != "-" {
+	if since := sinceText(f, at); since != "-" {
 		text += ", for " + since
 	}
 	return text
@@ -131,8 +131,7 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 	var done []string
 	now := view.At
 	for _, a := range f.Acts {
-		since := f.Diagnosis.Since
-		if a.Class == string(f.Diagnosis.Class) && !a.Refunded && (since <= 0 || since == diagnose.Never || now.Sub(a.At) <= time.Duration(since)) {
+		if a.Class == string(f.Diagnosis.Class) && !a.Refunded && !a.At.Before(f.Since) {
 			words := incident.DoneWords(string(a.Rung)) + " at "
 			if a.Rung == recovery.Hold {
 				words = "waits since "

@@ -107,10 +107,7 @@ func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview.Agent {
 	a := overview.Agent{
 		Key: f.Key, Name: f.Name, Kind: string(f.Kind), Dir: f.Path, Class: string(f.Diagnosis.Class), State: stateWord(f), Health: agentHealth(view, f),
-		Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
-	}
-	if since := f.Diagnosis.Since; since > 0 && since < diagnose.Never {
-		a.Since = view.At.Add(-time.Duration(since))
+		Since: f.Since, Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
 	}
 	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Diagnosis)}}
 	if !f.Diagnosis.Well() {
@@ -171,7 +168,7 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 
 func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
-		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
+		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened, Began: i.Began(),
 		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(i, view.At), By: i.AckedBy, Until: i.AckedUntil,
 	}
 	for _, f := range view.Findings {

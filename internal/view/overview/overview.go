@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -236,6 +237,7 @@ type Incident struct {
 	Told     string    `json:"told,omitempty"` // who was told
 	ToDo     string    `json:"to_do,omitempty"`
 	Opened   time.Time `json:"opened"`
+	Began    time.Time `json:"began,omitzero"` // of the trouble, before it was opened; zero: of an older outlive
 	Resolved time.Time `json:"resolved,omitzero"`
 	Ending   string    `json:"ending,omitempty"`
 	Until    time.Time `json:"until,omitzero"` // acknowledged until
@@ -247,6 +249,9 @@ type Incident struct {
 func (i Incident) About(agent string) bool {
 	return i.Agent == agent || slices.Contains(i.Members, agent)
 }
+
+// Since is when its trouble began, as far as is known.
+func (i Incident) Since() time.Time { return cmp.Or(i.Began, i.Opened) }
 
 // Open reports whether it is not over.
 func (i Incident) Open() bool { return i.Resolved.IsZero() }

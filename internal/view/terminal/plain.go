@@ -122,9 +122,9 @@ func IncidentHealth(i overview.Incident) overview.Health {
 
 // IncidentFacts are what there is to say of an incident: since when, what is wrong, what was done, what is to be done.
 func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
-	since := "since " + overview.Clock(i.Opened, s.At)
+	since := "since " + overview.Clock(i.Since(), s.At)
 	if !i.Open() {
-		since = "from " + overview.Clock(i.Opened, s.At) + " to " + overview.Clock(i.Resolved, s.At)
+		since = "from " + overview.Clock(i.Since(), s.At) + " to " + overview.Clock(i.Resolved, s.At)
 	}
 	facts = appendText(facts, "", since)
 	facts = appendText(facts, "", i.Details)
