@@ -146,7 +146,7 @@ func TestDigest(t *testing.T) {
 		one("blog", "loop", Warning, 13, 14), one("shop", "waiting_question", Warning, 5, 0), one("api", "crashed", Critical, 6, 7),
 		one("old", "loop", Warning, 0, 1), one("later", "loop", Warning, 21, 0), one("wiki", "rate_limited", Info, 1, 3),
 	}, Tallies: []Tally{{Name: "api", Acts: 3, Starts: 2, Recoveries: 1, Told: 1}, {Name: "quiet"}}}
-	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: helped 3×, of these started 2×; worked again 1×; you were told 1×\n\n" +
+	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: 3 steps taken, 2 of them starts; worked again 1×; you were told 1×\n\n" +
 		"2026-11-20 13:00 wiki is rate limited: resolved 2026-11-20 15:00, after 1 restart\n" +
 		"2026-11-20 17:00 shop waits for an answer: open\n" +
 		"01:00 blog repeats itself: resolved 02:00, after 1 restart"

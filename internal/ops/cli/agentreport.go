@@ -96,12 +96,12 @@ func reportOf(view monitor.View, since time.Duration) reportRecord {
 			a.CostUSD += s.CostUSD
 			a.Tokens += s.Tokens
 		}
-		for _, act := range f.Acts {
+		for n, act := range f.Acts {
 			if act.At.Before(r.From) || act.Refunded {
 				continue
 			}
 			a.Acts = append(a.Acts, act)
-			a.lines = append(a.lines, reportLine{act.At, doneText(act, r.To)})
+			a.lines = append(a.lines, reportLine{act.At, doneWhy(act) + prefixed("; ", effectText(effectOf(f, n, r.To), r.To))})
 		}
 		for _, i := range view.Past {
 			if i.Key.Agent == f.Key {
@@ -126,13 +126,26 @@ func doneWhy(a recovery.Act) string {
 	return text + ", because it " + incident.Words(a.Class)
 }
 
-// doneText is one act of a report.
-func doneText(a recovery.Act, now time.Time) string {
-	text := doneWhy(a)
-	if !a.Proved.IsZero() {
-		text += "; it worked again at " + clockOf(a.Proved, now)
+// effectOf is what came of an agent's n-th act.
+func effectOf(f monitor.Finding, n int, now time.Time) recovery.Effect {
+	var trouble time.Time
+	if !f.Diagnosis.Well() {
+		trouble = cmp.Or(f.Since, now)
 	}
-	return text
+	return recovery.EffectOf(f.Acts, n, trouble, now)
+}
+
+// effectText is what came of an act, for people; "": nothing was seen.
+func effectText(e recovery.Effect, now time.Time) string {
+	switch {
+	case e.Again.IsZero():
+		return ""
+	case !e.Helped.IsZero():
+		return "it worked again at " + clockOf(e.Again, now)
+	case e.Over:
+		return "it worked again for " + briefly(e.Lasted) + " only"
+	}
+	return "it has worked again since " + clockOf(e.Again, now)
 }
 
 // toldText is one incident for people.

@@ -190,7 +190,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 		row("pings", "not taken: the registry has no listen address")
 	}
 	for i, a := range f.Acts {
-		row(onFirst(i, "done"), "%s", actText(a, view.At))
+		row(onFirst(i, "done"), "%s", actText(a, effectOf(f, i, view.At), view.At))
 	}
 	for i, inc := range f.Incidents {
 		row(onFirst(i, "incidents"), "%s", incidentLine(inc, view.At))
@@ -225,15 +225,12 @@ func wouldDo(f monitor.Finding) string {
 	return s
 }
 
-func actText(a recovery.Act, now time.Time) string {
+func actText(a recovery.Act, e recovery.Effect, now time.Time) string {
 	s := fmt.Sprintf("%s, %s ago", doneWhy(a), briefly(now.Sub(a.At)))
-	switch {
-	case a.Refunded:
-		s += ", not done in the end"
-	case !a.Proved.IsZero():
-		s += ", new signs of life after " + briefly(a.Proved.Sub(a.At))
+	if a.Refunded {
+		return s + ", not done in the end"
 	}
-	return s
+	return s + prefixed(", ", effectText(e, now))
 }
 
 func incidentLine(i incident.Incident, now time.Time) string {

@@ -115,9 +115,9 @@ func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview
 			a.Aspects = append(a.Aspects, overview.Aspect{Name: t.name, Text: t.text})
 		}
 	}
-	for _, act := range f.Acts {
-		if !act.Refunded {
-			a.Acts = append(a.Acts, overview.Act{At: act.At, Step: string(act.Rung), Text: doneWhy(act), Helped: act.Proved})
+	for n, act := range f.Acts {
+		if e := effectOf(f, n, view.At); !act.Refunded {
+			a.Acts = append(a.Acts, overview.Act{At: act.At, Step: string(act.Rung), Text: doneWhy(act), Again: e.Again, Helped: e.Helped, Effect: effectText(e, view.At)})
 		}
 	}
 	if age, from, ok := lastSign(f.Evidence); ok {

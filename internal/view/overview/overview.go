@@ -218,7 +218,9 @@ type Act struct {
 	At     time.Time `json:"at"`
 	Step   string    `json:"step,omitempty"` // for programs
 	Text   string    `json:"text"`
-	Helped time.Time `json:"helped,omitzero"` // when it worked again; zero: not seen
+	Again  time.Time `json:"again,omitzero"`   // when the agent worked again; zero: not seen
+	Helped time.Time `json:"helped,omitzero"`  // when it had done so for long enough; zero: it has not, or not yet
+	Effect string    `json:"effect,omitempty"` // both in words; "": nothing was seen
 }
 
 // Incident is something that a person was told of, or is to be.

@@ -210,8 +210,8 @@ func AgentFacts(a overview.Agent, s overview.State) (facts []string) {
 	if n := len(a.Acts); n > 0 && !done {
 		last := a.Acts[n-1]
 		text := overview.Clock(last.At, s.At) + ": " + last.Text
-		if !last.Helped.IsZero() {
-			text += "; it worked again at " + overview.Clock(last.Helped, s.At)
+		if last.Effect != "" {
+			text += "; " + last.Effect
 		}
 		facts = appendText(facts, "last done: ", text)
 	}
