@@ -108,8 +108,7 @@ type Facts struct {
 	Restart bool `json:"restart,omitempty"`
 	Resume  bool `json:"resume,omitempty"`
 	Stop    bool `json:"stop,omitempty"`
-	// Joinable says that outlive agent attach can join the agent's terminal.
-	Joinable bool `json:"joinable,omitempty"`
+	Ways
 	// Unheard says that button presses are not received now, so there are no buttons.
 	Unheard bool `json:"unheard,omitempty"`
 }

@@ -163,3 +163,32 @@ func TestDigest(t *testing.T) {
 		t.Errorf("a long digest: %s", got)
 	}
 }
+
+// What is asked of a person is possible: no reply where nobody hears it or nothing hands it on, no terminal where there is none.
+func TestAdviceIsPossible(t *testing.T) {
+	for _, tc := range []struct {
+		class string
+		ways  Ways
+		want  string
+	}{
+		{"waiting_question", Ways{}, "answer by a reply to this message, or at its terminal"},
+		{"waiting_question", Ways{Joinable: true, NoNudge: true}, "answer at its terminal (outlive agent attach shop)"},
+		{"waiting_question", Ways{NoReplies: true}, "answer at its terminal, or by outlive agent say shop TEXT"},
+		{"waiting_question", Ways{NoTerminal: true}, "answer by a reply to this message"},
+		{"waiting_question", Ways{NoTerminal: true, NoReplies: true}, "answer by outlive agent say shop TEXT"},
+		{"waiting_question", Ways{NoTerminal: true, NoNudge: true, NoReplies: true}, "it can be given no answer, since it has no terminal and no nudge command: end it " +
+			"(outlive agent stop shop), declare one of them below its start:, and start it again (outlive agent start shop)"},
+		{"waiting_other", Ways{}, "answer the dialog at its terminal"},
+		{"waiting_other", Ways{NoTerminal: true}, "give it what it lacks, then start it again; it has no terminal to answer at"},
+		{"startup_blocked", Ways{NoTerminal: true}, "see what it has written; it has no terminal, so that a dialog would wait in vain"},
+		{"crashed", Ways{NoTerminal: true, NoNudge: true}, "find out why it has ended (outlive agent logs shop), then start it again"},
+	} {
+		i := Incident{Key: Key{Agent: "shop", Class: tc.class}, State: Notified, Facts: Facts{Ways: tc.ways}}
+		if got := i.todo(); got != tc.want {
+			t.Errorf("%s, %+v: %q, want %q", tc.class, tc.ways, got, tc.want)
+		}
+		if got := ToDo(tc.class, "shop", tc.ways); strings.Contains(got, "this message") || strings.Contains(got, "attach") || got == "" {
+			t.Errorf("%s, %+v, elsewhere: %q", tc.class, tc.ways, got)
+		}
+	}
+}

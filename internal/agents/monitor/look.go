@@ -236,6 +236,7 @@ type finding struct {
 	session string           // that could be gone on with
 	// joinable says that people can join the agent's terminal; joined are those who have.
 	joinable  bool
+	piped     bool // it runs behind a wrapper, and has no terminal
 	joined    []agentrun.Joined
 	tool      time.Time // when the open tool was started; zero: there is none
 	request   string    // the open request for a permission

@@ -75,8 +75,8 @@ func (st *setting) seenSince(v diagnose.Diagnosis) time.Time {
 	return st.now.Wall.Add(-time.Duration(v.Since)).Round(0)
 }
 
-// doing is what an agent in a class without trouble does. Those that work are one: an agent that beats may have a session, too.
-func doing(v diagnose.Diagnosis) string {
+// occupation is what an agent in a class without trouble does. Those that work are one: an agent that beats may have a session, too.
+func occupation(v diagnose.Diagnosis) string {
 	switch v.Class {
 	case diagnose.Healthy, diagnose.AtWork, diagnose.Unobserved:
 		return "works"
@@ -91,7 +91,7 @@ func doing(v diagnose.Diagnosis) string {
 func (st *setting) rememberSince(c *examined, s *agentState) {
 	v, was, e := c.diagnosis, c.known.agentState, c.evidence
 	c.since = st.seenSince(v)
-	is := wellness{Does: doing(v)}
+	is := wellness{Does: occupation(v)}
 	switch {
 	case s.Trouble.Class != "":
 		c.since, s.Well = s.Trouble.Since, wellness{}

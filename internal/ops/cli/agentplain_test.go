@@ -53,7 +53,7 @@ func night() (monitor.Options, monitor.View) {
 
 	dialog := told("shop", "waiting_other", "Claude Code shows a dialog; PID 4711 is alive", 12*minute, 11*minute)
 	add(monitor.Finding{
-		Key: "shop", Kind: agentcli.Claude, Process: process.Identity{PID: 4711}, Session: "5e55", Joinable: true, Incidents: []incident.Incident{dialog},
+		Key: "shop", Kind: agentcli.Claude, Process: process.Identity{PID: 4711}, Session: "5e55", Ways: incident.Ways{Joinable: true}, Incidents: []incident.Incident{dialog},
 		Decision: recovery.Decision{Reason: "it is left to a human"},
 	}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4711 is alive", Age: span(5 * hour)},

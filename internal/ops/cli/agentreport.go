@@ -202,7 +202,7 @@ func printReport(w io.Writer, o monitor.Options, view monitor.View, r reportReco
 func askedOfMany(view monitor.View, i incident.Incident) string {
 	for _, f := range view.Findings {
 		if slices.Contains(i.Facts.Members, f.Name) && !f.Diagnosis.Well() {
-			return incident.ToDo(string(f.Diagnosis.Class), f.Key)
+			return incident.ToDo(string(f.Diagnosis.Class), f.Key, waysTo(view, f, string(f.Diagnosis.Class)))
 		}
 	}
 	return ""

@@ -107,7 +107,7 @@ func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview.Agent {
 	a := overview.Agent{
 		Key: f.Key, Name: f.Name, Kind: string(f.Kind), Dir: f.Path, Class: string(f.Diagnosis.Class), State: stateWord(f), Health: agentHealth(view, f),
-		Since: f.Since, Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
+		Since: f.Since, Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, Joinable: f.Joinable, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
 	}
 	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Diagnosis)}}
 	if !f.Diagnosis.Well() {
@@ -173,7 +173,7 @@ func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	}
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
-			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key)
+			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key, waysTo(view, f, i.Key.Class))
 		}
 		if i.Facts.Case == "" && slices.Contains(i.Facts.Members, f.Key) { // a case of the fleet names others' agents, too
 			s.Members = append(s.Members, f.Key)

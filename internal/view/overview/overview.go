@@ -176,6 +176,7 @@ type Agent struct {
 	Since    time.Time `json:"since,omitzero"`
 	PID      int       `json:"pid,omitempty"`
 	Session  string    `json:"session,omitempty"`
+	Joinable bool      `json:"joinable,omitempty"`       // people can join its terminal
 	LastSign string    `json:"last_sign,omitempty"`      // and how long ago it was
 	SignAt   time.Time `json:"last_sign_at,omitzero"`    // when it was; zero: not known
 	SignFrom string    `json:"last_sign_from,omitempty"` // what it was
