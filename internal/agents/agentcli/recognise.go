@@ -122,6 +122,13 @@ func Once(args []string) string {
 	return ""
 }
 
+// Unseen reports whether a command runs an agent CLI and starts no session that [Recognise] finds, such as one of its daemon
+// (claude --bg) or its management (claude mcp).
+func Unseen(args []string) bool {
+	p, rest := locate(args, "")
+	return p != nil && !p.runs(rest)
+}
+
 // locate finds the CLI that a command runs, and the arguments after its name; nil: it runs none.
 func locate(args []string, exe string) (p *CLI, rest []string) {
 	if len(args) == 0 {

@@ -148,3 +148,23 @@ func TestOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestUnseen(t *testing.T) {
+	for command, want := range map[string]bool{
+		"claude --bg fix":                  true,
+		"claude --background":              true,
+		"claude --model opus --bg fix":     true,
+		"claude mcp serve":                 true,
+		"codex app-server":                 true,
+		"claude":                           false,
+		"claude -p fix":                    false,
+		"codex exec fix":                   false,
+		"npx -y @anthropic-ai/claude-code": false,
+		"./nightly.sh --bg":                false,
+		"":                                 false,
+	} {
+		if got := Unseen(strings.Fields(command)); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+}

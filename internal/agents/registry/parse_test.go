@@ -239,6 +239,7 @@ func TestWarnings(t *testing.T) {
 			":2:52: agents.a.start.cmd has --session-id, with which it can be started only once: leave it out"},
 		{"is resumed once", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {resume: [claude, --resume, \"{session}\", --fork-session, --session-id=0f4c]}}}",
 			"agents.a.start.resume has --session-id, with which"},
+		{"is not seen", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {cmd: [claude, --bg, go]}}}", ":2:52: agents.a.start.cmd starts no session that is seen"},
 		{"starts once by the defaults", "version: 2\ndefaults: {start: {cmd: [claude, --session-id, 0f4c]}}\nagents: {a: {kind: claude, path: ~/a}}", ":3:10: agents.a.start.cmd has --session-id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

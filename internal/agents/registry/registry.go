@@ -173,22 +173,25 @@ func (r *reader) checkAgent(f *tree.Node, label string, a Agent) {
 		r.Problem(f.KeyPos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
 			label, FormatDuration(a.Expect.Stale), FormatDuration(a.Expect.Beat)), "let stale be three times beat")
 	}
-	r.warnOfOnce(f, label, a)
+	r.warnOfCommands(f, label, a)
 }
 
-// warnOfOnce warns of commands that can be run only once: the monitor would run them again, in vain.
-func (r *reader) warnOfOnce(f *tree.Node, label string, a Agent) {
+// warnOfCommands warns of commands that the monitor would run in vain: those that can be run only once, and those whose
+// session is not seen.
+func (r *reader) warnOfCommands(f *tree.Node, label string, a Agent) {
 	for key, command := range map[string][]string{"cmd": a.Start.Cmd, "resume": a.Start.Resume} {
-		option := agentcli.Once(command)
-		if option == "" {
-			continue
-		}
-		pos := f.KeyPos
+		pos, name := f.KeyPos, label+".start."+key
 		if n := f.At("start", key); n != nil { // else it is of the defaults
 			pos = n.Pos
 		}
-		r.Warn(pos, fmt.Sprintf("%s.start.%s has %s, with which it can be started only once", label, key, option),
-			"leave it out; {session} in start.resume is the session that was seen")
+		if option := agentcli.Once(command); option != "" {
+			r.Warn(pos, fmt.Sprintf("%s has %s, with which it can be started only once", name, option),
+				"leave it out; {session} in start.resume is the session that was seen")
+		}
+		if agentcli.Unseen(command) {
+			r.Warn(pos, name+" starts no session that is seen",
+				"start the CLI with a prompt, or for a terminal: sessions of its daemon, and its other commands, are not watched")
+		}
 	}
 }
 
