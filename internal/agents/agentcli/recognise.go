@@ -103,8 +103,8 @@ func Prompted(args []string) bool {
 	return Headless(args) || len(words) > max(named, 0)
 }
 
-// Once is the option by which a command can start its CLI only once, such as the id of a session that must be new. "": it
-// can be started again and again.
+// Once is the option with which a command can start its CLI only once. It names what must not be there yet, such as the id
+// of a session. "": the command can be run again and again.
 func Once(args []string) string {
 	p, rest := locate(args, "")
 	if p == nil {
@@ -122,8 +122,8 @@ func Once(args []string) string {
 	return ""
 }
 
-// Unseen reports whether a command runs an agent CLI and starts no session that [Recognise] finds, such as one of its daemon
-// (claude --bg) or its management (claude mcp).
+// Unseen reports whether a command runs an agent CLI without a session that [Recognise] finds. That is so for sessions of a
+// daemon (claude --bg) and for management (claude mcp).
 func Unseen(args []string) bool {
 	p, rest := locate(args, "")
 	return p != nil && !p.runs(rest)

@@ -106,8 +106,8 @@ var joinWords = strings.NewReplacer("its terminal", "its terminal (outlive agent
 var elsewhere = strings.NewReplacer("a reply to this message", "a reply to the message that told you",
 	"here if there are buttons for that", "in the message that told you, if it has buttons for that")
 
-// ToDo says what a person should do about an agent in a class of trouble, for use outside of messages, where the command
-// that joins a terminal has its own place. "": unknown.
+// ToDo says what a person should do about an agent in a class of trouble, for use outside of messages. The command that
+// joins a terminal has its own place there. "": unknown.
 func ToDo(class, agent string, w Ways) string {
 	w.Joinable = false
 	return strings.ReplaceAll(elsewhere.Replace(advice(class, w)), "NAME", agent)

@@ -113,7 +113,7 @@ type Done struct {
 	Manifest string // "complete": every phase of the manifest is complete
 }
 
-// NeverDone is an exit status that no program has: its agent is not meant to end, and is done with none.
+// NeverDone is an exit status that no program has: the agent is not meant to end.
 const NeverDone = -1
 
 // Budget limits what may be tried.

@@ -176,8 +176,8 @@ func (r *reader) checkAgent(f *tree.Node, label string, a Agent) {
 	r.warnOfCommands(f, label, a)
 }
 
-// warnOfCommands warns of commands that the monitor would run in vain: those that can be run only once, and those whose
-// session is not seen.
+// warnOfCommands warns of commands that the monitor would run in vain. Some can be run only once, the sessions of others
+// are not seen.
 func (r *reader) warnOfCommands(f *tree.Node, label string, a Agent) {
 	for key, command := range map[string][]string{"cmd": a.Start.Cmd, "resume": a.Start.Resume} {
 		pos, name := f.KeyPos, label+".start."+key
