@@ -68,7 +68,7 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 		Since: c.problem.Since, Details: c.diagnosis.Details, Action: redact(r.taken(c, d)),
 		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.subject.text), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
 	}
-	f.Ways = r.ways(c)
+	f.Ways = r.incidents.ways(c)
 	can := r.capabilities(c)
 	f.Restart, f.Resume, f.Unheard = can.Restart, can.Resume, r.unheard(r.now.Wall)
 	f.NoReplies = f.NoReplies || f.Unheard
@@ -86,20 +86,20 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 const ownBot = "telegram"
 
 // ways are those in which a person reaches an agent.
-func (r *round) ways(c *examined) incident.Ways {
+func (in *incidents) ways(c *examined) incident.Ways {
 	w := incident.Ways{Joinable: c.subject.joinable, NoTerminal: c.subject.piped}
 	if c.Declared == nil {
 		return w
 	}
-	names := slices.Concat(r.incidents.policyOf(c.agent).Tiers...)
+	names := slices.Concat(in.policyOf(c.agent).Tiers...)
 	heard := slices.ContainsFunc(names, func(name string) bool {
-		if named, ok := r.snapshot.Registry.Channel(name); ok {
+		if named, ok := in.snapshot.Registry.Channel(name); ok {
 			name = named.Address
 		}
 		return name == ownBot
 	})
 	w.NoNudge = len(c.Declared.Start.Nudge) == 0
-	w.NoReplies = r.opts.OpenGroup || len(names) > 0 && !heard
+	w.NoReplies = in.m.opts.OpenGroup || len(names) > 0 && !heard
 	return w
 }
 

@@ -132,7 +132,7 @@ func (r *round) finding(c *examined) Finding {
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
 		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Since: c.since, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
-		Process: c.subject.process, Session: c.subject.session, Ways: r.ways(c), Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
+		Process: c.subject.process, Session: c.subject.session, Ways: r.incidents.ways(c), Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	for _, o := range d.LeftOut {

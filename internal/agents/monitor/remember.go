@@ -104,7 +104,7 @@ func (st *setting) rememberSince(c *examined, s *agentState) {
 	}
 	id := c.subject.process
 	another := id != (process.Identity{}) && was.Identity != (process.Identity{}) && id != was.Identity
-	rests := v.Class == diagnose.Idle && v.Tier != diagnose.Hook // a session's files say when it came to rest
+	rests := v.Class == diagnose.Idle && v.Tier != diagnose.Hook && len(e.Sessions) > 0 // its files say when it came to rest
 	switch {
 	case was.Well.Does == is.Does && !another && !rests:
 		c.since = was.Well.Since
