@@ -173,9 +173,9 @@ func TestAdviceIsPossible(t *testing.T) {
 	}{
 		{"waiting_question", Ways{}, "answer by a reply to this message, or at its terminal"},
 		{"waiting_question", Ways{Joinable: true, NoNudge: true}, "answer at its terminal (outlive agent attach shop)"},
-		{"waiting_question", Ways{NoReplies: true}, "answer at its terminal, or by outlive agent say shop TEXT"},
+		{"waiting_question", Ways{NoReplies: true}, "answer at its terminal, or by a text (outlive agent say shop TEXT)"},
 		{"waiting_question", Ways{NoTerminal: true}, "answer by a reply to this message"},
-		{"waiting_question", Ways{NoTerminal: true, NoReplies: true}, "answer by outlive agent say shop TEXT"},
+		{"waiting_question", Ways{NoTerminal: true, NoReplies: true}, "answer by a text (outlive agent say shop TEXT)"},
 		{"waiting_question", Ways{NoTerminal: true, NoNudge: true, NoReplies: true}, "it can be given no answer, since it has no terminal and no nudge command: end it " +
 			"(outlive agent stop shop), declare one of them below its start:, and start it again (outlive agent start shop)"},
 		{"waiting_other", Ways{}, "answer the dialog at its terminal"},

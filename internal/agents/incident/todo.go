@@ -77,7 +77,7 @@ func (w Ways) answers() string {
 		ways = append(ways, "at its terminal")
 	}
 	if !w.NoNudge && w.NoReplies {
-		ways = append(ways, "by outlive agent say NAME TEXT")
+		ways = append(ways, "by a text (outlive agent say NAME TEXT)")
 	}
 	return strings.Join(ways, ", or ")
 }

@@ -149,7 +149,7 @@ func TestAMessageNamesOnlyWaysToAnswer(t *testing.T) {
 		"pipes and a nudge":      {"", nudge, true, "answer by a reply to this message"},
 		"pipes, no nudge": {"", "", true, "it can be given no answer, since it has no terminal and no nudge command: end it (outlive agent stop shop), " +
 			"declare one of them below its start:, and start it again (outlive agent start shop)"},
-		"a channel that only speaks": {"channels: {page: 'exec:page-me', telegram: telegram}\n", nudge + "escalate: {to: page}\n", true, "answer by outlive agent say shop TEXT"},
+		"a channel that only speaks": {"channels: {page: 'exec:page-me', telegram: telegram}\n", nudge + "escalate: {to: page}\n", true, "answer by a text (outlive agent say shop TEXT)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
