@@ -26,6 +26,8 @@ type program struct {
 	versioned bool
 	// goOn are first words that continue an old session.
 	goOn []string
+	// once are options that a command can be started with only once: what they name must not be there yet.
+	once []string
 }
 
 // interpreters run a script that is their first word, or, where words are listed, that follows one of these.
@@ -119,6 +121,32 @@ func Prompted(args []string) bool {
 		named += 2 // the command and the session's id
 	}
 	return Headless(args) || len(words) > max(named, 0)
+}
+
+// Once is the option with which a command can start its CLI only once. It names what must not be there yet, such as the id
+// of a session. "": the command can be run again and again.
+func Once(args []string) string {
+	p, rest := locate(args, "")
+	if p == nil {
+		return ""
+	}
+	for _, arg := range rest {
+		option, _, _ := strings.Cut(arg, "=")
+		switch {
+		case arg == "--":
+			return ""
+		case slices.Contains(p.once, option):
+			return option
+		}
+	}
+	return ""
+}
+
+// Unseen reports whether a command runs an agent CLI without a session that [Recognise] finds. That is so for sessions of a
+// daemon (claude --bg) and for management (claude mcp).
+func Unseen(args []string) bool {
+	p, rest := locate(args, "")
+	return p != nil && !p.runs(rest)
 }
 
 // locate finds the CLI that a command runs, and the arguments after its name; nil: it runs none.

@@ -149,3 +149,42 @@ func TestStreamed(t *testing.T) {
 		}
 	}
 }
+
+func TestOnce(t *testing.T) {
+	for command, want := range map[string]string{
+		"claude -p --session-id 0f4c fix":                       "--session-id",
+		"claude --session-id=0f4c":                              "--session-id",
+		"npx -y @anthropic-ai/claude-code --session-id 1 -p go": "--session-id",
+		"claude --resume 1 --fork-session --session-id 2":       "--session-id",
+		"claude -p --resume {session} go":                       "",
+		"claude -p -- --session-id":                             "", // a prompt
+		"claude":                                                "",
+		"bash -c claude --session-id 1":                         "",
+		"mycli --session-id 1":                                  "",
+		"":                                                      "",
+	} {
+		if got := Once(strings.Fields(command)); got != want {
+			t.Errorf("%q: %q", command, got)
+		}
+	}
+}
+
+func TestUnseen(t *testing.T) {
+	for command, want := range map[string]bool{
+		"claude --bg fix":                  true,
+		"claude --background":              true,
+		"claude --model opus --bg fix":     true,
+		"claude mcp serve":                 true,
+		"codex app-server":                 true,
+		"claude":                           false,
+		"claude -p fix":                    false,
+		"codex exec fix":                   false,
+		"npx -y @anthropic-ai/claude-code": false,
+		"./nightly.sh --bg":                false,
+		"":                                 false,
+	} {
+		if got := Unseen(strings.Fields(command)); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+}

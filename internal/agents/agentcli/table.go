@@ -25,6 +25,7 @@ var table = []CLI{
 			takes:         []string{"--model", "--settings", "--session-id", "--mcp-config", "--permission-mode", "--output-format", "--input-format", "--append-system-prompt", "--system-prompt", "--max-turns", "--fallback-model", "--agent", "--agents", "--setting-sources", "--debug-file", "--name", "-n", "--max-budget-usd", "--effort"},
 			flags:         []string{"--version", "-v", "--help", "-h", "--claude-in-chrome-mcp", "--chrome-native-host", "--bg", "--background", "--bg-spare", "--bg-pty-host", "--daemon-worker", "--ripgrep"},
 			headlessFlags: []string{"-p", "--print"}, streamOption: "--input-format",
+			once: []string{"--session-id"}, // measured: 2.1.332 exits with "is already in use"
 		},
 		Place: Place{Variables: []string{"CLAUDE_CONFIG_DIR"}, Folder: ".claude"}, files: newClaudeFiles,
 		TellsStatus: true, EndsOnSIGINT: true, // measured: 2.1.330 exits with status 0

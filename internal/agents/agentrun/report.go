@@ -35,6 +35,7 @@ type Report struct {
 
 	Socket string   `json:"socket,omitempty"` // where its terminal can be joined ([Attach]); "": it has none
 	Joined []Joined `json:"joined,omitempty"` // who has
+	Piped  bool     `json:"piped,omitempty"`  // it has pipes, and no terminal
 
 	Title      string          `json:"title,omitempty"`       // of its terminal (OSC 0 and 2)
 	TitleState agentcli.Status `json:"title_state,omitempty"` // what the title says: idle, busy, waiting; "": nothing

@@ -151,7 +151,7 @@ func (w *wrapper) start() (err error) {
 		w.streams.terminal.endSharing(Exit{Code: startCode(err), At: at})
 		return err
 	}
-	w.seen.started(w.agent.pid, at)
+	w.seen.started(w.agent.pid, at, w.streams.terminal == nil)
 	w.keepLine("started: %s", strings.Join(w.o.Command, " "))
 	w.keepSize()
 	w.recorder = record(w.seen, func(r Report) error { return write(w.path, r) })

@@ -161,14 +161,15 @@ func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
 	s.poke()
 }
 
-// started records the agent's process and its start time.
-func (s *seen) started(pid int, at time.Time) {
+// started records the agent's process and its start time, and whether it has pipes in place of a terminal.
+func (s *seen) started(pid int, at time.Time, piped bool) {
 	id := process.Identity{PID: pid, Boot: process.BootID()}
 	if p, err := (process.System{}).Look(pid); err == nil {
 		id = p.Identity
 	}
 	s.mu.Lock()
 	s.report.PID, s.report.Start, s.report.Boot, s.report.StartedAt = id.PID, id.Start, id.Boot, at
+	s.report.Piped = piped
 	s.mu.Unlock()
 }
 

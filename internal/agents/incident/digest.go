@@ -62,7 +62,7 @@ func (d Digest) Message(p Policy) Message {
 	m.add("Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(list), critical, open))
 	for _, t := range d.Tallies {
 		if t.Acts+t.Told > 0 {
-			m.add(t.Name, fmt.Sprintf("helped %d×, of these started %d×; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))
+			m.add(t.Name, fmt.Sprintf("%d steps taken, %d of them starts; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))
 		}
 	}
 	if more := len(lines) - digestLimit; more > 0 {

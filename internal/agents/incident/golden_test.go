@@ -156,7 +156,7 @@ func TestEveryMessage(t *testing.T) {
 	for _, class := range []string{"waiting_other", "waiting_question", "startup_blocked", "model_silent"} {
 		fmt.Fprintf(&b, "=== %s, at a terminal that can be joined\n", class)
 		at := slices.IndexFunc(samples, func(s sample) bool { return s.class == class })
-		f := Facts{Name: "shop", Severity: Warning, Since: t0.Add(-10 * time.Second), Details: samples[at].details, Joinable: true}
+		f := Facts{Name: "shop", Severity: Warning, Since: t0.Add(-10 * time.Second), Details: samples[at].details, Ways: Ways{Joinable: true}}
 		night(&b, Key{Agent: "shop", Class: class}, f, Recovered{})
 	}
 	many := Facts{Name: "host this machine", Severity: Critical, Since: t0, Details: "exit status 1; PID 4711 is dead", Members: []string{"blog", "shop", "wiki"}, Action: "one of them is tried first, the others wait"}

@@ -108,8 +108,7 @@ type Facts struct {
 	Restart bool `json:"restart,omitempty"`
 	Resume  bool `json:"resume,omitempty"`
 	Stop    bool `json:"stop,omitempty"`
-	// Joinable says that outlive agent attach can join the agent's terminal.
-	Joinable bool `json:"joinable,omitempty"`
+	Ways
 	// Unheard says that button presses are not received now, so there are no buttons.
 	Unheard bool `json:"unheard,omitempty"`
 }
@@ -181,6 +180,14 @@ func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
 		return false
 	}
 	return i.State != Resolved || now.Sub(i.Resolved) < p.reopen()
+}
+
+// Began is when the trouble began, as far as is known. An incident is opened later, where the agent is watched for a while first.
+func (i Incident) Began() time.Time {
+	if since := i.Facts.Since; !since.IsZero() && since.Before(i.Opened) {
+		return since
+	}
+	return i.Opened
 }
 
 // critical is also true while the severity is unknown.

@@ -146,7 +146,7 @@ func TestDigest(t *testing.T) {
 		one("blog", "loop", Warning, 13, 14), one("shop", "waiting_question", Warning, 5, 0), one("api", "crashed", Critical, 6, 7),
 		one("old", "loop", Warning, 0, 1), one("later", "loop", Warning, 21, 0), one("wiki", "rate_limited", Info, 1, 3),
 	}, Tallies: []Tally{{Name: "api", Acts: 3, Starts: 2, Recoveries: 1, Told: 1}, {Name: "quiet"}}}
-	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: helped 3×, of these started 2×; worked again 1×; you were told 1×\n\n" +
+	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: 3 steps taken, 2 of them starts; worked again 1×; you were told 1×\n\n" +
 		"2026-11-20 13:00 wiki is rate limited: resolved 2026-11-20 15:00, after 1 restart\n" +
 		"2026-11-20 17:00 shop waits for an answer: open\n" +
 		"01:00 blog repeats itself: resolved 02:00, after 1 restart"
@@ -161,5 +161,34 @@ func TestDigest(t *testing.T) {
 	}
 	if got := d.Message(Policy{}).Body; strings.Count(got, "\n") != digestLimit || !strings.HasSuffix(got, "and 23 more") {
 		t.Errorf("a long digest: %s", got)
+	}
+}
+
+// What is asked of a person is possible: no reply where nobody hears it or nothing hands it on, no terminal where there is none.
+func TestAdviceIsPossible(t *testing.T) {
+	for _, tc := range []struct {
+		class string
+		ways  Ways
+		want  string
+	}{
+		{"waiting_question", Ways{}, "answer by a reply to this message, or at its terminal"},
+		{"waiting_question", Ways{Joinable: true, NoNudge: true}, "answer at its terminal (outlive agent attach shop)"},
+		{"waiting_question", Ways{NoReplies: true}, "answer at its terminal, or by a text (outlive agent say shop TEXT)"},
+		{"waiting_question", Ways{NoTerminal: true}, "answer by a reply to this message"},
+		{"waiting_question", Ways{NoTerminal: true, NoReplies: true}, "answer by a text (outlive agent say shop TEXT)"},
+		{"waiting_question", Ways{NoTerminal: true, NoNudge: true, NoReplies: true}, "it can be given no answer, since it has no terminal and no nudge command: end it " +
+			"(outlive agent stop shop), declare one of them below its start:, and start it again (outlive agent start shop)"},
+		{"waiting_other", Ways{}, "answer the dialog at its terminal"},
+		{"waiting_other", Ways{NoTerminal: true}, "give it what it lacks, then start it again; it has no terminal to answer at"},
+		{"startup_blocked", Ways{NoTerminal: true}, "see what it has written; it has no terminal, so that a dialog would wait in vain"},
+		{"crashed", Ways{NoTerminal: true, NoNudge: true}, "find out why it has ended (outlive agent logs shop), then start it again"},
+	} {
+		i := Incident{Key: Key{Agent: "shop", Class: tc.class}, State: Notified, Facts: Facts{Ways: tc.ways}}
+		if got := i.todo(); got != tc.want {
+			t.Errorf("%s, %+v: %q, want %q", tc.class, tc.ways, got, tc.want)
+		}
+		if got := ToDo(tc.class, "shop", tc.ways); strings.Contains(got, "this message") || strings.Contains(got, "attach") || got == "" {
+			t.Errorf("%s, %+v, elsewhere: %q", tc.class, tc.ways, got)
+		}
 	}
 }

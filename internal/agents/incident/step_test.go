@@ -366,6 +366,18 @@ func TestContinues(t *testing.T) {
 	}
 }
 
+func TestBegan(t *testing.T) {
+	for name, tc := range map[string]struct{ since, want time.Time }{
+		"watched for a while first":     {t0.Add(-time.Minute), t0.Add(-time.Minute)},
+		"not known":                     {time.Time{}, t0},
+		"again, while it is still open": {t0.Add(time.Hour), t0},
+	} {
+		if got := (Incident{Opened: t0, Facts: Facts{Since: tc.since}}).Began(); !got.Equal(tc.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestButtons(t *testing.T) {
 	verbs := func(i Incident) (list []Verb) {
 		for _, b := range Compose(i, policy, t0).Buttons {

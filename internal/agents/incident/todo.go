@@ -8,7 +8,7 @@ var todoWords = map[string]string{
 	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",
 	"startup_blocked":      "look at its terminal: most often a dialog waits there",
 	"stopped":              "let it go on, or end it",
-	"waiting_question":     "answer by a reply to this message, or at its terminal",
+	"waiting_question":     "answer HOW",
 	"waiting_other":        "answer the dialog at its terminal",
 	"human_required":       "supply what it lacks, then start it again",
 	"auth_expired":         "log in again where it runs, then start it again; until then nothing is started",
@@ -44,6 +44,61 @@ var todoWords = map[string]string{
 	"waiting_permission":   "allow or deny it, here if there are buttons for that, or at its terminal",
 }
 
+// withoutTerminal are the same where the agent is known to have no terminal, as far as they differ.
+var withoutTerminal = map[string]string{
+	"startup_blocked":    "see what it has written; it has no terminal, so that a dialog would wait in vain",
+	"waiting_other":      "give it what it lacks, then start it again; it has no terminal to answer at",
+	"waiting_permission": "allow or deny it, here if there are buttons for that; it has no terminal",
+}
+
+// noAnswer is what to do about an agent that asks and can be given no answer.
+const noAnswer = "it can be given no answer, since it has no terminal and no nudge command: end it (outlive agent stop NAME), " +
+	"declare one of them below its start:, and start it again (outlive agent start NAME)"
+
+// Ways are those in which a person reaches an agent. The zero value: each, as far as is known.
+type Ways struct {
+	// Joinable says that outlive agent attach can join its terminal.
+	Joinable bool `json:"joinable,omitempty"`
+	// NoTerminal says that it has none.
+	NoTerminal bool `json:"no_terminal,omitempty"`
+	// NoNudge says that no declared command hands it a text.
+	NoNudge bool `json:"no_nudge,omitempty"`
+	// NoReplies says that no channel on which people are told takes replies.
+	NoReplies bool `json:"no_replies,omitempty"`
+}
+
+// answers are the ways to answer its question; "": there is none.
+func (w Ways) answers() string {
+	var ways []string
+	if !w.NoNudge && !w.NoReplies {
+		ways = append(ways, "by a reply to this message")
+	}
+	if !w.NoTerminal {
+		ways = append(ways, "at its terminal")
+	}
+	if !w.NoNudge && w.NoReplies {
+		ways = append(ways, "by a text (outlive agent say NAME TEXT)")
+	}
+	return strings.Join(ways, ", or ")
+}
+
+// advice is what a person should do about a class of trouble, as far as that is possible.
+func advice(class string, w Ways) string {
+	text := todoWords[class]
+	switch how, other := w.answers(), withoutTerminal[class]; {
+	case class == "waiting_question" && how == "":
+		text = noAnswer
+	case class == "waiting_question":
+		text = strings.Replace(text, "HOW", how, 1)
+	case w.NoTerminal && other != "":
+		text = other
+	}
+	if w.Joinable {
+		text = joinWords.Replace(text)
+	}
+	return text
+}
+
 // joinWords add how to join a terminal.
 var joinWords = strings.NewReplacer("its terminal", "its terminal (outlive agent attach NAME)", "its session", "its session (outlive agent attach NAME)")
 
@@ -51,9 +106,11 @@ var joinWords = strings.NewReplacer("its terminal", "its terminal (outlive agent
 var elsewhere = strings.NewReplacer("a reply to this message", "a reply to the message that told you",
 	"here if there are buttons for that", "in the message that told you, if it has buttons for that")
 
-// ToDo says what a person should do about an agent in a class of trouble, for use outside of messages. "": unknown.
-func ToDo(class, agent string) string {
-	return strings.ReplaceAll(elsewhere.Replace(todoWords[class]), "NAME", agent)
+// ToDo says what a person should do about an agent in a class of trouble, for use outside of messages. The command that
+// joins a terminal has its own place there. "": unknown.
+func ToDo(class, agent string, w Ways) string {
+	w.Joinable = false
+	return strings.ReplaceAll(elsewhere.Replace(advice(class, w)), "NAME", agent)
 }
 
 // todo says what a person should do now. "": nothing.
@@ -64,9 +121,5 @@ func (i *Incident) todo() string {
 	if i.Facts.ToDo != "" {
 		return i.Facts.ToDo
 	}
-	text := todoWords[i.Key.Class]
-	if i.Facts.Joinable {
-		text = joinWords.Replace(text)
-	}
-	return strings.ReplaceAll(text, "NAME", i.Key.Agent)
+	return strings.ReplaceAll(advice(i.Key.Class, i.Facts.Ways), "NAME", i.Key.Agent)
 }

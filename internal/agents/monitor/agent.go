@@ -55,7 +55,7 @@ func expected(d registry.Agent) diagnose.Policy {
 		Stale: diagnose.Span(e.Stale), Startup: diagnose.Span(e.Startup), ModelSilent: diagnose.Span(e.ModelSilent),
 		Tool: diagnose.Span(e.Tool), Waiting: diagnose.Span(e.Waiting), Progress: diagnose.Span(e.Progress),
 		Task: diagnose.Span(e.Task), MaxCostUSD: e.MaxCostUSD,
-		Done: diagnose.DoneWhen{Exit: e.Done.Exit != nil && *e.Done.Exit == 0, Manifest: e.Done.Manifest == "complete"},
+		Done: doneWhen(d),
 	}
 	if p.Stale == 0 && e.Beat > 0 {
 		p.Stale = diagnose.Span(missedBeats * e.Beat)
@@ -66,6 +66,15 @@ func expected(d registry.Agent) diagnose.Policy {
 	cli := agentcli.Of(d.Kind)
 	p.ErrorExits, p.LimitExits = cli.ErrorExits, cli.LimitExits
 	return p
+}
+
+// doneWhen is how a finished agent looks. A command is finished when it exits 0, unless something else is declared.
+func doneWhen(d registry.Agent) diagnose.DoneWhen {
+	done := d.Expect.Done
+	if d.Kind == registry.Command && done == (registry.Done{}) {
+		return diagnose.DoneWhen{Exit: true}
+	}
+	return diagnose.DoneWhen{Exit: done.Exit != nil && *done.Exit == 0, Manifest: done.Manifest == "complete"}
 }
 
 // recoveryOf translates the declaration to the policy that recovery uses.

@@ -33,6 +33,7 @@ type agentState struct {
 	Phase    int    `json:"phase,omitempty"`   // of a declared agent
 
 	Trouble trouble   `json:"trouble,omitzero"`
+	Well    wellness  `json:"well,omitzero"`
 	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
 	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
 	// RestSince is since when it was idle when it was last seen alive. Zero: it was not idle.
@@ -64,6 +65,12 @@ type trouble struct {
 	Until time.Time `json:"until,omitzero"`
 	// Spared says that the record already notes that it is left alone because of a person.
 	Spared bool `json:"spared,omitempty"`
+}
+
+// wellness is what an agent without trouble does, and since when. Zero: it is in trouble, or its class says enough.
+type wellness struct {
+	Does  string    `json:"does,omitempty"`
+	Since time.Time `json:"since,omitzero"`
 }
 
 // hookState is a permission request at the agent's own dialog.

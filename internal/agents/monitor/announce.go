@@ -41,7 +41,7 @@ func rememberWork(c *examined, s *agentState) {
 func (r *round) announce(ctx context.Context, c *examined) error {
 	v, s := c.diagnosis, c.agentState
 	done := v.Class == diagnose.Done
-	rests := v.Class == diagnose.Idle && v.Since >= restTold
+	rests := v.Class == diagnose.Idle && !c.since.IsZero() && diagnose.Span(r.now.Wall.Sub(c.since)) >= restTold
 	if c.Declared == nil || !s.Worked || !done && !rests {
 		return nil
 	}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // patient is a declaration of one whose model may take as long as it wants.
@@ -130,6 +132,41 @@ func TestAMessageNamesTheWayToTheTerminal(t *testing.T) {
 		if len(w.said) != 1 || strings.Contains(w.said[0], "at its terminal (outlive agent attach shop)") != (socket != "") {
 			t.Errorf("with the socket %q: said %q", socket, w.said)
 		}
+	}
+}
+
+// Who is told that an agent asks is told only of ways to answer that there are.
+func TestAMessageNamesOnlyWaysToAnswer(t *testing.T) {
+	t.Parallel()
+	const nudge = "start: {nudge: [sh, -c, 'true', \"{text}\"]}\n"
+	for name, tt := range map[string]struct {
+		head, keys string
+		piped      bool
+		want       string
+	}{
+		"a terminal, no nudge":   {"", "", false, "answer at its terminal"},
+		"a terminal and a nudge": {"", nudge, false, "answer by a reply to this message, or at its terminal"},
+		"pipes and a nudge":      {"", nudge, true, "answer by a reply to this message"},
+		"pipes, no nudge": {"", "", true, "it can be given no answer, since it has no terminal and no nudge command: end it (outlive agent stop shop), " +
+			"declare one of them below its start:, and start it again (outlive agent start shop)"},
+		"a channel that only speaks": {"channels: {page: 'exec:page-me', telegram: telegram}\n", nudge + "escalate: {to: page}\n", true, "answer by a text (outlive agent say shop TEXT)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.piped = tt.piped
+			w.opts.OpenChannel = func(string) (notify.Channel, error) { return w, nil }
+			w.declare(tt.head, w.agent("shop", "kind: command\n"+tt.keys))
+			w.process(1000, w.dir("shop"), time.Minute)
+			w.process(1001, w.dir("shop"), time.Minute)
+			w.reports("shop", 1001, nil)
+			w.beats("shop", heartbeat.Waiting)
+			w.cycle()
+			w.spends(2*time.Minute, 10*time.Second)
+			if len(w.said) != 1 || !strings.Contains(w.said[0]+"\n", "\nTo do: "+tt.want+"\n") {
+				t.Errorf("said %q, want %q", w.said, tt.want)
+			}
+		})
 	}
 }
 

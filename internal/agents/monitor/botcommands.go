@@ -132,17 +132,13 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 
 // standing is an agent's state for people.
 func (r *round) standing(c *examined) incident.Standing {
-	s := incident.Standing{Name: c.Name, State: stateWords(c)}
+	s := incident.Standing{Name: c.Name, State: stateWords(c), Since: c.since}
 	for _, i := range r.incidents.open(c.Key) {
 		if i.State != incident.Acknowledged {
 			s.Waits = true
 		}
 	}
-	v := c.diagnosis
-	if v.Since > 0 && v.Since < diagnose.Never {
-		s.Since = r.now.Wall.Add(-time.Duration(v.Since))
-	}
-	if !v.Well() {
+	if v := c.diagnosis; !v.Well() {
 		s.Details = v.Details
 	}
 	if len(c.subject.joined) > 0 {

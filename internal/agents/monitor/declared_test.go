@@ -163,16 +163,23 @@ func TestNobodyIsWoken(t *testing.T) {
 	}
 }
 
-// An exit code of 0 is no done work, unless its owner says so.
+// A command that exits 0 is done, such as a backup, unless its owner says otherwise. An agent of another kind is not.
 func TestAnEndInPeace(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {
-		expect string
-		starts int
-	}{"work unfinished": {"", 1}, "done": {"expect: {done: {exit: 0}}\n", 0}} {
+		kind, expect string
+		starts       int
+	}{
+		"a command":             {"command", "", 0},
+		"declared":              {"command", "expect: {done: {exit: 0}}\n", 0},
+		"not meant to end":      {"command", "expect: {done: {exit: never}}\n", 1},
+		"not its status":        {"command", "expect: {done: {exit: 3}}\n", 1},
+		"the manifest says":     {"command", "expect: {done: {manifest: complete}}\n", 1},
+		"another kind of agent": {"acp", "", 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.declare("", w.agent("shop", "kind: command\n"+starts+want.expect))
+			w.declare("", w.agent("shop", "kind: "+want.kind+"\n"+starts+want.expect))
 			w.process(1001, w.dir("shop"), time.Minute)
 			w.process(1000, w.dir("shop"), time.Minute)
 			w.reports("shop", 1001, nil)

@@ -152,6 +152,9 @@ func (w *world) reportsOf(name string, pid int, headless bool, exit *agentrun.Ex
 	if !w.typed.IsZero() {
 		text += fmt.Sprintf(`,"typed_at":%q`, w.typed.UTC().Format(time.RFC3339Nano))
 	}
+	if w.piped {
+		text += `,"piped":true`
+	}
 	if w.socket != "" {
 		text += fmt.Sprintf(`,"socket":%q`, w.socket)
 	}

@@ -21,6 +21,7 @@ func TestAHeadlessCommandThatExits0IsDone(t *testing.T) {
 		"done":                   {headless: true},
 		"failed":                 {headless: true, exit: agentrun.Exit{Code: 1}, acts: true},
 		"killed":                 {headless: true, exit: agentrun.Exit{Code: 137, Signal: "killed"}, acts: true},
+		"not meant to end":       {headless: true, declared: "expect: {done: {exit: never}}\n", acts: true},
 		"done means a manifest":  {headless: true, declared: "expect: {done: {manifest: complete}}\n", acts: true},
 		"a terminal, mid-turn":   {acts: true},
 		"a terminal, and killed": {exit: agentrun.Exit{Code: 137, Signal: "killed"}, acts: true},

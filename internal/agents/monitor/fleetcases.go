@@ -55,7 +55,7 @@ func (r fleetPart) raiseCase(ctx context.Context, c fleetcases.Case) error {
 	key := incident.Key{Agent: c.Agent, Class: c.Class}
 	f := incident.Facts{
 		Name: c.Name, Stall: c.Class, Severity: incident.SeverityOf(c.Class), Since: c.Since, Details: r.opts.redact(c.Details),
-		Members: c.Members, ToDo: incident.ToDo(c.Class, ""), Case: c.ID, Unheard: r.unheard(r.now.Wall),
+		Members: c.Members, ToDo: incident.ToDo(c.Class, "", incident.Ways{}), Case: c.ID, Unheard: r.unheard(r.now.Wall),
 	}
 	entry := piv.Intervention{
 		Time: r.now.Wall, Project: c.Name, Phase: piv.NoPhase, Stall: c.Class, Action: "escalate", Details: fmt.Sprintf("[%s] %s", c.Class, f.Details),

@@ -270,7 +270,7 @@ func (g *gathering) run() {
 		g.e.Process.Orphaned = true
 	}
 	if _, lives := g.sources.entry(r.Wrapper); lives && r.Exit == nil {
-		g.f.joinable, g.f.joined = r.Socket != "", r.Joined
+		g.f.joinable, g.f.piped, g.f.joined = r.Socket != "", r.Piped, r.Joined
 	}
 	g.f.text = strings.Join(r.LastLines, "\n")
 	if r.Session != "" {

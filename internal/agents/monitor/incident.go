@@ -68,9 +68,10 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 		Since: c.problem.Since, Details: c.diagnosis.Details, Action: redact(r.taken(c, d)),
 		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.subject.text), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
 	}
-	f.Joinable = c.subject.joinable
+	f.Ways = r.incidents.ways(c)
 	can := r.capabilities(c)
 	f.Restart, f.Resume, f.Unheard = can.Restart, can.Resume, r.unheard(r.now.Wall)
+	f.NoReplies = f.NoReplies || f.Unheard
 	f.Stop = len(c.subject.target.Leaders) > 0 && c.evidence.Process.Life != diagnose.Dead
 	if r.opts.OpenGroup {
 		f.Restart, f.Resume, f.Stop, f.Request, f.Input = false, false, false, "", ""
@@ -81,13 +82,34 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 	return f
 }
 
+// ownBot is the address of the channel on which replies are heard, and its name where no registry names it.
+const ownBot = "telegram"
+
+// ways are those in which a person reaches an agent.
+func (in *incidents) ways(c *examined) incident.Ways {
+	w := incident.Ways{Joinable: c.subject.joinable, NoTerminal: c.subject.piped}
+	if c.Declared == nil {
+		return w
+	}
+	names := slices.Concat(in.policyOf(c.agent).Tiers...)
+	heard := slices.ContainsFunc(names, func(name string) bool {
+		if named, ok := in.snapshot.Registry.Channel(name); ok {
+			name = named.Address
+		}
+		return name == ownBot
+	})
+	w.NoNudge = len(c.Declared.Start.Nudge) == 0
+	w.NoReplies = in.m.opts.OpenGroup || len(names) > 0 && !heard
+	return w
+}
+
 // taken says what was done before a human is notified.
 func (r *round) taken(c *examined, d recovery.Decision) string {
 	if c.Declared == nil && d.Rung == recovery.Escalate {
 		return "none: a human is needed"
 	}
 	if d.Rung == recovery.AskPhone {
-		if c.diagnosis.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) == 0 {
+		if c.diagnosis.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) == 0 && !c.subject.piped {
 			return fmt.Sprintf("it waits %d minutes for an answer at its own terminal", d.VerifyWithin/time.Minute)
 		}
 		return "" // its title says what it waits for

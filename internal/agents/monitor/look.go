@@ -222,6 +222,7 @@ type examined struct {
 	known
 	evidence  diagnose.Evidence
 	diagnosis diagnose.Diagnosis
+	since     time.Time // when it began to stand so, by this and earlier looks; zero: not known
 	subject   finding
 	problem   recovery.Problem
 }
@@ -235,6 +236,7 @@ type finding struct {
 	session string           // that could be gone on with
 	// joinable says that people can join the agent's terminal; joined are those who have.
 	joinable  bool
+	piped     bool // it runs behind a wrapper, and has no terminal
 	joined    []agentrun.Joined
 	tool      time.Time // when the open tool was started; zero: there is none
 	request   string    // the open request for a permission
@@ -315,6 +317,8 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 		return true, r.dropVanished(ctx, c.agent) // a human was notified; there is nothing left to watch
 	}
 	s := c.known.agentState
+	r.setting.rememberTrouble(c, &s)
+	r.setting.rememberSince(c, &s)
 	if c.Declared != nil {
 		r.setting.rememberAgent(c, &s)
 	} else if r.snapshot.Lost == "" && !c.vanished {
@@ -328,7 +332,6 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	if c.subject.signs != "" && c.subject.signs != s.Signs {
 		s.Signs, s.Sequence = c.subject.signs, s.Sequence+1
 	}
-	r.setting.rememberTrouble(c, &s)
 	was := c.known.agentState
 	c.known.agentState = s
 	if s != was {

@@ -26,14 +26,15 @@ type Finding struct {
 	Evidence        diagnose.Evidence
 	Policy          diagnose.Policy // that it is judged by
 	Diagnosis       diagnose.Diagnosis
+	Since           time.Time      // when it began to stand so, as far as is known; zero: not known
 	Trace           diagnose.Trace // of every rule
 	Decision        recovery.Decision
 	LeftOut         []string // steps of the ladder that cannot be done, and why
 	Action          string   // the decision, in PIV's words where it is PIV's
 	Process         process.Identity
 	Session         string
-	Joinable        bool                // people can join its terminal (outlive agent attach)
-	Joined          []agentrun.Joined   // who has
+	incident.Ways                       // in which people reach it
+	Joined          []agentrun.Joined   // who has joined its terminal
 	Acts            []recovery.Act      // that were done, the oldest first
 	Incidents       []incident.Incident // that are not over
 	Stopped         bool                // by a person
@@ -130,8 +131,8 @@ func (r *round) finding(c *examined) Finding {
 	d := r.decide(c)
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
-		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
-		Process: c.subject.process, Session: c.subject.session, Joinable: c.subject.joinable, Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
+		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Since: c.since, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
+		Process: c.subject.process, Session: c.subject.session, Ways: r.incidents.ways(c), Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	for _, o := range d.LeftOut {

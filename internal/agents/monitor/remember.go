@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -51,7 +52,7 @@ func (st *setting) rememberTrouble(c *examined, s *agentState) {
 		s.Trouble = trouble{}
 		return
 	}
-	t := trouble{Class: string(c.diagnosis.Class), Since: st.now.Wall.Add(-time.Duration(c.diagnosis.Since)).Round(0)}
+	t := trouble{Class: string(c.diagnosis.Class), Since: cmp.Or(st.seenSince(c.diagnosis), st.now.Wall.Round(0))}
 	if c.launch != nil {
 		t.Start = c.launch.ID
 	}
@@ -65,6 +66,54 @@ func (st *setting) rememberTrouble(c *examined, s *agentState) {
 		}
 	}
 	s.Trouble = t
+}
+
+// seenSince is when the agent began to stand as it does, by what is seen of it now. Zero: that does not say.
+func (st *setting) seenSince(v diagnose.Diagnosis) time.Time {
+	if v.Since <= 0 || v.Since == diagnose.Never {
+		return time.Time{}
+	}
+	return st.now.Wall.Add(-time.Duration(v.Since)).Round(0)
+}
+
+// occupation is what an agent in a class without trouble does. Those that work are one: an agent that beats may have a session, too.
+func occupation(v diagnose.Diagnosis) string {
+	switch v.Class {
+	case diagnose.Healthy, diagnose.AtWork, diagnose.Unobserved:
+		return "works"
+	case diagnose.Idle:
+		return "rests"
+	}
+	return ""
+}
+
+// rememberSince finds since when the agent stands as it does. A beat or a record of a session says only that it still does: the
+// first one counts.
+func (st *setting) rememberSince(c *examined, s *agentState) {
+	v, was, e := c.diagnosis, c.known.agentState, c.evidence
+	c.since = st.seenSince(v)
+	is := wellness{Does: occupation(v)}
+	switch {
+	case s.Trouble.Class != "":
+		c.since, s.Well = s.Trouble.Since, wellness{}
+		return
+	case v.Class == diagnose.Grace:
+		return // it says nothing about the agent
+	case is.Does == "":
+		s.Well = wellness{}
+		return
+	}
+	id := c.subject.process
+	another := id != (process.Identity{}) && was.Identity != (process.Identity{}) && id != was.Identity
+	rests := v.Class == diagnose.Idle && v.Tier != diagnose.Hook && len(e.Sessions) > 0 // its files say when it came to rest
+	switch {
+	case was.Well.Does == is.Does && !another && !rests:
+		c.since = was.Well.Since
+	case was.Well.Does == "" && was.Trouble.Class == "" && (v.Class == diagnose.Healthy || v.Class == diagnose.Unobserved) && e.Process.Life == diagnose.Alive && e.Process.Age > v.Since:
+		c.since = st.now.Wall.Add(-time.Duration(e.Process.Age)).Round(0) // nothing else is known of it since its start
+	}
+	is.Since = cmp.Or(c.since, st.now.Wall.Round(0))
+	s.Well = is
 }
 
 // rememberAgent stores what the next look at a declared agent needs.
@@ -92,7 +141,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 			s.RestSince = time.Time{}
 		}
 		if c.diagnosis.Class == diagnose.Idle {
-			s.RestSince = st.now.Wall.Add(-time.Duration(c.diagnosis.Since)).Round(0)
+			s.RestSince = s.Well.Since
 		}
 		s.CPU = s.CPU.next(st.sources.helpers(c.subject.process), st.now)
 	case diagnose.Dead:

@@ -68,7 +68,11 @@ func (r *round) noteVerdicts(ctx context.Context, cases []*examined) error {
 	fresh := map[string]Verdict{}
 	for _, c := range cases {
 		v := r.verdictOf(c)
-		if was, known := m.verdicts[c.Key]; !known || !v.same(was) {
+		was, known := m.verdicts[c.Key]
+		if known && v.Standing == Wrong && c.since.Sub(was.At) >= time.Millisecond && c.since.Before(v.At) {
+			v.At = c.since // when it went wrong, not when that was seen
+		}
+		if !known || !v.same(was) {
 			fresh[c.Key] = v
 		}
 	}

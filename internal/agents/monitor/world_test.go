@@ -52,6 +52,7 @@ type world struct {
 	typed       time.Time // when somebody typed at a wrapper's terminal
 	joined      []agentrun.Joined
 	socket      string // where a wrapper's terminal can be joined
+	piped       bool   // a wrapper has given its agent pipes
 	sendErr     error
 	out         strings.Builder
 }

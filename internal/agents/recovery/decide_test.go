@@ -376,3 +376,41 @@ func TestHeldByAHuman(t *testing.T) {
 		t.Error("NeedsHuman")
 	}
 }
+
+// A step has helped once the agent has worked as long as the trouble lasted that it mended, and as long as an effect was awaited.
+func TestEffectOf(t *testing.T) {
+	t0 := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return t0.Add(d) }
+	restart := func(began, done, proved time.Duration) Act {
+		a := Act{Rung: Restart, Class: "crashed", Since: at(began), At: at(done), Deadline: at(done + 5*time.Minute)}
+		if proved > 0 {
+			a.Proved = at(proved)
+		}
+		return a
+	}
+	const s, m = time.Second, time.Minute
+	for name, tc := range map[string]struct {
+		acts    []Act
+		trouble time.Duration // 0: it is in none
+		now     time.Duration
+		want    Effect
+	}{
+		"nothing was seen of it":        {[]Act{restart(0, 5*s, 0)}, 0, m, Effect{}},
+		"it works, so far":              {[]Act{restart(0, 5*s, 10*s)}, 0, 2 * m, Effect{Again: at(10 * s), Lasted: 110 * s}},
+		"it has worked for long enough": {[]Act{restart(0, 5*s, 10*s)}, 0, 6 * m, Effect{Again: at(10 * s), Lasted: 350 * s, Helped: at(310 * s)}},
+		"it crashed after 13 seconds":   {[]Act{restart(0, 5*s, 10*s)}, 23 * s, 25 * s, Effect{Again: at(10 * s), Lasted: 13 * s, Over: true}},
+		"and was restarted again":       {[]Act{restart(0, 5*s, 10*s), restart(23*s, 30*s, 0)}, 0, 90 * m, Effect{Again: at(10 * s), Lasted: 13 * s, Over: true}},
+		"and that was not done":         {[]Act{restart(0, 5*s, 10*s), {Rung: Restart, Since: at(23 * s), At: at(30 * s), Refunded: true}}, 0, 9 * m, Effect{Again: at(10 * s), Lasted: 530 * s, Helped: at(310 * s)}},
+		"a later step did it":           {[]Act{restart(0, 5*s, 400*s), restart(0, 300*s, 400*s)}, 0, 90 * m, Effect{}},
+		"it helped, once":               {[]Act{restart(0, 5*s, 10*s), restart(20*m, 21*m, 0)}, 20 * m, 22 * m, Effect{Again: at(10 * s), Lasted: 20*m - 10*s, Over: true, Helped: at(310 * s)}},
+		"it hung for half an hour":      {[]Act{restart(0, 30*m, 31*m)}, 0, 50 * m, Effect{Again: at(31 * m), Lasted: 19 * m}},
+	} {
+		trouble := time.Time{}
+		if tc.trouble > 0 {
+			trouble = at(tc.trouble)
+		}
+		if d := cmp.Diff(tc.want, EffectOf(tc.acts, 0, trouble, at(tc.now))); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -75,16 +76,39 @@ func (h History) counted() []Act {
 // episode is what was done since the agent was last healthy for long enough.
 func episode(acts []Act, since time.Time, stable time.Duration) []Act {
 	start := 0
-	for i, a := range acts {
-		again := since
-		if i+1 < len(acts) {
-			again = acts[i+1].began()
-		}
-		if !a.Proved.IsZero() && again.Sub(a.Proved) >= stable {
+	for i := range acts {
+		if e := EffectOf(acts, i, since, since); !e.Again.IsZero() && e.Lasted >= stable {
 			start = i + 1
 		}
 	}
 	return acts[start:]
+}
+
+// Effect is what came of an act.
+type Effect struct {
+	Again  time.Time     // when the agent worked again; zero: it was not seen to, or only after a later act
+	Lasted time.Duration // for how long it did, until now if it still does
+	Over   bool          // its next trouble has ended that
+	// Helped is when that had lasted long enough: as long as the trouble before it, and as long as the act had to show an
+	// effect. Zero: it has not, or not yet.
+	Helped time.Time
+}
+
+// EffectOf is what came of an agent's n-th act. trouble is when its present trouble began; zero: it is in none.
+func EffectOf(acts []Act, n int, trouble, now time.Time) (e Effect) {
+	a, until := acts[n], cmp.Or(trouble, now)
+	next := slices.IndexFunc(acts[n+1:], func(a Act) bool { return !a.Refunded })
+	if next >= 0 {
+		until = acts[n+1+next].began()
+	}
+	if a.Refunded || a.Proved.IsZero() || until.Before(a.Proved) {
+		return e
+	}
+	e = Effect{Again: a.Proved, Lasted: until.Sub(a.Proved), Over: next >= 0 || !trouble.IsZero()}
+	if need := max(a.At.Sub(a.began()), a.Deadline.Sub(a.At), 0); e.Lasted >= need {
+		e.Helped = a.Proved.Add(need)
+	}
+	return e
 }
 
 // times are when the acts were done.

@@ -109,9 +109,12 @@ type Expect struct {
 
 // Done says how a finished agent is recognised.
 type Done struct {
-	Exit     *int   // its exit status; nil: not given
+	Exit     *int   // its exit status, or [NeverDone]; nil: not given
 	Manifest string // "complete": every phase of the manifest is complete
 }
+
+// NeverDone is an exit status that no program has: the agent is not meant to end.
+const NeverDone = -1
 
 // Budget limits what may be tried.
 type Budget struct {

@@ -179,6 +179,23 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
+// What an agent says of its end counts before what the defaults say, in both directions.
+func TestDoneAndDefaults(t *testing.T) {
+	for text, want := range map[string]int{
+		"version: 2\ndefaults: {expect: {done: {exit: 0}}}\nagents: {a: {kind: command, expect: {done: {exit: never}}}}":       NeverDone,
+		"version: 2\ndefaults: {expect: {done: {exit: never}}}\nagents: {a: {kind: command, expect: {done: {exit: 0}}}}":       0,
+		"version: 2\ndefaults: {expect: {done: {exit: \"never\"}}}\nagents: {a: {kind: command}}":                              NeverDone,
+		"version: 2\nagents: {a: {kind: command, expect: {done: {exit: 255}}}, b: {kind: command, expect: {done: {exit: 1}}}}": 255,
+	} {
+		if got := parse(t, text).Agents[0].Expect.Done.Exit; got == nil || *got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if got := parse(t, "version: 2\nagents: {a: {kind: command}}").Agents[0].Expect.Done; got != (Done{}) {
+		t.Errorf("nothing was said: %+v", got)
+	}
+}
+
 // A registry of many agents is read in no time: the monitor does so whenever it has changed.
 func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
@@ -218,6 +235,12 @@ func TestWarnings(t *testing.T) {
 		{"twins", "version: 2\nagents: {a: {kind: acp, path: ~/a}, b: {kind: acp, path: ~/a}}", "agents a and b have the same path and kind"},
 		{"PIV without a path", "projects: {a: {status: idle}}", "is left out"},
 		{"no time", "version: 2\nupdated: yesterday", "is not a time"},
+		{"starts once", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {cmd: [claude, -p, --session-id, 0f4c, go]}}}",
+			":2:52: agents.a.start.cmd has --session-id, with which it can be started only once: leave it out"},
+		{"is resumed once", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {resume: [claude, --resume, \"{session}\", --fork-session, --session-id=0f4c]}}}",
+			"agents.a.start.resume has --session-id, with which"},
+		{"is not seen", "version: 2\nagents: {a: {kind: claude, path: ~/a, start: {cmd: [claude, --bg, go]}}}", ":2:52: agents.a.start.cmd starts no session that is seen"},
+		{"starts once by the defaults", "version: 2\ndefaults: {start: {cmd: [claude, --session-id, 0f4c]}}\nagents: {a: {kind: claude, path: ~/a}}", ":3:10: agents.a.start.cmd has --session-id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := parse(t, tc.text)
@@ -324,9 +347,14 @@ func TestSchema(t *testing.T) {
 	if err := resolved.Validate(plain(t, full)); err != nil {
 		t.Errorf("a good registry: %v", err)
 	}
+	const never = "agents: {a: {kind: command, expect: {done: {exit: never}}}}"
+	if err := resolved.Validate(plain(t, "version: 2\n"+never)); err != nil {
+		t.Errorf("%s: %v", never, err)
+	}
 	for _, bad := range []string{
 		"version: 3", "agents: {a b: {}}", "agents: {a: {kind: cladue}}", "agents: {a: {expect: {beat: 2}}}", "agents: {a: {policy: {crashed: [reboot]}}}",
 		"agents: {a: {start: {cmd: npm start}}}", "agents: {a: {budget: {global: 5}}}", "digest: {to: [a]}", "channels: {me: nothing}", "expcet: {}",
+		"agents: {a: {kind: command, expect: {done: {exit: 256}}}}", "agents: {a: {kind: command, expect: {done: {exit: soon}}}}", "agents: {a: {kind: command, expect: {done: {exit: -1}}}}",
 	} {
 		if resolved.Validate(plain(t, bad)) == nil {
 			t.Errorf("the schema accepts %s", bad)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
@@ -171,6 +172,26 @@ func (r *reader) checkAgent(f *tree.Node, label string, a Agent) {
 	case a.Expect.Beat > 0 && a.Expect.Stale > 0 && a.Expect.Stale <= a.Expect.Beat:
 		r.Problem(f.KeyPos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
 			label, FormatDuration(a.Expect.Stale), FormatDuration(a.Expect.Beat)), "let stale be three times beat")
+	}
+	r.warnOfCommands(f, label, a)
+}
+
+// warnOfCommands warns of commands that the monitor would run in vain. Some can be run only once, the sessions of others
+// are not seen.
+func (r *reader) warnOfCommands(f *tree.Node, label string, a Agent) {
+	for key, command := range map[string][]string{"cmd": a.Start.Cmd, "resume": a.Start.Resume} {
+		pos, name := f.KeyPos, label+".start."+key
+		if n := f.At("start", key); n != nil { // else it is of the defaults
+			pos = n.Pos
+		}
+		if option := agentcli.Once(command); option != "" {
+			r.Warn(pos, fmt.Sprintf("%s has %s, with which it can be started only once", name, option),
+				"leave it out; {session} in start.resume is the session that was seen")
+		}
+		if agentcli.Unseen(command) {
+			r.Warn(pos, name+" starts no session that is seen",
+				"start the CLI with a prompt, or for a terminal: sessions of its daemon, and its other commands, are not watched")
+		}
 	}
 }
 

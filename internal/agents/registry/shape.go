@@ -155,6 +155,30 @@ func count(to *int, least, most int) *schema.Shape {
 	return &schema.Shape{Kind: schema.Count, Least: least, Most: most, Take: func(n *tree.Node, _ string) { *to, _ = strconv.Atoi(n.Raw) }}
 }
 
+// never is the word for [NeverDone].
+const never = "never"
+
+var exitForm = &schema.Form{Judge: func(s string) (message, hint string) {
+	if _, err := strconv.ParseUint(s, 10, 8); err != nil && s != never {
+		return "is not an exit status", "write a whole number from 0 to 255, or never"
+	}
+	return "", ""
+}}
+
+// exitStatus is the status that means done, or the word for [NeverDone].
+func exitStatus(to **int) *schema.Shape {
+	return &schema.Shape{Kind: schema.Text, Form: exitForm, Take: func(n *tree.Node, _ string) {
+		status, err := strconv.Atoi(n.Raw)
+		if err != nil {
+			status = NeverDone
+		}
+		*to = &status
+	}, Amend: func(s *jsonschema.Schema) {
+		least, most := 0.0, 255.0
+		*s = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: &least, Maximum: &most}, schema.Enum([]string{never})}}
+	}}
+}
+
 // amount is a number above 0.
 func amount(to *float64) *schema.Shape {
 	return &schema.Shape{Kind: schema.Amount, Above: true, Take: func(n *tree.Node, _ string) { *to, _ = strconv.ParseFloat(n.Raw, 64) }}

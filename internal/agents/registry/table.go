@@ -46,7 +46,7 @@ func (r *reader) agentKeys(a *Agent) []schema.Key {
 			schema.Key{Name: "progress", Shape: duration(&e.Progress), Doc: "without any change that shows"},
 			schema.Key{Name: "max_cost_usd", Shape: amount(&e.MaxCostUSD), Doc: "US dollars of a session, as far as its CLI writes them; not all do"},
 			schema.Key{Name: "done", Doc: "how a finished agent looks", Shape: object(
-				schema.Key{Name: "exit", Shape: given(&e.Done.Exit, func(n *int) *schema.Shape { return count(n, 0, 255) }), Doc: "its exit status"},
+				schema.Key{Name: "exit", Shape: exitStatus(&e.Done.Exit), Doc: "its exit status; never: none means that it is done. When left out, 0 does for a command, and for a CLI that works on one prompt"},
 				schema.Key{Name: "manifest", Shape: word(&e.Done.Manifest, []string{"complete"}), Doc: "every phase of the manifest is complete"},
 			)},
 		)},

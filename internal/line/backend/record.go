@@ -17,7 +17,7 @@ func (b *Backend) Busy() string {
 	switch {
 	case b.closing || b.over || b.stopped:
 		return "it is ending"
-	case b.asleep() || b.machine.Unasked():
+	case b.asleep() || b.machine.Unasked() || b.Down():
 	case b.machine.State() != supervise.Serving:
 		return "the server is " + b.machine.State().String()
 	case b.machine.Reloading():
@@ -33,12 +33,18 @@ func (b *Backend) Busy() string {
 	switch {
 	case len(b.asks.open) > 0:
 		return "the client has not answered a request of the server"
-	case b.handshake.beginning() || b.failedInit != nil:
+	case b.handshake.beginning():
 		return "the client's handshake is not over"
 	case b.eras.busy():
 		return "a call is being translated"
 	}
 	return ""
+}
+
+// Down reports whether nothing runs because the server has failed, and nobody has asked for a restart since.
+func (b *Backend) Down() bool {
+	s := b.machine.Snapshot()
+	return (s.State == supervise.Backoff || s.State == supervise.Failed) && s.Cause != supervise.Requested
 }
 
 // Rest lets the server sleep, which needs nobody meanwhile; reason says why. What the client asks next wakes it.
@@ -61,7 +67,7 @@ func (b *Backend) Wake(now time.Time) {
 func (b *Backend) Record() session.Record {
 	client, bridged := b.eras.sessionOfClient()
 	r := client.Record()
-	r.Translated = bridged
+	r.Translated, r.Refused = bridged, b.failedInit
 	r.Repeats, r.States, r.Withdrawn = b.replay.noted, b.states.row, b.asks.deadRow
 	for _, t := range b.tasks.open {
 		r.Tasks = append(r.Tasks, t.raw)
@@ -74,7 +80,7 @@ func (b *Backend) Record() session.Record {
 func (b *Backend) Resume(now time.Time, r session.Record) {
 	b.now = now
 	defer b.tellWake()
-	b.session, b.replay.noted = r.Session(), r.Repeats
+	b.session, b.replay.noted, b.failedInit = r.Session(), r.Repeats, r.Refused
 	for _, id := range r.Withdrawn {
 		b.asks.tombstone(id)
 	}

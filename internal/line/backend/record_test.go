@@ -30,6 +30,9 @@ func (m *model) handsOver() {
 		}
 		return
 	}
+	if m.b.Busy() == "" && m.b.Down() { // a bridge has to rest where nothing runs, too
+		m.b.Rest(m.now, "upgrade")
+	}
 	if m.b.Busy() != "" {
 		return
 	}
@@ -53,7 +56,9 @@ func (w *fakeWorld) upgrade(t *testing.T) {
 		if left := w.leftover(); left != "" { // such as the end of a stream, on which nothing may be said any more
 			t.Fatalf("left for the next event: %s", left)
 		}
-		w.exit(0)
+		if !w.b.Down() {
+			w.exit(0)
+		}
 	}
 	w.takeServer()
 	w.takeActs()

@@ -169,15 +169,15 @@ func (f *flow) unavailable(c *call) refusal {
 		r.text = "server not usable: " + login + "; " + c.delivery() + ", it is safe to retry"
 		return r
 	}
+	if f.failedInit != nil && snap.State == supervise.Serving {
+		r.text = "the handshake has failed before, and " + c.delivery() + "; the server is up now: begin with initialize again"
+		return r
+	}
 	if f.history.lastOut.why == "" {
 		r.text = "server starting: it did not become ready in time; " + c.delivery() + ", it is safe to retry"
 		if f.process.accepting() {
 			r.text = "server not reading: " + c.delivery() + ", it is safe to retry"
 		}
-		return r
-	}
-	if f.failedInit != nil && snap.State == supervise.Serving {
-		r.text = "the handshake has failed before, and " + c.delivery() + "; the server is up now: begin with initialize again"
 		return r
 	}
 	var t strings.Builder

@@ -44,8 +44,8 @@ type handover struct {
 	size    int       // bytes of lines
 }
 
-// HandOver waits for a moment in which nothing is in flight in either direction, ends the server, and passes the
-// saved state to exec, on the loop's goroutine. exec does not return if it succeeds. If it fails, or ctx ends first,
+// HandOver waits for a moment in which nothing is in flight in either direction, ends the server if it runs, and passes
+// the saved state to exec, on the loop's goroutine. exec does not return if it succeeds. If it fails, or ctx ends first,
 // the proxy continues. Any goroutine, one at a time.
 func (p *Proxy) HandOver(ctx context.Context, exec func(*Saved) error) error {
 	if !lineloop.HandsOver {
@@ -105,7 +105,7 @@ func (p *Proxy) tryHandOver(exec func(*Saved) error) (why string, err error) {
 	}
 	h.holding = true
 	switch {
-	case !b.Asleep():
+	case !b.Asleep() && !(b.Down() && h.resting): // where nothing runs a bridge has to rest all the same
 		h.resting, h.until = true, now.Add(2*holdFor)
 		b.Rest(now, "outlive is being upgraded")
 		return "the server is ending", nil

@@ -5,6 +5,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -92,8 +93,34 @@ func TestCallsWaitForAHandoverNotForEver(t *testing.T) {
 	r.end(t)
 }
 
-// TestNoHandoverWhileNothingServes: it is waited for, and given up with the reason.
-func TestNoHandoverWhileNothingServes(t *testing.T) {
+// TestHandoverOfAServerThatDoesNotRun: nothing is in flight, and the next program may start what this one could not.
+func TestHandoverOfAServerThatDoesNotRun(t *testing.T) {
+	r := start(t, []string{filepath.Join(t.TempDir(), "no-such-server")})
+	if _, err := r.client.Initialize(t.Context(), "2025-11-25"); err == nil {
+		t.Fatal("a server that is not there has answered")
+	}
+	for range 2 { // the first changes nothing
+		err := r.proxy.HandOver(t.Context(), func(s *Saved) error {
+			if s.Session.Refused == nil {
+				t.Errorf("the initialize that was refused is not handed over: %+v", s.Session)
+			}
+			return errExec
+		})
+		if !errors.Is(err, errExec) {
+			t.Fatalf("handover: %v", err)
+		}
+	}
+	if _, err := r.client.Call(t.Context(), "tools/call", map[string]any{"name": "echo"}); err == nil {
+		t.Error("a call without a server was answered")
+	}
+	if err := r.client.Verify(); err != nil {
+		t.Error(err)
+	}
+	r.end(t)
+}
+
+// TestNoHandoverWhileAServerStarts: it is waited for, and given up with the reason.
+func TestNoHandoverWhileAServerStarts(t *testing.T) {
 	argv, _ := mcptest.Command("-slow-start", "20s")
 	r := start(t, argv)
 	r.client.Go("initialize", map[string]any{"protocolVersion": "2025-11-25"})

@@ -54,7 +54,8 @@ func newAgentAdd(io streams) *cobra.Command {
 		Long:  agentAddLong,
 		Example: "  outlive agent add shop --path ~/shop -- claude -p 'Read PLAN.md and do what is left of it'\n" +
 			"  outlive agent add shop --kind codex --resume 'codex exec resume {session} {preamble}'\n" +
-			"  outlive agent add nightly --env LANG=C --done exit:0 --limit crashed=2/1h -- ./nightly.sh\n" +
+			"  outlive agent add nightly --env LANG=C --limit crashed=2/1h -- ./nightly.sh\n" +
+			"  outlive agent add bot --done never -- ./bot.sh\n" +
 			"  outlive agent add backup --kind command --beat 10m",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := beforeDash(cmd, args); before != 1 {
@@ -75,7 +76,7 @@ func newAgentAdd(io streams) *cobra.Command {
 	fl.DurationVar(&f.beat, "beat", 0, "how often it beats (outlive heartbeat); after three times that it is missed")
 	fl.StringVar(&f.pidfile, "pidfile", "", "`FILE` with its process number, relative to the directory")
 	fl.StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` that is added to its environment; may be given several times")
-	fl.StringVar(&f.done, "done", "", "`HOW` it looks when its work is done: exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)")
+	fl.StringVar(&f.done, "done", "", "`HOW` it looks when its work is done: exit:0 (it ends with status 0), manifest (every phase of its manifest is complete), or never (it is not meant to end; default: a command, and a CLI that works on one prompt, exit:0)")
 	fl.StringArrayVar(&f.limits, "limit", nil, "`CLASS=LIMIT`, how often it is started for one class of stalls, such as crashed=5/1h or startup_blocked=1/phase; may be given several times")
 	fl.BoolVar(&f.term, "terminal", false, "it is started with a terminal that outlive agent attach joins; =false: without (default: CLIs that are worked with at one have it, such as claude without -p)")
 	defineHome(fl, &f.home)
@@ -169,8 +170,10 @@ func (f *addFlags) settings() (list []agentSetting, err error) {
 		list = append(list, agentSetting{[]string{"expect", "done", "exit"}, 0})
 	case "manifest":
 		list = append(list, agentSetting{[]string{"expect", "done", "manifest"}, "complete"})
+	case "never":
+		list = append(list, agentSetting{[]string{"expect", "done", "exit"}, "never"})
 	default:
-		return nil, fmt.Errorf("--done %s: want exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)", f.done)
+		return nil, fmt.Errorf("--done %s: want exit:0 (it ends with status 0), manifest (every phase of its manifest is complete) or never (it is not meant to end)", f.done)
 	}
 	for _, given := range f.limits {
 		class, text, ok := strings.Cut(given, "=")

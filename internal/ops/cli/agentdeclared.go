@@ -20,6 +20,9 @@ func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *regist
 	fmt.Fprintf(w, "%s is declared in %s: %s in %s\n", a.Name, registryOf(o), a.Kind, a.Path)
 	fmt.Fprintln(w, "  watched:    "+strings.Join(watchedOf(a), ", "))
 	fmt.Fprintln(w, "  on a stall: "+helpOf(a))
+	if a.Kind == registry.Command && len(a.Start.Cmd) > 0 && a.Expect.Done == (registry.Done{}) {
+		fmt.Fprintln(w, "  done:       when it exits with status 0; --done never is for what is not meant to end")
+	}
 	if len(r.Channels) == 0 && (os.Getenv(envTelegramToken) == "" || os.Getenv(envTelegramChat) == "") {
 		fmt.Fprintln(w, "  nobody is told: give the monitor TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID, or the registry channels")
 	}

@@ -145,7 +145,7 @@ func homeRecordOf(o monitor.Options, view monitor.View) homeRecord {
 
 func agentShownOf(o monitor.Options, view monitor.View, f monitor.Finding) *agentShown {
 	t := &agentShown{
-		State: stateWord(f), Since: sinceText(f.Diagnosis.Since), Process: processText(f), LastSign: signText(f.Evidence),
+		State: stateWord(f), Since: sinceText(f, view.At), Process: processText(f), LastSign: signText(f.Evidence),
 		Incident: incidentText(incidentsOf(view, f), view.At),
 	}
 	if !f.Diagnosis.Well() {
@@ -169,9 +169,8 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	if !v.Well() {
 		r.Action, r.Reason = f.Action, f.Decision.Reason
 	}
-	if v.Since > 0 && v.Since < diagnose.Never {
-		since := at.Add(-time.Duration(v.Since)).Round(0)
-		r.Since = &since
+	if !f.Since.IsZero() {
+		r.Since = &f.Since
 	}
 	if v.Hold > 0 {
 		until := at.Add(time.Duration(v.Hold)).Round(0)
@@ -319,11 +318,12 @@ func stateWord(f monitor.Finding) string {
 	return incident.Words(string(f.Diagnosis.Class))
 }
 
-func sinceText(s diagnose.Span) string {
-	if s <= 0 || s == diagnose.Never {
+// sinceText is for how long an agent has stood as it does.
+func sinceText(f monitor.Finding, at time.Time) string {
+	if f.Since.IsZero() || !f.Since.Before(at) {
 		return "-"
 	}
-	return briefly(time.Duration(s))
+	return briefly(at.Sub(f.Since))
 }
 
 func processText(f monitor.Finding) string {

@@ -33,7 +33,9 @@ func night() (monitor.Options, monitor.View) {
 			e.Process.Life = diagnose.Alive
 		}
 		f.Evidence, f.Trace = e, diagnose.Explain(e, diagnose.Policy{})
-		f.Diagnosis = f.Trace.Diagnosis
+		if f.Diagnosis = f.Trace.Diagnosis; f.Diagnosis.Since > 0 {
+			f.Since = ago(time.Duration(f.Diagnosis.Since))
+		}
 		if f.Action = string(f.Decision.Rung); f.Action == "" {
 			f.Action = "wait"
 		}
@@ -51,7 +53,7 @@ func night() (monitor.Options, monitor.View) {
 
 	dialog := told("shop", "waiting_other", "Claude Code shows a dialog; PID 4711 is alive", 12*minute, 11*minute)
 	add(monitor.Finding{
-		Key: "shop", Kind: agentcli.Claude, Process: process.Identity{PID: 4711}, Session: "5e55", Joinable: true, Incidents: []incident.Incident{dialog},
+		Key: "shop", Kind: agentcli.Claude, Process: process.Identity{PID: 4711}, Session: "5e55", Ways: incident.Ways{Joinable: true}, Incidents: []incident.Incident{dialog},
 		Decision: recovery.Decision{Reason: "it is left to a human"},
 	}, diagnose.Evidence{
 		Process:  diagnose.Proc{Detail: "PID 4711 is alive", Age: span(5 * hour)},

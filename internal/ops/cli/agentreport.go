@@ -96,12 +96,12 @@ func reportOf(view monitor.View, since time.Duration) reportRecord {
 			a.CostUSD += s.CostUSD
 			a.Tokens += s.Tokens
 		}
-		for _, act := range f.Acts {
+		for n, act := range f.Acts {
 			if act.At.Before(r.From) || act.Refunded {
 				continue
 			}
 			a.Acts = append(a.Acts, act)
-			a.lines = append(a.lines, reportLine{act.At, doneText(act, r.To)})
+			a.lines = append(a.lines, reportLine{act.At, doneWhy(act) + prefixed("; ", effectText(effectOf(f, n, r.To), r.To))})
 		}
 		for _, i := range view.Past {
 			if i.Key.Agent == f.Key {
@@ -126,13 +126,26 @@ func doneWhy(a recovery.Act) string {
 	return text + ", because it " + incident.Words(a.Class)
 }
 
-// doneText is one act of a report.
-func doneText(a recovery.Act, now time.Time) string {
-	text := doneWhy(a)
-	if !a.Proved.IsZero() {
-		text += "; it worked again at " + clockOf(a.Proved, now)
+// effectOf is what came of an agent's n-th act.
+func effectOf(f monitor.Finding, n int, now time.Time) recovery.Effect {
+	var trouble time.Time
+	if !f.Diagnosis.Well() {
+		trouble = cmp.Or(f.Since, now)
 	}
-	return text
+	return recovery.EffectOf(f.Acts, n, trouble, now)
+}
+
+// effectText is what came of an act, for people; "": nothing was seen.
+func effectText(e recovery.Effect, now time.Time) string {
+	switch {
+	case e.Again.IsZero():
+		return ""
+	case !e.Helped.IsZero():
+		return "it worked again at " + clockOf(e.Again, now)
+	case e.Over:
+		return "it worked again for " + briefly(e.Lasted) + " only"
+	}
+	return "it has worked again since " + clockOf(e.Again, now)
 }
 
 // toldText is one incident for people.
@@ -189,7 +202,7 @@ func printReport(w io.Writer, o monitor.Options, view monitor.View, r reportReco
 func askedOfMany(view monitor.View, i incident.Incident) string {
 	for _, f := range view.Findings {
 		if slices.Contains(i.Facts.Members, f.Name) && !f.Diagnosis.Well() {
-			return incident.ToDo(string(f.Diagnosis.Class), f.Key)
+			return incident.ToDo(string(f.Diagnosis.Class), f.Key, waysTo(view, f, string(f.Diagnosis.Class)))
 		}
 	}
 	return ""
@@ -199,7 +212,7 @@ func askedOfMany(view monitor.View, i incident.Incident) string {
 func printWaits(w io.Writer, o monitor.Options, view monitor.View) error {
 	fmt.Fprintf(w, "\nWaits for you: %d\n", len(view.Incidents))
 	for _, i := range view.Incidents {
-		fmt.Fprintf(w, "\n%s, since %s (%s)\n", logline.Printable(i.Trouble()), clockOf(i.Opened, view.At), briefly(view.At.Sub(i.Opened)))
+		fmt.Fprintf(w, "\n%s, since %s (%s)\n", logline.Printable(i.Trouble()), clockOf(i.Began(), view.At), briefly(view.At.Sub(i.Began())))
 		list := []aspect{{"what", i.Facts.Details}, {"done", toldWhom(i, view.At)}}
 		if at := slices.IndexFunc(view.Findings, func(f monitor.Finding) bool { return f.Key == i.Key.Agent }); at >= 0 {
 			list = append(list, askedOf(o, view, view.Findings[at], i.Key.Class)...)

@@ -23,6 +23,8 @@ WATCHDOG=1 and EXTEND_TIMEOUT_USEC=… are noted, too.
 Ctrl-Z reaches the agent like every key, but there is nobody in its terminal who could continue it, so it goes on.
 kill -TSTP to this process suspends both.
 
+An agent that is not declared runs all the same, with a warning: no monitor watches it.
+
 EXIT STATUS
   the agent's; 128+n when signal n ended it
   1    the agent runs already (its PID is named), or the home cannot be written
@@ -75,6 +77,7 @@ func (f *agentRunFlags) run(io streams, name string, command []string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	warnUnwatched(io, home, name, "-- COMMAND")
 	keep := ""
 	if f.keep {
 		keep = agentrun.LogPath(home, name)

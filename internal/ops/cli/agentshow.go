@@ -84,7 +84,7 @@ func newAgentExplain(io streams) *cobra.Command {
 
 // printExplained is the diagnosis first, then what is done and asked, then how the diagnosis came about.
 func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor.Finding) error {
-	fmt.Fprintln(w, headline(f))
+	fmt.Fprintln(w, headline(f, view.At))
 	list := []aspect{{"what", f.Diagnosis.Details}, {"would do", wouldDo(f)}}
 	if !f.Diagnosis.Well() {
 		list = troubleAspects(o, view, f)
@@ -166,7 +166,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	}
 	row("directory", "%s", cmp.Or(f.Path, "-"))
 	state := fmt.Sprintf("%s (%s, rule %s, %s confidence)", stateWord(f), v.Class, v.Rule, v.Confidence)
-	if since := sinceText(v.Since); since != "-" {
+	if since := sinceText(f, view.At); since != "-" {
 		state += ", for " + since
 	}
 	row("state", "%s", state)
@@ -190,7 +190,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 		row("pings", "not taken: the registry has no listen address")
 	}
 	for i, a := range f.Acts {
-		row(onFirst(i, "done"), "%s", actText(a, view.At))
+		row(onFirst(i, "done"), "%s", actText(a, effectOf(f, i, view.At), view.At))
 	}
 	for i, inc := range f.Incidents {
 		row(onFirst(i, "incidents"), "%s", incidentLine(inc, view.At))
@@ -225,15 +225,12 @@ func wouldDo(f monitor.Finding) string {
 	return s
 }
 
-func actText(a recovery.Act, now time.Time) string {
+func actText(a recovery.Act, e recovery.Effect, now time.Time) string {
 	s := fmt.Sprintf("%s, %s ago", doneWhy(a), briefly(now.Sub(a.At)))
-	switch {
-	case a.Refunded:
-		s += ", not done in the end"
-	case !a.Proved.IsZero():
-		s += ", new signs of life after " + briefly(a.Proved.Sub(a.At))
+	if a.Refunded {
+		return s + ", not done in the end"
 	}
-	return s
+	return s + prefixed(", ", effectText(e, now))
 }
 
 func incidentLine(i incident.Incident, now time.Time) string {

@@ -29,9 +29,9 @@ func printAspects(w io.Writer, list []aspect) error {
 }
 
 // headline is an agent's name with its state and how long it has been so.
-func headline(f monitor.Finding) string {
+func headline(f monitor.Finding, at time.Time) string {
 	text := logline.Printable(f.Key) + ": " + stateWord(f)
-	if since := sinceText(f.Diagnosis.Since); since != "-" {
+	if since := sinceText(f, at); since != "-" {
 		text += ", for " + since
 	}
 	return text
@@ -45,7 +45,7 @@ func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []a
 		list = append(list, aspect{"done", text})
 	}
 	list = append(list, aspect{"would do", wouldDo(f)})
-	if !humansTurn(view, f) && view.Running != 0 {
+	if !humansTurn(view, f) && !onlyAnswered(f) && view.Running != 0 {
 		return append(list, aspect{"to do", "nothing: the monitor deals with it"})
 	}
 	return append(list, askedOf(o, view, f, string(f.Diagnosis.Class))...)
@@ -54,6 +54,25 @@ func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []a
 // humansTurn reports whether a person was notified of the agent's trouble, or would be now.
 func humansTurn(view monitor.View, f monitor.Finding) bool {
 	return len(incidentsOf(view, f)) > 0 || f.Decision.Rung.Tells()
+}
+
+// onlyAnswered reports whether nothing but a person's answer helps the agent, whoever was notified of it so far.
+func onlyAnswered(f monitor.Finding) bool {
+	return slices.Contains([]diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestion, diagnose.WaitingOther}, f.Diagnosis.Class)
+}
+
+// waysTo are the ways in which a person reaches an agent in a class of trouble. A message that was not sent takes no reply.
+func waysTo(view monitor.View, f monitor.Finding, class string) incident.Ways {
+	w := f.Ways
+	for _, i := range incidentsOf(view, f) {
+		if i.Key.Class == class {
+			w = i.Facts.Ways
+			w.NoReplies = w.NoReplies || i.NotifiedAt.IsZero()
+			return w
+		}
+	}
+	w.NoReplies = true
+	return w
 }
 
 // incidentsOf are an agent's open incidents, including those of several agents.
@@ -70,7 +89,7 @@ func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
 // askedOf is what a person should do about an agent's trouble, with the commands.
 func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class string) []aspect {
 	var list []aspect
-	todo := incident.ToDo(class, f.Key)
+	todo := incident.ToDo(class, f.Key, waysTo(view, f, class))
 	if todo != "" {
 		list = append(list, aspect{"to do", todo})
 	}
@@ -131,8 +150,7 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 	var done []string
 	now := view.At
 	for _, a := range f.Acts {
-		since := f.Diagnosis.Since
-		if a.Class == string(f.Diagnosis.Class) && !a.Refunded && (since <= 0 || since == diagnose.Never || now.Sub(a.At) <= time.Duration(since)) {
+		if a.Class == string(f.Diagnosis.Class) && !a.Refunded && !a.At.Before(f.Since) {
 			words := incident.DoneWords(string(a.Rung)) + " at "
 			if a.Rung == recovery.Hold {
 				words = "waits since "

@@ -77,7 +77,7 @@ func newHeartbeat(io streams) *cobra.Command {
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			warnUnwatched(io, home, o.Agent)
+			warnUnwatched(io, home, o.Agent, "--beat 1m")
 			if len(args) > n {
 				return beatWhile(io, monitor.BeatDir(home), o, args[n:])
 			}
@@ -154,19 +154,21 @@ func beat(dir string, o heartbeat.Observation) error {
 }
 
 // warnUnwatched warns that no monitor watches an agent: a typing mistake in its name would otherwise be noticed late.
-func warnUnwatched(io streams, home, name string) {
+// how declares it, behind the name.
+func warnUnwatched(io streams, home, name, how string) {
 	path := registryOf(agentsOptions(home))
 	user, _ := os.UserHomeDir() // without it ~/ is a mistake of the registry, which is reported elsewhere
 	r, err := registry.Read(path, registry.Options{Home: user})
+	declare := "outlive agent add " + name + homeFlag(home) + " " + how
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		fmt.Fprintf(io.err, "outlive: warning: %s is not watched: %s is not there; outlive agent add %s\n", name, path, name)
+		fmt.Fprintf(io.err, "outlive: warning: %s is not watched: %s is not there; %s\n", name, path, declare)
 	case err != nil:
 	case r.Version == 1:
 		fmt.Fprintf(io.err, "outlive: warning: agents of the PIV supervisor's registry beat into %s itself\n", path)
 	default:
 		if _, ok := r.Agent(name); !ok {
-			fmt.Fprintf(io.err, "outlive: warning: %s is not watched: %s does not declare it; outlive agent add %s\n", name, path, name)
+			fmt.Fprintf(io.err, "outlive: warning: %s is not watched: %s does not declare it; %s\n", name, path, declare)
 		}
 	}
 }

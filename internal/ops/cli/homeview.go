@@ -107,10 +107,7 @@ func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview.Agent {
 	a := overview.Agent{
 		Key: f.Key, Name: f.Name, Kind: string(f.Kind), Dir: f.Path, Class: string(f.Diagnosis.Class), State: stateWord(f), Health: agentHealth(view, f),
-		Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
-	}
-	if since := f.Diagnosis.Since; since > 0 && since < diagnose.Never {
-		a.Since = view.At.Add(-time.Duration(since))
+		Since: f.Since, Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, Joinable: f.Joinable, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
 	}
 	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Diagnosis)}}
 	if !f.Diagnosis.Well() {
@@ -118,9 +115,9 @@ func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview
 			a.Aspects = append(a.Aspects, overview.Aspect{Name: t.name, Text: t.text})
 		}
 	}
-	for _, act := range f.Acts {
-		if !act.Refunded {
-			a.Acts = append(a.Acts, overview.Act{At: act.At, Step: string(act.Rung), Text: doneWhy(act), Helped: act.Proved})
+	for n, act := range f.Acts {
+		if e := effectOf(f, n, view.At); !act.Refunded {
+			a.Acts = append(a.Acts, overview.Act{At: act.At, Step: string(act.Rung), Text: doneWhy(act), Again: e.Again, Helped: e.Helped, Effect: effectText(e, view.At)})
 		}
 	}
 	if age, from, ok := lastSign(f.Evidence); ok {
@@ -171,12 +168,12 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 
 func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
-		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
+		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened, Began: i.Began(),
 		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(i, view.At), By: i.AckedBy, Until: i.AckedUntil,
 	}
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
-			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key)
+			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key, waysTo(view, f, i.Key.Class))
 		}
 		if i.Facts.Case == "" && slices.Contains(i.Facts.Members, f.Key) { // a case of the fleet names others' agents, too
 			s.Members = append(s.Members, f.Key)

@@ -208,15 +208,26 @@ func (f *hooksFlags) install(ctx context.Context, io streams, v *hooks.Vendor) e
 	for _, event := range tooOld {
 		fmt.Fprintf(io.out, "%s: %s is too old for %s: left out\n", v.Name, version, event)
 	}
+	had, _ := v.Inspect(file.Text) // what is wrong with hooks of ours in it is replaced
 	changed, err := f.save(io, v, file, text)
-	if err != nil || !changed {
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.out, "%s: %d hooks in %s; sessions that are open see them when they start again\n", v.Name, len(entries), file.Path)
-	if v.Trust != "" {
-		fmt.Fprintln(io.out, v.Name+": "+v.Trust)
+	if changed {
+		fmt.Fprintf(io.out, "%s: %d hooks in %s; sessions that are open see them when they start again\n", v.Name, len(entries), file.Path)
+		if v.Trust != "" {
+			fmt.Fprintln(io.out, v.Name+": "+v.Trust)
+		}
 	}
+	tellOff(io, v, file, had)
 	return nil
+}
+
+// tellOff says that a settings file switches all hooks off, with the key that does: no hook in it runs.
+func tellOff(io streams, v *hooks.Vendor, file *hooks.SettingsFile, s hooks.Status) {
+	if s.Off {
+		fmt.Fprintf(io.out, "%s: %s is %s in %s: all hooks are switched off, and none runs until that is changed\n", v.Name, strings.Join(v.Off, "."), v.OffValue, file.Path)
+	}
 }
 
 // entryOptions maps the flags to the options of the hooks' commands.
@@ -312,9 +323,7 @@ func (f *hooksFlags) status(io streams, v *hooks.Vendor) error {
 	for _, e := range s.Ours {
 		fmt.Fprintf(io.out, "  %-17s %s (%s)\n", e.Event, e.Command, e.Timeout)
 	}
-	if s.Off {
-		fmt.Fprintf(io.out, "%s: this file switches all hooks off\n", v.Name)
-	}
+	tellOff(io, v, file, s)
 	return nil
 }
 

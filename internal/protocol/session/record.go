@@ -14,12 +14,14 @@ const RecordVersion = 3
 type Record struct {
 	Format int `json:"format"` // RecordVersion
 
-	Era         mcp.Era `json:"era"`
-	InitParams  []byte  `json:"initialize,omitempty"` // raw params
-	Version     string  `json:"protocol_version,omitempty"`
-	InitResult  []byte  `json:"initialize_result,omitempty"` // raw
-	Initialized bool    `json:"initialized,omitempty"`
-	Meta        []byte  `json:"meta,omitempty"` // modern: raw _meta of a request
+	Era        mcp.Era `json:"era"`
+	InitParams []byte  `json:"initialize,omitempty"` // raw params
+	Version    string  `json:"protocol_version,omitempty"`
+	InitResult []byte  `json:"initialize_result,omitempty"` // raw
+	// Refused are the raw params of an initialize that was answered with an error, until the client sends another.
+	Refused     []byte `json:"refused_initialize,omitempty"`
+	Initialized bool   `json:"initialized,omitempty"`
+	Meta        []byte `json:"meta,omitempty"` // modern: raw _meta of a request
 
 	LogLevel   []byte    `json:"log_level,omitempty"`  // raw params of logging/setLevel
 	Subscribed [][]byte  `json:"subscribed,omitempty"` // raw params of each resources/subscribe

@@ -60,7 +60,7 @@ var (
 	breakersOpened  = &family{name: "outlive_server_breaker_opened_total", kind: counter, help: "Times that the server was not restarted any more because it had crashed too often."}
 	eventsTotal     = &family{name: "outlive_events_total", kind: counter, help: "Events of outlive, by the event_type of the audit log."}
 	recoveries      = &family{name: "outlive_agent_recoveries_total", kind: counter, help: "Steps that were taken about the agent."}
-	recoveredTotal  = &family{name: "outlive_agent_recoveries_proved_total", kind: counter, help: "Steps after which the agent was seen to work again."}
+	recoveredTotal  = &family{name: "outlive_agent_recoveries_proved_total", kind: counter, help: "Steps after which the agent worked for as long as the trouble before had lasted."}
 	incidentsTotal  = &family{name: "outlive_incidents_opened_total", kind: counter, help: "Incidents that were opened, by class."}
 	resolvedTotal   = &family{name: "outlive_incidents_resolved_total", kind: counter, help: "Incidents that are over, by class."}
 	restartDuration = &family{name: "outlive_server_restart_duration_seconds", kind: histogram, buckets: operationBuckets,

@@ -78,7 +78,7 @@ func agentStrip(a Agent, incidents []Incident, watched []Period, now time.Time) 
 	var acted []time.Time
 	for _, act := range a.Acts {
 		acted = append(acted, act.At)
-		list = append(list, stretch{act.At, cmp.Or(act.Helped, act.At), Warn})
+		list = append(list, stretch{act.At, cmp.Or(act.Again, act.Helped, act.At), Warn})
 	}
 	for _, i := range incidents {
 		list = append(list, stretch{i.Opened, cmp.Or(i.Resolved, now), Bad})

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -175,6 +176,7 @@ type Agent struct {
 	Since    time.Time `json:"since,omitzero"`
 	PID      int       `json:"pid,omitempty"`
 	Session  string    `json:"session,omitempty"`
+	Joinable bool      `json:"joinable,omitempty"`       // people can join its terminal
 	LastSign string    `json:"last_sign,omitempty"`      // and how long ago it was
 	SignAt   time.Time `json:"last_sign_at,omitzero"`    // when it was; zero: not known
 	SignFrom string    `json:"last_sign_from,omitempty"` // what it was
@@ -217,7 +219,9 @@ type Act struct {
 	At     time.Time `json:"at"`
 	Step   string    `json:"step,omitempty"` // for programs
 	Text   string    `json:"text"`
-	Helped time.Time `json:"helped,omitzero"` // when it worked again; zero: not seen
+	Again  time.Time `json:"again,omitzero"`   // when the agent worked again; zero: not seen
+	Helped time.Time `json:"helped,omitzero"`  // when it had done so for long enough; zero: it has not, or not yet
+	Effect string    `json:"effect,omitempty"` // both in words; "": nothing was seen
 }
 
 // Incident is something that a person was told of, or is to be.
@@ -236,6 +240,7 @@ type Incident struct {
 	Told     string    `json:"told,omitempty"` // who was told
 	ToDo     string    `json:"to_do,omitempty"`
 	Opened   time.Time `json:"opened"`
+	Began    time.Time `json:"began,omitzero"` // of the trouble, before it was opened; zero: of an older outlive
 	Resolved time.Time `json:"resolved,omitzero"`
 	Ending   string    `json:"ending,omitempty"`
 	Until    time.Time `json:"until,omitzero"` // acknowledged until
@@ -247,6 +252,9 @@ type Incident struct {
 func (i Incident) About(agent string) bool {
 	return i.Agent == agent || slices.Contains(i.Members, agent)
 }
+
+// Since is when its trouble began, as far as is known.
+func (i Incident) Since() time.Time { return cmp.Or(i.Began, i.Opened) }
 
 // Open reports whether it is not over.
 func (i Incident) Open() bool { return i.Resolved.IsZero() }

@@ -122,9 +122,9 @@ func IncidentHealth(i overview.Incident) overview.Health {
 
 // IncidentFacts are what there is to say of an incident: since when, what is wrong, what was done, what is to be done.
 func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
-	since := "since " + overview.Clock(i.Opened, s.At)
+	since := "since " + overview.Clock(i.Since(), s.At)
 	if !i.Open() {
-		since = "from " + overview.Clock(i.Opened, s.At) + " to " + overview.Clock(i.Resolved, s.At)
+		since = "from " + overview.Clock(i.Since(), s.At) + " to " + overview.Clock(i.Resolved, s.At)
 	}
 	facts = appendText(facts, "", since)
 	facts = appendText(facts, "", i.Details)
@@ -210,8 +210,8 @@ func AgentFacts(a overview.Agent, s overview.State) (facts []string) {
 	if n := len(a.Acts); n > 0 && !done {
 		last := a.Acts[n-1]
 		text := overview.Clock(last.At, s.At) + ": " + last.Text
-		if !last.Helped.IsZero() {
-			text += "; it worked again at " + overview.Clock(last.Helped, s.At)
+		if last.Effect != "" {
+			text += "; " + last.Effect
 		}
 		facts = appendText(facts, "last done: ", text)
 	}

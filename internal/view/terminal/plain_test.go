@@ -24,7 +24,7 @@ func scene() overview.State {
 	return overview.State{
 		At: noon, Wrong: 3, Waiting: 1, Trouble: []string{"agents: their home was last seen at 11:59:00"},
 		Incidents: []overview.Incident{
-			{ID: "i1", Title: "shop has crashed", Details: "PID 7 is dead.", Opened: ago(time.Minute), State: "notified", Told: "told: me", ToDo: "start it", Agent: "shop"},
+			{ID: "i1", Title: "shop has crashed", Details: "PID 7 is dead.", Opened: ago(30 * time.Second), Began: ago(time.Minute), State: "notified", Told: "told: me", ToDo: "start it", Agent: "shop"},
 			{ID: "i2", Title: "blog hangs", Opened: ago(3 * time.Hour), Resolved: ago(2 * time.Hour), Ending: "it works again"},
 			{ID: "i3", Title: "news waits", Opened: ago(time.Hour), State: "acknowledged", By: "me", Until: noon.Add(time.Hour)},
 		},
