@@ -34,8 +34,10 @@ type Evidence struct {
 	Grace string `json:"grace,omitempty"` // why silence is not evidence now; "": it is
 	// GraceDead says that a missing process is not evidence either: the machine has only just started.
 	GraceDead bool `json:"grace_dead,omitempty"`
-	// Missing are sources that were there before, or should be, and that cannot be read at this look.
-	Missing    []Source `json:"missing,omitempty"`
+	// Missing are sources that were there before, or should be, and that cannot be read at this look, or not completely.
+	Missing []Source `json:"missing,omitempty"`
+	// Unread says what of them was not read and why, for people.
+	Unread     []string `json:"unread,omitempty"`
 	BlindTicks int      `json:"blind_ticks,omitempty"` // looks in a row before this one that could not be judged
 }
 
@@ -55,6 +57,7 @@ const (
 	FromTitle    Source = "title"
 	FromOutput   Source = "output"
 	FromCPU      Source = "cpu"
+	FromServers  Source = "servers"
 )
 
 // State is an agent's report of its own state.

@@ -59,7 +59,7 @@ func (g *gathering) process() {
 	// The process table may be incomplete, so a death is confirmed by looking at the process itself.
 	switch proc, err := g.processes.Look(was.PID); {
 	case err == nil && proc.Identity == was:
-		g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+		g.miss(diagnose.FromProcess, "the table of processes lacks one that lives")
 		g.lives(process.Entry{Identity: was, Age: proc.Age})
 		return
 	case err != nil && !errors.Is(err, os.ErrProcessDone):
@@ -177,7 +177,7 @@ func (g *gathering) pidFile() (entry process.Entry, found bool) {
 	text, err := piv.ReadFile(path)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+			g.miss(diagnose.FromProcess, err.Error())
 		}
 		return entry, false
 	}
@@ -208,6 +208,9 @@ func (g *gathering) doubtful(entry process.Entry) string {
 
 // run takes the report of the agent's wrapper.
 func (g *gathering) run() {
+	if why := g.sources.unreported[g.agent.Key]; why != "" {
+		g.miss(diagnose.FromExit, why)
+	}
 	r := g.report
 	if r == nil || g.e.Process.Life == diagnose.Alive && r.PID != g.f.process.PID {
 		return
