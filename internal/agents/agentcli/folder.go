@@ -14,8 +14,8 @@ import (
 const (
 	// newestKept is how many of a folder's latest files are remembered.
 	newestKept = 1024
-	// transcriptsKept is how many of these are read in any case, and transcriptsMost how many if processes live that may
-	// have written them.
+	// transcriptsKept is how many of these are read in any case. If living processes may have written more, up to
+	// transcriptsMost are.
 	transcriptsKept = 4
 	transcriptsMost = 64
 	// newestFor is how long their order is. It changes without the folder when an old one is written again.
@@ -116,9 +116,9 @@ func (r *Reader) listNewest(path string, match func(name string) bool) (*folder,
 
 func isTranscript(name string) bool { return filepath.Ext(name) == ".jsonl" }
 
-// readNewest reads those of a folder's transcripts that are wanted and may matter: the latest, and all that may be of a
-// living process which no session names. The very latest may be its present one, however old it is. Those of named are
-// left out.
+// readNewest reads those of a folder's transcripts that are wanted and may matter. These are the latest, and all that may
+// be of a living process which no session names: the very latest may be its present one, however old it is. Those of
+// named are left out.
 func (r *Reader) readNewest(w *wanted, kind Kind, f *folder, named map[string]bool, fresh func() parser) ([]*transcript, error) {
 	var all []*transcript
 	var errs []error

@@ -89,8 +89,8 @@ func (r *Reader) Close() error {
 // resolveEvery is after how many looks links in directories' paths are resolved again.
 const resolveEvery = 64
 
-// Fault says what of a CLI's files could not be read at the last look, because of an error or because there is too much
-// of it; nil: nothing. What it would have shown is not known.
+// Fault says what of a CLI's files could not be read at the last look; nil: nothing. The reason is an error, or that there
+// is too much of it. What it would have shown is not known.
 func (r *Reader) Fault(kind Kind) error { return r.faults[kind] }
 
 // Sessions reads the files and returns the wanted sessions, the latest first. The error says what could not be read,
@@ -188,8 +188,8 @@ func (w *wanted) mayLive(kind Kind, pid int) bool {
 	return none
 }
 
-// mayBeOf reports whether what was written at at may be of a living process of a CLI that no session names: one in a
-// directory, or in any if dir is "".
+// mayBeOf reports whether a living process of a CLI, which no session names, may have written something at at. It is one
+// in a directory, or in any if dir is "".
 func (w *wanted) mayBeOf(kind Kind, dir string, at time.Time) bool {
 	return slices.ContainsFunc(w.Processes, func(p Process) bool {
 		return p.Kind == kind && (dir == "" || p.Dir == dir) && !w.named[Process{Kind: kind, PID: p.PID}] && !p.Began.IsZero() && p.Began.Before(at)

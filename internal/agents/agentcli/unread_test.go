@@ -180,7 +180,7 @@ func TestPresentSessionIsReadHoweverOld(t *testing.T) {
 	same(t, "processes that are younger", w.found(NewReader(w.options), q))
 }
 
-// A session that is written on after a long rest is among the latest again, although its folder is the same.
+// A session that is written on after a long rest is among the latest again.
 func TestOrderOfTranscriptsIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -291,7 +291,7 @@ func TestChatInOnePieceThatIsTooLarge(t *testing.T) {
 	shop := w.dir("shop")
 	writeFile(t, filepath.Join(w.options.Places[Gemini], "projects.json"), fmt.Sprintf(`{"projects":{%q:"slug"}}`, shop))
 	path := filepath.Join(w.options.Places[Gemini], "tmp", "slug", "chats", "session-old.json")
-	writeFile(t, path, `{"sessionId":"old","messages":[{"id":"1","type":"user","content":"go"}]}`)
+	writeFile(t, path, `{"sessionId":"old","messages":[{"id":"1","timestamp":"2026-11-21T13:00:00Z","type":"user","content":"go"}]}`)
 	r := NewReader(w.options)
 	same(t, "a small one", w.found(r, Query{Dirs: []string{shop}}), "gemini old 0 model")
 	appendFile(t, path, strings.Repeat(" ", deepestEnd))

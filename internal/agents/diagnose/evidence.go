@@ -34,7 +34,7 @@ type Evidence struct {
 	Grace string `json:"grace,omitempty"` // why silence is not evidence now; "": it is
 	// GraceDead says that a missing process is not evidence either: the machine has only just started.
 	GraceDead bool `json:"grace_dead,omitempty"`
-	// Missing are sources that were there before, or should be, and that cannot be read at this look, or not completely.
+	// Missing are sources that should be there and cannot be read at this look, or not completely.
 	Missing []Source `json:"missing,omitempty"`
 	// Unread says what of them was not read and why, for people.
 	Unread     []string `json:"unread,omitempty"`

@@ -65,7 +65,7 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// A datagram that is longer than what is read is a sign of life all the same: its whole lines count.
+// A datagram that is too long is a sign of life all the same: its whole lines count.
 func TestListenerReadsTheBeginningOfALongOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	l, heard := listen(t, path)

@@ -42,8 +42,8 @@ func (g *gathering) missFiles(kind agentcli.Kind) {
 	}
 }
 
-// missRequests records that an open permission request may not have been seen: the requests cannot be read, or events
-// of hooks were dropped before they were read and the agent has not gone on since.
+// missRequests records that an open permission request may not have been seen. Either the requests cannot be read, or
+// events of hooks were dropped before they were read, and the agent has not gone on since.
 func (g *gathering) missRequests() {
 	if err := g.sources.requestsFault; err != nil {
 		g.miss(diagnose.FromHooks, err.Error())

@@ -42,8 +42,8 @@ func TestNothingIsEndedWhileALineIsWritten(t *testing.T) {
 	}
 }
 
-// An agent whose session may be among files that cannot be read is not ended because it seems to have none. Another kind
-// of agent is judged as ever.
+// An agent is not ended for having no session while the files of sessions cannot be read. Another kind of agent is judged
+// as ever.
 func TestNothingIsEndedWhileSessionsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -74,7 +74,7 @@ func TestNothingIsEndedWhileSessionsCannotBeRead(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(w.stopped, []int{1002}) {
+	if slices.Contains(w.stopped, 1001) || !slices.Contains(w.stopped, 1002) {
 		t.Errorf("stopped %v; said %q", w.stopped, w.said)
 	}
 }
