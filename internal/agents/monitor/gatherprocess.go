@@ -208,9 +208,7 @@ func (g *gathering) doubtful(entry process.Entry) string {
 
 // run takes the report of the agent's wrapper.
 func (g *gathering) run() {
-	if why := g.sources.unreported[g.agent.Key]; why != "" {
-		g.miss(diagnose.FromExit, why)
-	}
+	g.missReport()
 	r := g.report
 	if r == nil || g.e.Process.Life == diagnose.Alive && r.PID != g.f.process.PID {
 		return

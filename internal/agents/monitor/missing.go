@@ -42,6 +42,14 @@ func (g *gathering) missFiles(kind agentcli.Kind) {
 	}
 }
 
+// missReport records that the wrapper's report cannot be read. One of before the machine was started says nothing of the
+// present run: a loss of power may have damaged it.
+func (g *gathering) missReport() {
+	if r := g.sources.unreported[g.agent.Key]; r.why != "" && r.at.After(g.now.Wall.Add(-g.now.Up)) {
+		g.miss(diagnose.FromExit, r.why)
+	}
+}
+
 // missRequests records that an open permission request may not have been seen. Either the requests cannot be read, or
 // events of hooks were dropped before they were read, and the agent has not gone on since.
 func (g *gathering) missRequests() {

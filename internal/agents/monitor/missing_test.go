@@ -111,6 +111,28 @@ func TestWhatIsMissingOfRequests(t *testing.T) {
 	}
 }
 
+// A report of a wrapper that cannot be read may say how the agent has ended, unless the machine was started since.
+func TestAReportThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	written := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		up   time.Duration
+		miss bool
+	}{"of this start of the machine": {time.Hour, true}, "of the one before": {time.Minute, false}} {
+		g := gathering{
+			setting: &setting{
+				now:     Clocks{Wall: written.Add(10 * time.Minute), Up: tt.up},
+				sources: &sources{unreported: map[string]unreadReport{"shop": {"it is half written", written}}},
+			},
+			agent: agent{Key: "shop"}, e: &diagnose.Evidence{},
+		}
+		g.missReport()
+		if got := slices.Contains(g.e.Missing, diagnose.FromExit); got != tt.miss {
+			t.Errorf("%s: missing %v", name, g.e.Missing)
+		}
+	}
+}
+
 // That events of hooks were dropped is remembered until the agent is heard of.
 func TestDroppedEventsAreRemembered(t *testing.T) {
 	t.Parallel()

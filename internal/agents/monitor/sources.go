@@ -41,8 +41,8 @@ type sources struct {
 	beats  map[string]heartbeat.Observation
 	broken map[string]string // agent: why its heartbeat cannot be read
 	runs   map[string]agentrun.Report
-	// unreported is why the report of an agent's wrapper cannot be read, by agent.
-	unreported map[string]string
+	// unreported are the reports of wrappers that cannot be read, by agent.
+	unreported map[string]unreadReport
 	sessions   []agentcli.Session
 	requests   map[string][]hooks.Request // by agent, the longest waiting first
 	fault      error                      // why the sessions cannot be read
@@ -90,7 +90,7 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 	errs = append(errs, err)
 	if s.beats == nil {
 		s.beats, s.broken, s.runs = map[string]heartbeat.Observation{}, map[string]string{}, map[string]agentrun.Report{}
-		s.unreported = map[string]string{}
+		s.unreported = map[string]unreadReport{}
 	}
 	for _, a := range agents {
 		s.readBeat(a.Key, pings)
@@ -212,17 +212,24 @@ func (s *sources) readBeat(name string, pings map[string]heartbeat.Observation) 
 	s.beats[name] = o
 }
 
+// unreadReport is a report that cannot be read: why, and when it was written.
+type unreadReport struct {
+	why string
+	at  time.Time
+}
+
 func (s *sources) readRun(name string) {
-	report, err := agentrun.Read(agentrun.Path(s.home, name))
+	path := agentrun.Path(s.home, name)
+	report, err := agentrun.Read(path)
 	delete(s.unreported, name)
-	if err != nil {
-		delete(s.runs, name)
-		if !errors.Is(err, os.ErrNotExist) {
-			s.unreported[name] = err.Error()
-		}
+	if err == nil {
+		s.runs[name] = report
 		return
 	}
-	s.runs[name] = report
+	delete(s.runs, name)
+	if st, statErr := os.Lstat(path); statErr == nil {
+		s.unreported[name] = unreadReport{err.Error(), st.ModTime()}
+	}
 }
 
 // resolveEvery is after how many looks links in the agents' directories are resolved again.
