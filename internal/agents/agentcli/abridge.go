@@ -12,7 +12,7 @@ const (
 	outlined    = 1 << 20  // size of a shortened line from which only an outline is kept
 	outlineMost = 4 << 20  // and its maximum size
 	outlineDeep = 6        // levels of an outline: ids and types are at most this deep
-	deepest     = 1000     // levels of any record
+	deepest     = 1000     // levels that are followed
 )
 
 // abridger shortens a record while it is read, so that a line of any length needs little memory. All names, ids and
@@ -131,7 +131,7 @@ func (a *abridger) begin(c byte) {
 	}
 	a.open = append(a.open, level{array: c == '['})
 	a.out = append(a.out, c)
-	a.invalid = a.invalid || len(a.open) > deepest
+	a.large = a.large || len(a.open) > deepest
 }
 
 func (a *abridger) end(c byte) {

@@ -118,8 +118,12 @@ func TestAbridgedOutline(t *testing.T) {
 	if got := p.now().snapshot(); got.Open != Model {
 		t.Errorf("the outline does not close its call: %q", reading(got))
 	}
-	if _, large := abridged(many+tail, 64<<10); !large {
-		t.Error("an outline with so many objects is larger than what may be kept")
+	for name, text := range map[string]string{
+		"so many objects": many + tail, "so many levels": `{"a":` + strings.Repeat("[", 2*deepest) + strings.Repeat("]", 2*deepest) + `}`,
+	} {
+		if _, large := abridged(text, 64<<10); !large {
+			t.Errorf("a record with %s may not be kept, and is not called large", name)
+		}
 	}
 }
 
@@ -127,7 +131,7 @@ func TestAbridgedIsNoRecord(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"an array": "[1]", "a text": `"x"`, "a number": "7", "nothing": "", "half of it": `{"a":"b`, "not closed": `{"a":1`, "closed twice": `{}}`,
-		"two": `{"a":1}{"b":2}`, "NUL": strings.Repeat("\x00", 9<<20), "words": strings.Repeat("x", 5<<20), "too deep": `{"a":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`,
+		"two": `{"a":1}{"b":2}`, "NUL": strings.Repeat("\x00", 9<<20), "words": strings.Repeat("x", 5<<20),
 	} {
 		if short, large := abridged(text, 64<<10); large || json.Valid([]byte(short)) && short != "" {
 			t.Errorf("%s became %.80q, large %v", name, short, large)
