@@ -136,9 +136,9 @@ func namesIn(folder string) ([]string, error) {
 }
 
 // Drain passes the waiting events to take, in the order of their times, and removes them if take returns nil: after a
-// kill in between they are passed again. dropped says that earlier events were removed because there were too many. take
-// is not called without events, unless some were dropped. Files that are not events are removed and named in the error;
-// the others are passed all the same.
+// kill in between they are passed again. dropped says that earlier events were removed because there were too many, or
+// that some cannot be read. take is not called without events, unless some were dropped. Files that are not events are
+// removed and named in the error; the others are passed all the same.
 func Drain(dir string, take func(events []Event, dropped bool) error) error {
 	folder := filepath.Join(dir, eventsFolder)
 	names, err := namesIn(folder)
@@ -167,6 +167,7 @@ func Drain(dir string, take func(events []Event, dropped bool) error) error {
 		switch err := readJSON(path, &e); {
 		case errors.Is(err, fs.ErrNotExist): // a hook has removed it to make room
 		case err != nil:
+			dropped = true
 			odd = errors.Join(odd, fmt.Errorf("event of a hook: %w", err), os.Remove(path))
 		default:
 			events, taken = append(events, e), append(taken, path)
