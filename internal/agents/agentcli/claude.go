@@ -66,7 +66,7 @@ type claudeBlock struct {
 type claudeTranscript struct {
 	about
 	turn
-	counted string // id of the message whose tokens were counted last: each of its blocks repeats them
+	counted string // id of the model's present answer, whose tokens were counted: each of its blocks repeats them
 	slash   bool   // the turn was begun by a slash command, and the model has not answered
 	asked   int    // requests since the model's last answer
 }
@@ -189,6 +189,11 @@ func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 	}
 	c.asked = 0
 	c.goesOn()
+	if u := r.Message.Usage; r.Message.ID != "" && r.Message.ID != c.counted {
+		c.answersAnew()
+		c.counted = r.Message.ID
+		c.tokens += amount(u.Input) + amount(u.CacheWrite) + amount(u.CacheRead) + amount(u.Output)
+	}
 	if text != "" {
 		c.say(text, at)
 	}
@@ -201,10 +206,6 @@ func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 		default:
 			c.answered(at)
 		}
-	}
-	if u := r.Message.Usage; r.Message.ID != "" && r.Message.ID != c.counted {
-		c.counted = r.Message.ID
-		c.tokens += amount(u.Input) + amount(u.CacheWrite) + amount(u.CacheRead) + amount(u.Output)
 	}
 	switch r.Message.StopReason {
 	case "end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded":

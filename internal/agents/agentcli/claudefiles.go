@@ -15,8 +15,6 @@ import (
 
 const (
 	sessionFileSize = 64 << 10 // maximum size of a session's file in bytes
-	sessionFiles    = 1024     // maximum number of session files
-	transcriptsKept = 4        // latest transcripts of a folder that are read
 	folderName      = 200      // characters of a project's folder name; longer ones are cut, and a digest is added
 )
 
@@ -95,11 +93,10 @@ type claudeFile struct {
 type claudeFiles struct {
 	source
 	known map[string]*claudeFile
-	dirs  map[string]string // the directory of a project's folder
 }
 
 func newClaudeFiles(s source) files {
-	return &claudeFiles{source: s, known: map[string]*claudeFile{}, dirs: map[string]string{}}
+	return &claudeFiles{source: s, known: map[string]*claudeFile{}}
 }
 
 // sessions returns the sessions of Claude Code: first those with a file of their own, then those with only a
@@ -110,6 +107,7 @@ func (r *claudeFiles) sessions(w *wanted) ([]Session, error) {
 	var all []Session
 	named := map[string]bool{}
 	for _, file := range files {
+		w.named[Process{Kind: Claude, PID: file.PID}] = true
 		if !w.has(filepath.Clean(file.Dir)) {
 			continue
 		}
@@ -130,13 +128,10 @@ func (r *claudeFiles) sessions(w *wanted) ([]Session, error) {
 func (r *claudeFiles) claudeOwnFiles() ([]claudeSession, error) {
 	dir := filepath.Join(r.place, "sessions")
 	f, err := r.list(dir)
-	if err != nil {
-		return nil, err
-	}
 	var all []claudeSession
-	var errs []error
+	errs := []error{err}
 	now := map[string]*claudeFile{}
-	for _, name := range f.names[:min(len(f.names), sessionFiles)] {
+	for _, name := range f.names {
 		if filepath.Ext(name) != ".json" {
 			continue
 		}
@@ -192,9 +187,8 @@ func (r *claudeFiles) claudeNamed(file claudeSession, w *wanted) (Session, error
 		if t, err = r.transcript(path, since, newClaude); t != nil {
 			_, _ = r.list(filepath.Dir(path)) // only to have the folder followed; the transcript has been read
 			s = t.session(Claude)
-			r.lookAtSubagents(&s)
+			err = errors.Join(err, r.lookAtSubagents(&s))
 			lookAtTasks(&s)
-			r.dirs[filepath.Base(filepath.Dir(path))] = filepath.Clean(file.Dir)
 		}
 	}
 	file.show(&s)
@@ -209,10 +203,7 @@ func (r *claudeFiles) claudePath(file claudeSession) string {
 	if len(folder) <= folderName {
 		return path
 	}
-	f, err := r.list(projects)
-	if err != nil {
-		return path
-	}
+	f, _ := r.list(projects) // the look at the transcripts lists it, too, and has the error
 	for _, name := range f.names {
 		if strings.HasPrefix(name, folder[:folderName]) {
 			if other := filepath.Join(projects, name, file.ID+".jsonl"); exists(other) {
@@ -244,81 +235,56 @@ func claudeFolder(dir string) string {
 	return name.String()
 }
 
-// claudeTranscripts returns the sessions in or below a directory that have only a transcript.
+// claudeTranscripts returns the sessions in or below a directory that have only a transcript. "a-b" is the folder of a/b
+// and of a-b: each transcript says which it is of.
 func (r *claudeFiles) claudeTranscripts(root string, w *wanted, named map[string]bool) ([]Session, error) {
 	projects := filepath.Join(r.place, "projects")
 	f, err := r.list(projects)
-	if err != nil {
-		return nil, err
-	}
 	prefix := claudeFolder(root)
 	prefix = prefix[:min(len(prefix), folderName)]
 	var all []Session
-	var errs []error
+	errs := []error{err}
 	first, _ := slices.BinarySearch(f.names, prefix)
 	for _, name := range f.names[first:] {
 		if !strings.HasPrefix(name, prefix) {
 			break
 		}
-		if dir, known := r.dirs[name]; known && !w.has(dir) {
-			continue
-		}
-		paths, err := r.newestFiles(filepath.Join(projects, name), func(name string) bool { return filepath.Ext(name) == ".jsonl" })
+		folder, err := r.listNewest(filepath.Join(projects, name), isTranscript)
 		errs = append(errs, err)
-		for _, path := range paths[:min(len(paths), transcriptsKept)] {
-			if named[path] || !r.claudeFolderIs(name, path, w) {
+		found, err := r.readNewest(w, Claude, folder, named, newClaude)
+		errs = append(errs, err)
+		for _, t := range found {
+			if t.parser.what().id == "" {
 				continue
 			}
-			t, err := r.transcript(path, w.Since, newClaude)
-			errs = append(errs, err)
-			if t != nil && t.parser.what().id != "" {
-				named[path] = true
-				s := t.session(Claude)
-				r.lookAtSubagents(&s)
-				lookAtTasks(&s)
-				all = append(all, s)
-			}
+			named[t.tail.path] = true
+			s := t.session(Claude)
+			errs = append(errs, r.lookAtSubagents(&s))
+			lookAtTasks(&s)
+			all = append(all, s)
 		}
 	}
 	return all, errors.Join(errs...)
-}
-
-// claudeFolderIs reports whether a folder belongs to a wanted directory: "a-b" is the folder of a/b and of a-b. Its
-// transcripts decide, and the answer is remembered.
-func (r *claudeFiles) claudeFolderIs(name, path string, w *wanted) bool {
-	dir, known := r.dirs[name]
-	if !known {
-		if dir = r.head(path, newClaude).dir; dir == "" {
-			return false
-		}
-		if len(r.dirs) > listedMost {
-			clear(r.dirs)
-		}
-		r.dirs[name] = dir
-	}
-	return w.has(dir)
 }
 
 // subagentTools are the tools that run subagents. All of those write below the session's own folder.
 var subagentTools = []string{"Task", "Agent", "Workflow", "Skill", "TaskOutput", "AgentOutputTool"}
 
 // lookAtSubagents finds out when a subagent last wrote, while the tool that runs it is open: the session itself is
-// silent then.
-func (r *claudeFiles) lookAtSubagents(s *Session) {
+// silent then. If they cannot be seen, that is no evidence of silence.
+func (r *claudeFiles) lookAtSubagents(s *Session) error {
 	if s.Turn.Open != Tool || !slices.Contains(subagentTools, s.Turn.Tool) {
-		return
+		return nil
 	}
 	dir := filepath.Join(strings.TrimSuffix(s.File, ".jsonl"), "subagents")
 	f, err := r.list(dir)
-	if err != nil {
-		return // if they cannot be seen, that is no evidence of silence
-	}
-	for _, name := range f.names[:min(len(f.names), sessionFiles)] {
-		if filepath.Ext(name) != ".jsonl" {
+	for _, name := range f.names {
+		if !isTranscript(name) {
 			continue
 		}
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.ModTime().After(s.SubagentAt) {
 			s.SubagentAt = info.ModTime()
 		}
 	}
+	return err
 }

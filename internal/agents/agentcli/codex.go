@@ -82,6 +82,7 @@ type codexError struct {
 type codexTranscript struct {
 	about
 	turn
+	replied bool      // an answer of the model is complete: what it says next is another one
 	askless bool      // it never asks: the policy forbids it, or a program answers
 	lifted  time.Time // when the exhausted limit ends
 }
@@ -108,6 +109,7 @@ func (c *codexTranscript) line(text []byte) bool {
 		return c.event(p, at)
 	case "token_usage_record":
 		c.count(p.ThreadUsage)
+		c.replied = true
 		return false
 	case "compacted":
 	default:
@@ -122,12 +124,22 @@ func (c *codexTranscript) count(u codexUsage) {
 	c.tokens = max(c.tokens, amount(u.Input)+amount(u.Output))
 }
 
+// replies handles an item of the model's answer. Codex records what an answer has used behind its last item, and before
+// the results of its calls (recorded: 0.169.0).
+func (c *codexTranscript) replies() {
+	if c.replied {
+		c.replied = false
+		c.answersAnew()
+	}
+}
+
 func (c *codexTranscript) item(p *codexPayload, at time.Time) bool {
 	switch p.Type {
 	case "function_call", "custom_tool_call", "local_shell_call", "tool_search_call":
 		if p.CallID == "" {
 			return false
 		}
+		c.replies()
 		c.called(c.call(p, at))
 	case "function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output":
 		output := codexOutput(p.Output)
@@ -136,10 +148,12 @@ func (c *codexTranscript) item(p *codexPayload, at time.Time) bool {
 		if p.Role != "assistant" {
 			return false
 		}
+		c.replies()
 		for _, part := range p.Content {
 			c.say(part.Text, at)
 		}
 	case "reasoning", "web_search_call", "image_generation_call":
+		c.replies()
 		c.answered(at)
 	default:
 		return false

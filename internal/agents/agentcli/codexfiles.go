@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	codexDays  = 7           // latest folders of days that are read
-	codexHeads = 4096        // rollouts whose heads are remembered
-	askAgain   = time.Minute // after this time a process's open files are listed again
-	dayLength  = 24 * time.Hour
+	codexDays = 7           // latest folders of days that are read
+	askAgain  = time.Minute // after this time a process's open files are listed again
+	dayLength = 24 * time.Hour
 )
 
 // heldFiles are the rollouts that a process has open.
@@ -94,18 +93,17 @@ func (r *codexFiles) codexOpen(w *wanted, latest []string, taken map[string]bool
 // codexLatest returns the latest rollouts, the latest first.
 func (r *codexFiles) codexLatest(since time.Time) ([]string, error) {
 	days, err := r.codexFolders(filepath.Join(r.place, "sessions"), 3, codexDays, nil)
-	if err != nil {
-		return nil, err
-	}
 	var latest []string
-	var errs []error
+	errs := []error{err}
 	for _, day := range days {
 		if before, err := time.Parse("2006/01/02", dayOf(day)); err != nil || before.Add(2*dayLength).Before(since) {
 			continue // names are local dates: one more day is enough for every time zone
 		}
-		found, err := r.newestFiles(day, isRollout)
-		errs = append(errs, err)
-		latest = append(latest, found...)
+		found, err := r.listNewest(day, isRollout)
+		errs = append(errs, err, found.leftSince(since))
+		for _, file := range found.newest {
+			latest = append(latest, file.path)
+		}
 	}
 	return latest, errors.Join(errs...)
 }
@@ -122,9 +120,7 @@ func (r *codexFiles) codexFolders(path string, levels, most int, into []string) 
 		return append(into, path), nil
 	}
 	f, err := r.list(path)
-	if err != nil {
-		return into, err
-	}
+	errs := []error{err}
 	for _, name := range slices.Backward(f.names) {
 		if len(into) >= most {
 			break
@@ -132,11 +128,10 @@ func (r *codexFiles) codexFolders(path string, levels, most int, into []string) 
 		if strings.Trim(name, "0123456789") != "" {
 			continue
 		}
-		if into, err = r.codexFolders(filepath.Join(path, name), levels-1, most, into); err != nil {
-			return into, err
-		}
+		into, err = r.codexFolders(filepath.Join(path, name), levels-1, most, into)
+		errs = append(errs, err)
 	}
-	return into, nil
+	return into, errors.Join(errs...)
 }
 
 // codexHeld returns the rollouts that a process has open. They are listed again when there is a new rollout, and from

@@ -13,8 +13,16 @@
 // # What it costs
 //
 // A look at files that have not changed is one stat for each. A transcript is read from where the last look stopped;
-// at first only its end is read. Lines of more than 4 MiB are skipped, and old transcripts are not opened. Symbolic
-// links in the place of a file are not followed, so that the reader cannot be made to open other files.
+// at first only its end is read. Of lines of more than 4 MiB, such as those with pictures and documents, the middle of
+// long texts is left out while they are read; so memory does not depend on their length. Old transcripts are not opened,
+// unless a living process may be writing them. Symbolic links in the place of a file are not followed, so that the reader
+// cannot be made to open other files.
+//
+// # What is not read
+//
+// Every limit is visible: more entries in a folder, more transcripts of living processes or a larger chat than are read
+// are an error ([Reader.Fault]), and a line or a call that was not read is named in [Session.Unread]. What they would
+// have shown is not known.
 //
 // # Goroutines
 //

@@ -1,6 +1,9 @@
 package agentcli
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,8 +13,14 @@ import (
 
 const (
 	// newestKept is how many of a folder's latest files are remembered.
-	newestKept = 64
-	// listedMost is how many entries of a folder are read.
+	newestKept = 1024
+	// transcriptsKept is how many of these are read in any case. If living processes may have written more, up to
+	// transcriptsMost are.
+	transcriptsKept = 4
+	transcriptsMost = 64
+	// newestFor is how long their order is. It changes without the folder when an old one is written again.
+	newestFor = time.Minute
+	// listedMost is how many entries of a folder are read. Of a larger one something is unread.
 	listedMost = 20_000
 	// settledAfter is how old a folder's last change must be for its listing to be complete: the clock of a file
 	// system is coarse, so that a file may be added within the same tick.
@@ -23,11 +32,21 @@ type folder struct {
 	info    fs.FileInfo
 	settled bool // nothing can have been added since without changing info
 	names   []string
-	newest  []string // full paths of the files, the latest first
+	fault   error  // why names are not all; nil: they are
+	newest  []file // the latest first; nil: not known
+	sorted  time.Time
+	left    file // the latest of the others; zero: there are none
 	looked  uint64
 }
 
-// list returns a folder's present content. A folder that does not exist is empty.
+// file is a file of a folder, and when it was last written as far as is known.
+type file struct {
+	path string
+	at   time.Time
+}
+
+// list returns a folder's present content, also with an error: as much as could be read. A folder that does not exist is
+// empty.
 func (r *Reader) list(path string) (*folder, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -41,19 +60,27 @@ func (r *Reader) list(path string) (*folder, error) {
 	if f != nil && f.settled && os.SameFile(f.info, info) && f.info.ModTime().Equal(info.ModTime()) {
 		f.looked = r.looks
 		r.watch.follow(path, f)
-		return f, nil
+		return f, f.fault
 	}
 	dir, err := os.Open(path)
 	if err != nil {
 		return &folder{}, err
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(listedMost) // entries that were listed before an error are returned
-	slices.Sort(names)
-	f = &folder{info: info, settled: time.Since(info.ModTime()) > settledAfter, names: names, looked: r.looks}
+	f = &folder{info: info, settled: time.Since(info.ModTime()) > settledAfter, looked: r.looks}
+	f.names, f.fault = dir.Readdirnames(listedMost + 1)
+	switch {
+	case len(f.names) > listedMost:
+		f.names, f.fault = f.names[:listedMost], fmt.Errorf("%s has more than %d entries: %w", path, listedMost, errUnread)
+	case errors.Is(f.fault, io.EOF):
+		f.fault = nil
+	case f.fault != nil:
+		f.settled = false // it may have been a moment's
+	}
+	slices.Sort(f.names)
 	r.folders[path] = f
 	r.watch.follow(path, f)
-	return f, nil
+	return f, f.fault
 }
 
 // await follows the nearest existing folder above one that does not exist: the first session of a CLI creates it.
@@ -78,30 +105,84 @@ func (r *Reader) await(path string) {
 	}
 }
 
-// newestFiles returns the latest files of a folder whose names match.
-func (r *Reader) newestFiles(path string, match func(name string) bool) ([]string, error) {
+// listNewest returns a folder with the latest of its files whose names match.
+func (r *Reader) listNewest(path string, match func(name string) bool) (*folder, error) {
 	f, err := r.list(path)
-	if err != nil || f.newest != nil || len(f.names) == 0 {
-		return f.newest, err
+	if f.newest == nil || time.Since(f.sorted) > newestFor {
+		f.sort(path, match)
 	}
-	type dated struct {
-		path string
-		at   time.Time
+	return f, err
+}
+
+func isTranscript(name string) bool { return filepath.Ext(name) == ".jsonl" }
+
+// readNewest reads those of a folder's transcripts that are wanted and may matter. These are the latest, and all that may
+// be of a living process which no session names: the very latest may be its present one, however old it is. Those of
+// named are left out.
+func (r *Reader) readNewest(w *wanted, kind Kind, f *folder, named map[string]bool, fresh func() parser) ([]*transcript, error) {
+	var all []*transcript
+	var errs []error
+	seen := 0
+	for _, file := range f.newest {
+		if named[file.path] {
+			continue
+		}
+		if seen++; seen > transcriptsKept && !w.mayBeOf(kind, "", file.at) {
+			return all, errors.Join(errs...)
+		}
+		dir := r.head(file.path, fresh).dir
+		if dir == "" || !w.has(dir) {
+			continue
+		}
+		since, lives := w.Since, w.mayBeOf(kind, dir, file.at)
+		switch {
+		case seen > transcriptsKept && !lives:
+			continue
+		case len(all) == transcriptsMost:
+			return all, errors.Join(append(errs, leftOut(file, transcriptsMost))...)
+		case lives && len(all) == 0:
+			since = time.Time{}
+		}
+		t, err := r.transcript(file.path, since, fresh)
+		errs = append(errs, err)
+		if t != nil {
+			all = append(all, t)
+		}
 	}
-	var all []dated
+	if w.mayBeOf(kind, "", f.left.at) {
+		errs = append(errs, leftOut(f.left, newestKept))
+	}
+	return all, errors.Join(errs...)
+}
+
+// leftSince is an error if a file that was written since then is left out. A zero time asks for the latest only.
+func (f *folder) leftSince(since time.Time) error {
+	if since.IsZero() || f.left.at.Before(since) {
+		return nil
+	}
+	return leftOut(f.left, newestKept)
+}
+
+// leftOut is the error about the first file that is left out after the latest.
+func leftOut(f file, kept int) error {
+	return fmt.Errorf("%s: all but the latest %d files: %w", filepath.Dir(f.path), kept, errUnread)
+}
+
+// sort finds the latest files.
+func (f *folder) sort(path string, match func(name string) bool) {
+	all := []file{}
 	for _, name := range f.names {
 		if !match(name) {
 			continue
 		}
 		full := filepath.Join(path, name)
 		if info, err := os.Lstat(full); err == nil && info.Mode().IsRegular() {
-			all = append(all, dated{full, info.ModTime()})
+			all = append(all, file{full, info.ModTime()})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b dated) int { return b.at.Compare(a.at) })
-	f.newest = []string{}
-	for _, d := range all[:min(len(all), newestKept)] {
-		f.newest = append(f.newest, d.path)
+	slices.SortStableFunc(all, func(a, b file) int { return b.at.Compare(a.at) })
+	f.newest, f.sorted, f.left = all, time.Now(), file{}
+	if len(all) > newestKept {
+		f.newest, f.left = slices.Clone(all[:newestKept]), all[newestKept]
 	}
-	return f.newest, nil
 }

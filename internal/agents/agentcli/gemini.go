@@ -110,7 +110,7 @@ func (g *geminiTranscript) user(content json.RawMessage, at time.Time) bool {
 		Response json.RawMessage `json:"functionResponse"`
 	}
 	if decode(content, &parts) && len(parts) > 0 && len(parts[0].Response) > 0 {
-		g.open = nil
+		g.closeAll()
 		g.resume(at)
 		g.model = g.lastAt
 		return true
@@ -127,6 +127,9 @@ func (g *geminiTranscript) user(content json.RawMessage, at time.Time) bool {
 // running call looks like the end of the turn.
 func (g *geminiTranscript) gemini(r *geminiRecord) {
 	at := r.Timestamp.Time
+	if r.ID != "" && g.first("answer "+r.ID) {
+		g.answersAnew()
+	}
 	if text := geminiText(r.Content); text != "" {
 		g.say(text, at)
 	} else {

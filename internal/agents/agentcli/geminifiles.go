@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 const geminiProjects = 1 << 20 // maximum size of the list of projects in bytes
@@ -35,14 +36,18 @@ func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 	errs := []error{r.geminiList()}
 	taken := map[string]bool{}
 	for _, place := range r.geminiPlaces(w) {
-		paths, err := r.newestFiles(filepath.Join(r.place, "tmp", place.folder, "chats"), isChat)
-		errs = append(errs, err)
-		for _, path := range paths {
-			if taken[path] {
+		chats, err := r.listNewest(filepath.Join(r.place, "tmp", place.folder, "chats"), isChat)
+		errs = append(errs, err, chats.leftSince(w.Since))
+		for i, file := range chats.newest {
+			if taken[file.path] {
 				continue
 			}
-			taken[path] = true
-			t, err := r.transcript(path, w.Since, newGemini)
+			taken[file.path] = true
+			since := w.Since
+			if i == 0 && w.mayBeOf(Gemini, place.dir, file.at) {
+				since = time.Time{} // it may be the present one of a process, however old it is
+			}
+			t, err := r.transcript(file.path, since, newGemini)
 			errs = append(errs, err)
 			if t == nil || t.parser.what().id == "" {
 				continue

@@ -1,16 +1,18 @@
 package agentcli
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 )
 
-// headSizes are how much of a transcript's beginning is read: little at first, more if that is not enough. Codex
-// begins with a line that contains its instructions, some 25 KB.
-var headSizes = []int{8 << 10, 256 << 10}
+const (
+	// headSize is how much of a transcript's beginning is read at most: the lines that begin there, whatever their
+	// length. Codex begins with a line that contains its instructions, some 25 KB; a session may begin with a picture.
+	headSize = 256 << 10
+	// headEnd is where the last of them must end.
+	headEnd = 64 << 20
+)
 
 // head is what a transcript's beginning says about its session.
 type head struct {
@@ -38,30 +40,18 @@ func (r *Reader) head(path string, fresh func() parser) about {
 		return about{}
 	}
 	defer file.Close()
-	h = &head{about: learnHead(file, fresh()), info: info, looked: r.looks}
+	h = &head{about: learnHead(file, info.Size(), fresh()), info: info, looked: r.looks}
 	r.heads[path] = h
 	return h.about
 }
 
 // learnHead lets a parser read the beginning of a file. The parser is not used for anything else.
-func learnHead(file io.ReaderAt, p parser) about {
-	for _, size := range headSizes {
-		text := make([]byte, size)
-		n, err := file.ReadAt(text, 0)
-		if err != nil && !errors.Is(err, io.EOF) {
-			break
-		}
-		for line := range bytes.Lines(text[:n]) {
-			if bytes.HasSuffix(line, []byte("\n")) {
-				p.line(bytes.TrimSpace(line))
-			}
-			if a := p.what(); a.id != "" && a.dir != "" {
-				return *a
-			}
-		}
-		if n < size {
-			break
-		}
-	}
+func learnHead(file io.ReaderAt, size int64, p parser) about {
+	t := tail{}
+	_ = t.read(file, min(size, headEnd), func(line []byte, end int64) bool { // what was read before an error counts
+		p.line(line)
+		a := p.what()
+		return (a.id == "" || a.dir == "") && end < headSize
+	})
 	return *p.what()
 }

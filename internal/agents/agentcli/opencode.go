@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 const (
-	openCodeSessionsMost = 64              // latest sessions that are read
+	openCodeSessionsMost = 64              // latest sessions that are read: subagents after all others
 	openCodeMessages     = 24              // latest messages of each
 	openCodePatience     = 2 * time.Second // time limit for one look
 )
@@ -36,6 +37,7 @@ const openCodeDatabase = "opencode.db"
 type openCodeLook struct {
 	db, wal  fs.FileInfo // at the last look; nil: it did not exist
 	sessions []Session
+	fault    error  // what was not read; nil: nothing
 	dirs     string // the directories for which the sessions were read
 	since    time.Time
 }
@@ -61,15 +63,34 @@ func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
 	}
 	before := &r.last
 	dirs := strings.Join(w.roots, "\x00")
-	if sameFile(db, before.db) && sameFile(wal, before.wal) && dirs == before.dirs && !before.since.After(w.Since) {
-		return append([]Session(nil), before.sessions...), nil
+	since := w.openCodeSince()
+	if sameFile(db, before.db) && sameFile(wal, before.wal) && dirs == before.dirs && !before.since.After(since) {
+		return append([]Session(nil), before.sessions...), before.fault
 	}
 	sessions, err := readOpenCode(path, wal != nil, w)
-	if err != nil && !isForeign(err) {
+	switch {
+	case err == nil:
+	case isForeign(err):
+		err = nil
+	case errors.Is(err, errUnread):
+		err = fmt.Errorf("read %s: %w", path, err)
+	default:
 		return append([]Session(nil), before.sessions...), fmt.Errorf("read %s: %w", path, err)
 	}
-	r.last = openCodeLook{db: db, wal: wal, sessions: sessions, dirs: dirs, since: w.Since}
-	return append([]Session(nil), sessions...), nil
+	r.last = openCodeLook{db: db, wal: wal, sessions: sessions, fault: err, dirs: dirs, since: since}
+	return append([]Session(nil), sessions...), err
+}
+
+// openCodeSince is since when a session counts: Since, or the start of a living process. Its latest session may be older
+// than Since and still its present one.
+func (w *wanted) openCodeSince() time.Time {
+	since := w.Since
+	for _, p := range w.Processes {
+		if p.Kind == OpenCode && !p.Began.IsZero() && p.Began.Before(since) {
+			since = p.Began
+		}
+	}
+	return since
 }
 
 // isForeign reports an error of a database that is not OpenCode's, or has an unknown schema: it is no evidence.
@@ -101,11 +122,11 @@ func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openCodePatience)
 	defer cancel()
 	found, err := openCodeList(ctx, db, w)
-	if err != nil {
+	if err != nil && !errors.Is(err, errUnread) {
 		return nil, err
 	}
 	var sessions []Session
-	var errs []error
+	errs := []error{err}
 	for _, s := range found {
 		s.File = path
 		if err := openCodeTurn(ctx, db, &s); err != nil {
@@ -120,26 +141,41 @@ func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
 // openCodeList returns the latest sessions, without their turns.
 func openCodeList(ctx context.Context, db *sql.DB, w *wanted) ([]Session, error) {
 	var since int64
-	if !w.Since.IsZero() {
-		since = w.Since.UnixMilli()
+	if from := w.openCodeSince(); !from.IsZero() {
+		since = from.UnixMilli()
 	}
 	rows, err := db.QueryContext(ctx, `SELECT id, directory, version, coalesce(parent_id, '') <> '', time_updated FROM session
-		WHERE time_archived IS NULL AND time_updated >= ? ORDER BY time_updated DESC LIMIT ?`, since, listedMost)
+		WHERE time_archived IS NULL AND time_updated >= ? ORDER BY 4, time_updated DESC`, since)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var found []Session
-	for rows.Next() && len(found) < openCodeSessionsMost {
+	for rows.Next() {
 		s := Session{Kind: OpenCode}
 		if err := rows.Scan(&s.ID, &s.Dir, &s.Version, &s.Subagent, &s.Turn.Sequence); err != nil {
 			return nil, err
 		}
-		if s.Dir = filepath.Clean(s.Dir); filepath.IsAbs(s.Dir) && w.has(s.Dir) {
+		if s.Dir = filepath.Clean(s.Dir); !filepath.IsAbs(s.Dir) || !w.has(s.Dir) || w.outdated(&s, found) {
+			continue
+		}
+		switch {
+		case len(found) < openCodeSessionsMost:
 			found = append(found, s)
+		case s.Subagent:
+			return found, nil // the latest of them were read
+		default:
+			return found, fmt.Errorf("all but the latest %d sessions: %w", openCodeSessionsMost, errUnread)
 		}
 	}
 	return found, rows.Err()
+}
+
+// outdated reports whether a session is older than Since and not the latest of a living process. found are later ones.
+func (w *wanted) outdated(s *Session, found []Session) bool {
+	at := time.UnixMilli(s.Turn.Sequence)
+	return at.Before(w.Since) && (s.Subagent || !w.mayBeOf(OpenCode, s.Dir, at) ||
+		slices.ContainsFunc(found, func(later Session) bool { return later.Dir == s.Dir }))
 }
 
 // openCodeRows selects the latest messages of a session, each with its parts in order. Long values are cut by the

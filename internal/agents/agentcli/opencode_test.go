@@ -28,7 +28,7 @@ type openCode struct {
 // forgetOpenCode has the next look ask the database again.
 func forgetOpenCode(r *Reader) {
 	for _, f := range r.files {
-		if o, is := f.(*openCodeFiles); is {
+		if o, is := f.files.(*openCodeFiles); is {
 			o.last = openCodeLook{}
 		}
 	}

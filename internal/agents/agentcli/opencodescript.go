@@ -44,6 +44,7 @@ func (o *openCodeScript) row(r *openCodeRow) {
 		case "user":
 			o.turn.prompt(created)
 		case "assistant":
+			o.turn.answersAnew() // a message follows the results of the one before
 			o.turn.request(created)
 		}
 	}

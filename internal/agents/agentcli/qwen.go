@@ -90,6 +90,7 @@ func (q *qwenTranscript) line(text []byte) bool {
 
 func (q *qwenTranscript) assistant(r *qwenRecord) {
 	at := r.Timestamp.Time
+	q.answersAnew()
 	q.answered(at)
 	if text := qwenText(r.Message.Parts); text != "" {
 		q.say(text, at)
@@ -146,9 +147,6 @@ func newQwenFiles(s source) files { return &qwenFiles{s} }
 func (r *qwenFiles) sessions(w *wanted) ([]Session, error) {
 	projects := filepath.Join(r.place, "projects")
 	f, err := r.list(projects)
-	if err != nil {
-		return nil, err
-	}
 	roots := w.roots
 	for _, p := range w.Processes {
 		if len(w.roots) == 0 && p.Kind == Qwen && p.Dir != "" {
@@ -156,24 +154,19 @@ func (r *qwenFiles) sessions(w *wanted) ([]Session, error) {
 		}
 	}
 	var all []Session
-	var errs []error
+	errs := []error{err}
 	for _, name := range f.names {
 		if !slices.ContainsFunc(roots, func(root string) bool {
 			return strings.HasPrefix(strings.ToLower(name), strings.ToLower(claudeFolder(root)))
 		}) {
 			continue // folder names are like Claude Code's, in lower case on Windows
 		}
-		paths, err := r.newestFiles(filepath.Join(projects, name, "chats"), func(name string) bool { return filepath.Ext(name) == ".jsonl" })
+		chats, err := r.listNewest(filepath.Join(projects, name, "chats"), isTranscript)
 		errs = append(errs, err)
-		for _, path := range paths[:min(len(paths), transcriptsKept)] {
-			if dir := r.head(path, newQwen).dir; dir == "" || !w.has(dir) {
-				continue
-			}
-			t, err := r.transcript(path, w.Since, newQwen)
-			errs = append(errs, err)
-			if t != nil {
-				all = append(all, t.session(Qwen))
-			}
+		found, err := r.readNewest(w, Qwen, chats, nil, newQwen)
+		errs = append(errs, err)
+		for _, t := range found {
+			all = append(all, t.session(Qwen))
 		}
 	}
 	return all, errors.Join(errs...)

@@ -51,18 +51,26 @@ type Reader struct {
 	folders     map[string]*folder
 	heads       map[string]*head
 	real        map[string]string // directories with links resolved
-	files       []files           // of the CLIs that have a place, in the table's order
+	files       []filesOf         // of the CLIs that have a place, in the table's order
+	faults      map[Kind]error    // why the files of a CLI were not read completely at the last look
 	watch       *watch            // nil: Watch was not called
+}
+
+// filesOf are the files of a CLI.
+type filesOf struct {
+	kind Kind
+	files
 }
 
 // NewReader returns a reader. It opens nothing yet.
 func NewReader(o Options) *Reader {
 	r := &Reader{
 		options: o, transcripts: map[string]*transcript{}, folders: map[string]*folder{}, real: map[string]string{}, heads: map[string]*head{},
+		faults: map[Kind]error{},
 	}
 	for i := range table {
 		if place := o.Places[table[i].Kind]; place != "" && table[i].files != nil {
-			r.files = append(r.files, table[i].files(source{r, place}))
+			r.files = append(r.files, filesOf{table[i].Kind, table[i].files(source{r, place})})
 		}
 	}
 	return r
@@ -81,21 +89,29 @@ func (r *Reader) Close() error {
 // resolveEvery is after how many looks links in directories' paths are resolved again.
 const resolveEvery = 64
 
+// Fault says what of a CLI's files could not be read at the last look; nil: nothing. The reason is an error, or that there
+// is too much of it. What it would have shown is not known.
+func (r *Reader) Fault(kind Kind) error { return r.faults[kind] }
+
 // Sessions reads the files and returns the wanted sessions, the latest first. The error says what could not be read,
-// such as a directory without access; the sessions that could be read are returned all the same. Missing and invalid
-// files are not errors.
+// such as a directory without access, or one with too many files; the sessions that could be read are returned all the
+// same. Missing and invalid files are not errors. [Reader.Fault] has the error of one CLI.
 func (r *Reader) Sessions(q Query) ([]Session, error) {
 	r.looks++
 	if r.looks%resolveEvery == 0 {
 		clear(r.real)
 	}
-	want := wanted{Query: q, roots: r.roots(q.Dirs)}
+	want := wanted{Query: q, roots: r.roots(q.Dirs), named: map[Process]bool{}}
+	clear(r.faults)
 	var all []Session
 	var errs []error
 	for _, f := range r.files {
 		found, err := f.sessions(&want)
 		all = append(all, found...)
 		errs = append(errs, err)
+		if err != nil {
+			r.faults[f.kind] = err
+		}
 	}
 	assign(all, q.Processes)
 	if len(q.Dirs) == 0 {
@@ -149,7 +165,8 @@ func (r *Reader) transcript(path string, since time.Time, fresh func() parser) (
 // wanted is a query during a look.
 type wanted struct {
 	Query
-	roots []string // its directories, each also with links resolved
+	roots []string         // its directories, each also with links resolved
+	named map[Process]bool // those that a session names, by kind and PID
 }
 
 // has reports whether sessions in a directory are wanted.
@@ -169,6 +186,14 @@ func (w *wanted) mayLive(kind Kind, pid int) bool {
 		}
 	}
 	return none
+}
+
+// mayBeOf reports whether a living process of a CLI, which no session names, may have written something at at. It is one
+// in a directory, or in any if dir is "".
+func (w *wanted) mayBeOf(kind Kind, dir string, at time.Time) bool {
+	return slices.ContainsFunc(w.Processes, func(p Process) bool {
+		return p.Kind == kind && (dir == "" || p.Dir == dir) && !w.named[Process{Kind: kind, PID: p.PID}] && !p.Began.IsZero() && p.Began.Before(at)
+	})
 }
 
 // roots returns the directories, and where that differs also their paths with links resolved, which is how a process

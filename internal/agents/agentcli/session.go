@@ -27,6 +27,9 @@ type Session struct {
 	StatusAt   time.Time // since when it has this status; zero: unknown
 	Turn       Turn
 
+	// Unread is what of its transcript could not be read, and may show something else. "": nothing.
+	Unread string
+
 	// Subagent says that it was started by another session of the same process.
 	Subagent bool
 	// SubagentAt is when one of its subagents last wrote to its own transcript. It is determined only while a tool

@@ -40,12 +40,17 @@ func (a *about) learn(id, dir, version string) {
 }
 
 const (
-	firstLook  = 512 << 10 // bytes of a transcript's end that are read at first
+	firstLook  = 512 << 10 // bytes of a transcript's end that are read at first, besides the rest of a long line
 	deepestEnd = 16 << 20  // and at most, if they do not show what is open
+	caughtUp   = 64 << 20  // bytes up to which a known transcript is read on; beyond them it is begun anew at its end
 )
 
 // errOld is the error for a file that is too old to be opened.
 var errOld = errors.New("not written for long")
+
+// errUnread is wrapped by the errors about something that was not read because there is too much of it. What it would
+// have shown is not known, so that it is evidence that is missing.
+var errUnread = errors.New("not read completely")
 
 // transcript is a file of records that is read incrementally.
 type transcript struct {
@@ -55,6 +60,8 @@ type transcript struct {
 	seq     int64
 	partial bool
 	whole   bool   // it is one value that is rewritten, not lines
+	unread  string // what could not be read; "": nothing
+	known   int    // how often the turn was known when that happened
 	looked  uint64 // the look that last used it
 }
 
@@ -83,27 +90,36 @@ func (t *transcript) look(since time.Time) error {
 	if t.whole {
 		return t.readWhole(file, info)
 	}
-	if t.tail.continues(file, info) && info.Size()-t.tail.offset <= deepestEnd {
-		return t.tail.read(file, info, t.take)
+	if !t.tail.continues(file, info) || info.Size()-t.tail.at > caughtUp {
+		return t.begin(file, info)
 	}
-	return t.begin(file, info)
+	if err := t.tail.read(file, info.Size(), t.take); err != nil {
+		return err
+	}
+	return t.tail.settle(file, info)
 }
 
-// begin reads the end of a new file, and further back until it is clear what is open.
+// begin reads the end of a new file, and further back until it is clear what is open. Each step goes back from the
+// beginning of a line, however long the last lines are.
 func (t *transcript) begin(file *os.File, info fs.FileInfo) error {
 	t.tail.replaced()
-	for window := int64(firstLook); ; window *= 4 {
-		t.tail.begin(max(0, info.Size()-window))
-		t.parser = t.fresh()
-		t.partial = t.tail.offset > 0
-		if t.partial {
-			*t.parser.what() = learnHead(file, t.fresh())
+	start := info.Size()
+	for step, sum := int64(firstLook), int64(0); ; step *= 3 {
+		from, midway, err := lineStart(file, max(0, start-step))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", t.tail.path, err)
 		}
-		if err := t.tail.read(file, info, t.take); err != nil {
+		start, sum = from, sum+step
+		t.tail.begin(start, midway)
+		t.parser, t.unread = t.fresh(), ""
+		if t.partial = start > 0; t.partial {
+			*t.parser.what() = learnHead(file, info.Size(), t.fresh())
+		}
+		if err := t.tail.read(file, info.Size(), t.take); err != nil {
 			return err
 		}
-		if !t.partial || window >= deepestEnd || t.parser.now().settled() {
-			return nil
+		if !t.partial || midway || sum >= deepestEnd || t.parser.now().settled() {
+			return t.tail.settle(file, info)
 		}
 	}
 }
@@ -111,7 +127,7 @@ func (t *transcript) begin(file *os.File, info fs.FileInfo) error {
 // readWhole reads a file that is one value. A partly written one is ignored.
 func (t *transcript) readWhole(file *os.File, info fs.FileInfo) error {
 	if info.Size() > deepestEnd {
-		return nil
+		return fmt.Errorf("%s has %d bytes, more than %d: %w", t.tail.path, info.Size(), deepestEnd, errUnread)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, deepestEnd))
 	if err != nil {
@@ -124,10 +140,31 @@ func (t *transcript) readWhole(file *os.File, info fs.FileInfo) error {
 	return nil
 }
 
-func (t *transcript) take(line []byte, end int64) {
-	if t.parser.line(line) {
+// take handles a line; nil: one that could not be read.
+func (t *transcript) take(line []byte, end int64) bool {
+	if line == nil {
+		t.unread, t.known = "one of its lines", t.parser.now().known
+	} else if t.parser.line(line) {
 		t.seq = max(t.seq, end)
 	}
+	return true
+}
+
+// leftOut says what of the transcript was not read and may change what it shows; "": nothing. What came before an
+// answer of the model, or before the beginning or the end of a turn, changes nothing any more.
+func (t *transcript) leftOut() string {
+	now := t.parser.now()
+	switch {
+	case t.tail.unfinished():
+		return fmt.Sprintf("its last line, which is not complete after %d bytes", t.tail.at-t.tail.offset)
+	case t.unread != "" && t.known == now.known:
+		return t.unread
+	case t.partial && now.known == 0:
+		return fmt.Sprintf("what is before its last %d bytes", t.tail.offset-t.tail.first)
+	case now.overflowed:
+		return fmt.Sprintf("all but the last %d of its open calls", openCalls)
+	}
+	return ""
 }
 
 // session is what the file shows.
@@ -136,6 +173,9 @@ func (t *transcript) session(kind Kind) Session {
 	now := t.parser.now()
 	s := Session{Kind: kind, ID: a.id, Dir: a.dir, Version: a.version, File: t.tail.path, Subagent: a.subagent, Turn: now.snapshot()}
 	s.Turn.Sequence, s.Turn.Partial = t.seq, t.partial
+	if what := t.leftOut(); what != "" {
+		s.Unread = fmt.Sprintf("%s: %s", t.tail.path, what)
+	}
 	s.Status, s.StatusAt = now.status()
 	return s
 }

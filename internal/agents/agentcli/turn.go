@@ -8,8 +8,8 @@ import (
 // longCall is how long a call must take for its success to count as progress: a build or a test run.
 const longCall = time.Minute
 
-// openCalls is the maximum number of calls that are open at once.
-const openCalls = 64
+// openCalls is the maximum number of calls that are open at once, and of background tasks.
+const openCalls = 1024
 
 // call is a tool call that a transcript shows.
 type call struct {
@@ -26,6 +26,8 @@ type call struct {
 type turn struct {
 	lastAt     time.Time
 	open       []call    // in the order in which they were made
+	overflowed bool      // more calls are open
+	known      int       // increases with whatever shows what is open
 	model      time.Time // since when the model's answer is awaited; zero: it is not
 	running    bool
 	ended      bool
@@ -69,7 +71,8 @@ func (t *turn) prompt(at time.Time) {
 func (t *turn) begin(at time.Time) {
 	t.touch(at)
 	t.resume(at)
-	t.open, t.failure, t.loop = nil, Failure{}, loop{}
+	t.closeAll()
+	t.failure, t.loop = Failure{}, loop{}
 	t.model = t.lastAt
 	t.turns++
 }
@@ -106,6 +109,24 @@ func (t *turn) request(at time.Time) {
 func (t *turn) answered(at time.Time) {
 	t.resume(at)
 	t.model, t.failure = t.lastAt, Failure{}
+	t.known++
+}
+
+// answersAnew handles the beginning of another answer. The model gives one only after the results of all its earlier
+// calls, so that these are over, even if a result was not seen.
+func (t *turn) answersAnew() {
+	for _, c := range t.open {
+		if c.asks == Question || c.asks == Plan {
+			t.typed()
+		}
+	}
+	t.closeAll()
+}
+
+// closeAll drops the open calls.
+func (t *turn) closeAll() {
+	t.open, t.overflowed = nil, false
+	t.known++
 }
 
 // say handles a text of the model.
@@ -130,7 +151,7 @@ func (t *turn) called(c call) {
 		}
 	}
 	if len(t.open) == openCalls {
-		t.open = t.open[1:]
+		t.open, t.overflowed = t.open[1:], true
 	}
 	t.open = append(t.open, c)
 }
@@ -191,7 +212,8 @@ func (t *turn) interrupted(at time.Time) {
 
 func (t *turn) finish() {
 	t.running, t.ended = false, true
-	t.open, t.model = nil, time.Time{}
+	t.model = time.Time{}
+	t.closeAll()
 }
 
 // waits is the order of importance of open calls: one that needs a human comes first.

@@ -18,10 +18,10 @@
 //
 // # What is never concluded
 //
-// Missing evidence is not evidence. If a source has become unreadable ([Evidence.Missing]), every diagnosis that it
-// could have refuted has low confidence, and such a diagnosis is no reason to kill ([Diagnosis.MayKill]). So while any
-// source is missing, no living agent is ended. An agent of which nothing is known is called blind or unobserved, not
-// hung. Where two sources contradict each other, neither is used.
+// Missing evidence is not evidence. If a source has become unreadable, or was not read completely ([Evidence.Missing];
+// [Evidence.Unread] says what of it), every diagnosis that it could have refuted has low confidence, and such a diagnosis
+// is no reason to kill ([Diagnosis.MayKill]). So while any source is missing, no living agent is ended. An agent of which
+// nothing is known is called blind or unobserved, not hung. Where two sources contradict each other, neither is used.
 //
 // What CLIs show that the agent has started itself ([Evidence.Nested]) is never the agent's state. It only shows that
 // something of it is at work: whoever acts asks [Diagnosis.EndsWork] first.

@@ -38,8 +38,10 @@ type Evidence struct {
 	// GraceDead says that a missing process is not evidence either. The machine has only just started, or the process has
 	// only just ended and its wrapper has yet to say how.
 	GraceDead bool `json:"grace_dead,omitempty"`
-	// Missing are sources that were there before, or should be, and that cannot be read at this look.
-	Missing    []Source `json:"missing,omitempty"`
+	// Missing are sources that should be there and cannot be read at this look, or not completely.
+	Missing []Source `json:"missing,omitempty"`
+	// Unread says what of them was not read and why, for people.
+	Unread     []string `json:"unread,omitempty"`
 	BlindTicks int      `json:"blind_ticks,omitempty"` // looks in a row before this one that could not be judged
 }
 
@@ -59,6 +61,7 @@ const (
 	FromTitle    Source = "title"
 	FromOutput   Source = "output"
 	FromCPU      Source = "cpu"
+	FromServers  Source = "servers"
 )
 
 // State is an agent's report of its own state.

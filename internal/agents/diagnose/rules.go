@@ -55,7 +55,7 @@ func (a answer) unless(doubt string) answer {
 // agent all of them, because each may show that it works, rests or waits for a human.
 var (
 	ofEnd    = []Source{FromBeat, FromExit, FromDone, FromManifest, FromSessions, FromProcess}
-	ofLiving = append([]Source{FromArtefact, FromHooks, FromTitle, FromOutput, FromCPU}, ofEnd...)
+	ofLiving = append([]Source{FromArtefact, FromHooks, FromTitle, FromOutput, FromCPU, FromServers}, ofEnd...)
 )
 
 // rules is the table: the first rule that holds decides. Where beats decide (PIV), the rules for unreadable sources
@@ -96,8 +96,8 @@ var rules = []rule{
 	{"W4", WaitingPermission, Waiting, Medium, File, shown, nil, escalatedCall},
 	{"L2", AuthExpired, Errored, High, File, shown, nil, authExpired},
 	{"L2", CreditExhausted, Errored, High, File, shown, nil, creditExhausted},
-	{"L1", RateLimited, Errored, High, File, shown, nil, rateLimited},
-	{"L1", APIFailed, Errored, High, File, shown, nil, apiFailed},
+	{"L1", RateLimited, Errored, High, File, shown, ofLiving, rateLimited},
+	{"L1", APIFailed, Errored, High, File, shown, ofLiving, apiFailed},
 	{"E1", ExecutionError, Errored, High, File, shown, nil, manifestFailure},
 	{"E2", ContextExhausted, Errored, High, File, shown, ofLiving, contextExhausted},
 	{"E1", ExecutionError, Errored, High, File, shown, nil, sessionFailure},
@@ -147,7 +147,7 @@ func (r *rule) diagnosis(e *Evidence, a answer) Diagnosis {
 	}
 	for _, s := range e.Missing {
 		if a.doubt == "" && slices.Contains(r.refuters, s) {
-			v.Doubt = fmt.Sprintf("the %s cannot be read now", s)
+			v.Doubt = fmt.Sprintf("the %s cannot be read now, or not completely", s)
 		}
 	}
 	if v.Doubt != "" {

@@ -254,11 +254,13 @@ func (e Evidence) without(s Source) Evidence {
 		e.Output = Output{}
 	case FromCPU:
 		e.CPU = CPU{}
+	case FromServers:
+		e.Servers = nil
 	}
 	return e
 }
 
-var sources = []Source{FromBeat, FromProcess, FromExit, FromDone, FromArtefact, FromManifest, FromSessions, FromHooks, FromTitle, FromOutput, FromCPU}
+var sources = []Source{FromBeat, FromProcess, FromExit, FromDone, FromArtefact, FromManifest, FromSessions, FromHooks, FromTitle, FromOutput, FromCPU, FromServers}
 
 // Missing evidence lowers confidence: whichever source is lost, what was no reason to end anything does not become one.
 func TestMissingNeverKills(t *testing.T) {
@@ -329,7 +331,7 @@ func TestNamesAreStable(t *testing.T) {
 		}},
 		LastError: SessionError{Kind: agentcli.CreditEmpty, Status: 402},
 		Hooks:     []Request{{Tool: "Bash", Text: "ls", Age: minute}}, Title: Title{Status: agentcli.Busy, Text: "t"}, Output: Output{Known: true, Age: minute},
-		CPU: CPU{Known: true, Share: 0.5}, Grace: "g", Missing: []Source{FromExit}, BlindTicks: 2,
+		CPU: CPU{Known: true, Share: 0.5}, Grace: "g", Missing: []Source{FromExit}, Unread: []string{"exit: u"}, BlindTicks: 2,
 	}
 	want := `{"status":"running","watched":true,"beat":{"has":true,"age":"1m30s","seen":"1m","state":"working","note":"n","next":"1h"},` +
 		`"process":{"life":"alive","detail":"PID 7 is alive","age":"1h","after_beat":true,"orphaned":true},"artefact":{"expected":true,"seen":true},` +
@@ -337,7 +339,7 @@ func TestNamesAreStable(t *testing.T) {
 		`"sessions":[{"kind":"claude","id":"1","status":"waiting","waiting_for":"permission","status_age":"1m","open":"tool","open_age":"1m","open_text":"ls","tool":"Bash",` +
 		`"error":{"kind":"rate_limit","status":429,"reset_known":true,"reset_in":"1h"},"repeats":{"same_call":1},"tokens":5,"cost_usd":0.5,"last_age":"1m","progress_known":true,"progress_age":"1m"}],"last_error":{"kind":"credit","status":402},` +
 		`"hooks":[{"tool":"Bash","text":"ls","age":"1m"}],"title":{"status":"busy","text":"t"},"output":{"known":true,"age":"1m"},"cpu":{"known":true,"share":0.5},` +
-		`"grace":"g","missing":["exit"],"blind_ticks":2}`
+		`"grace":"g","missing":["exit"],"unread":["exit: u"],"blind_ticks":2}`
 	if diff := cmp.Diff(want, Encode(t, e)); diff != "" {
 		t.Error(diff)
 	}

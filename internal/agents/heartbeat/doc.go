@@ -5,7 +5,8 @@
 //   - datagrams of sd_notify ([Listen]; Linux only).
 //
 // Each becomes an [Observation]; what it means is decided elsewhere. The package invents no sign of life. A sign that
-// cannot be read is an error: it counts neither as a beat nor as silence.
+// cannot be read is an error: it counts neither as a beat nor as silence. Of a datagram that is too long, the lines that
+// could be read count.
 //
 // # Goroutines
 //

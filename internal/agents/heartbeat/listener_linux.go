@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,10 +84,14 @@ func (l *Listener) run() {
 			continue
 		}
 		sender := openUp(control[:c])
-		if flags&unix.MSG_TRUNC != 0 || sender == nil || sender.Uid != uint32(os.Getuid()) && sender.Uid != 0 {
+		if sender == nil || sender.Uid != uint32(os.Getuid()) && sender.Uid != 0 {
 			continue
 		}
-		l.hear(buffer[:n], int(sender.Pid))
+		text := buffer[:n]
+		if flags&unix.MSG_TRUNC != 0 {
+			text = text[:bytes.LastIndexByte(text, '\n')+1] // whole lines: it is a sign of life all the same
+		}
+		l.hear(text, int(sender.Pid))
 	}
 }
 

@@ -50,7 +50,7 @@ func TestListener(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Empty and overlong datagrams are ignored; later ones are received.
+	// Empty datagrams, and those without a known line, are ignored; later ones are received.
 	if o := <-heard; o.Agent != "shop" || o.PID != os.Getpid() || o.State != Working || o.Note != "up" || o.Wall.IsZero() {
 		t.Errorf("heard %+v", o)
 	}
@@ -62,6 +62,21 @@ func TestListener(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket is left behind")
+	}
+}
+
+// A datagram that is too long is a sign of life all the same: its whole lines count.
+func TestListenerReadsTheBeginningOfALongOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	l, heard := listen(t, path)
+	defer l.Close()
+	cut := "WATCHDOG=1\nSTATUS=up\nX=" + strings.Repeat("x", NotifyLimit-64)
+	cut += "\nEXTEND_TIMEOUT_USEC=" + strings.Repeat("9", NotifyLimit)
+	if _, err := dial(t, path).Write([]byte(cut)); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-heard; o.Agent != "shop" || o.Note != "up" || o.Next != 0 {
+		t.Errorf("heard %+v", o)
 	}
 }
 

@@ -15,7 +15,8 @@
 //
 // The folder hooks/ in a home (0700, all files 0600) has:
 //
-//	events/          one file for each event, at most 1024; if nobody reads them the oldest are removed
+//	events/          one file for each event, at most 1024; if nobody reads them the oldest are removed, which the
+//	                 file "dropped" then says
 //	requests/        ID.json, an open request, and ID.lock, which its hook holds as long as it lives
 //	answers/         ID.json, how a request ended; the first to create the file decides
 //	answering.lock   held by the one that answers

@@ -50,7 +50,8 @@ const (
 	maxLooked = maxCommand + 4<<10
 )
 
-// MaxPayload is the maximum size of a CLI's input that is read. It may contain a whole file to be written.
+// MaxPayload is the maximum size of a CLI's input that is read. It may contain a whole file to be written. Of a longer
+// one, the members count that are complete within it.
 const MaxPayload = 32 << 20
 
 // ErrPayload is wrapped by the errors about a CLI's input.
@@ -71,8 +72,8 @@ const (
 
 // parse reads a CLI's input. Members are read one by one, so that one of an unexpected type does not lose the others.
 func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(bytes.TrimPrefix(payload, []byte(byteOrderMark)), &members); err != nil {
+	members, err := membersOf(payload)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	text := func(limit int, names ...string) string {
@@ -109,6 +110,28 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 		}
 	}
 	return c, nil
+}
+
+// membersOf are the members of a CLI's input. One that was cut, mostly within the result of a tool, keeps those before.
+func membersOf(payload []byte) (members map[string]json.RawMessage, err error) {
+	text := bytes.TrimPrefix(payload, []byte(byteOrderMark))
+	if err := json.Unmarshal(text, &members); err == nil || len(payload) < MaxPayload {
+		return members, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil, errors.Join(errors.New("it is not a JSON object"), err)
+	}
+	members = map[string]json.RawMessage{}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			break
+		}
+		members[fmt.Sprint(name)] = value
+	}
+	return members, nil
 }
 
 // unasked says why an input cannot be shown completely to a person elsewhere; "": it can. An input that is shown only

@@ -184,3 +184,18 @@ func TestLargeInputIsCutBeforeItIsLookedThrough(t *testing.T) {
 		t.Errorf("looked through %d bytes, %d are left", looked, len(c.full))
 	}
 }
+
+// Of an input that is longer than what is read, such as one with a document as the result, what comes before counts.
+func TestAnInputThatIsCut(t *testing.T) {
+	head := `{"session_id":"s","cwd":"/home/u/shop","hook_event_name":"PostToolUse","tool_name":"Read","tool_input":{"file_path":"plan.pdf"},"tool_response":"`
+	cut := head + strings.Repeat("QUJD", MaxPayload/4)
+	c, err := parse(VendorNamed("claude"), []byte(cut[:MaxPayload]), secret.Redact)
+	if err != nil || c.Name != "PostToolUse" || c.Session != "s" || c.Tool != "Read" || !strings.Contains(c.Input, "plan.pdf") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for name, text := range map[string]string{"no object": "[" + cut, "no name": `{"session_id":"` + cut, "not cut, and half of it": head} {
+		if c, err := parse(VendorNamed("claude"), []byte(text[:min(len(text), MaxPayload)]), secret.Redact); !errors.Is(err, ErrPayload) {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+}

@@ -105,7 +105,7 @@ func hookLives(dir, id string) bool {
 }
 
 // Requests returns the open requests, the oldest first, and removes files that killed hooks have left. Files that are
-// not requests are named in the error; the others are returned all the same.
+// not requests are named in the error, until they are removed after a while; the others are returned all the same.
 func Requests(dir string) ([]Request, error) {
 	folder := filepath.Join(dir, requestsFolder)
 	names, err := namesIn(folder)
@@ -128,6 +128,9 @@ func Requests(dir string) ([]Request, error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil || r.ID != id:
 			odd = errors.Join(odd, fmt.Errorf("request %s cannot be read: %w", id, err))
+			if !hookLives(dir, id) {
+				sweep(filepath.Join(folder, name))
+			}
 		case hookLives(dir, id):
 			open = append(open, r)
 		default:

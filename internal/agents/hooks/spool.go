@@ -30,6 +30,8 @@ const (
 	// room is how many events are removed in addition when there are too many, so that this is not necessary for each
 	// new event.
 	room = 128
+	// droppedFile says that events were removed before they were taken. It sorts after all events.
+	droppedFile = "dropped"
 	// maxFile is the maximum size of one of our own files that is read. JSON needs up to six bytes for one.
 	maxFile = 256 << 10
 	// halfLife is the age from which a hidden file is removed as left over; in use it exists for less than a
@@ -105,11 +107,15 @@ func writeNew(path string, text []byte) error {
 	return err
 }
 
-// bound removes the oldest events when there are too many: the latest are more important.
+// bound removes the oldest events when there are too many: the latest are more important. That there were others is
+// said, since an agent may wait for what one of them asked.
 func bound(events string) error {
 	names, err := namesIn(events)
 	if err != nil || len(names) <= maxEvents {
 		return err
+	}
+	if err := writeNew(filepath.Join(events, droppedFile), nil); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("remove old events: %w", err)
 	}
 	slices.Sort(names) // hidden names are first, so that a young one's event may be removed
 	for _, name := range names[:len(names)-maxEvents+room] {
@@ -130,9 +136,10 @@ func namesIn(folder string) ([]string, error) {
 }
 
 // Drain passes the waiting events to take, in the order of their times, and removes them if take returns nil: after a
-// kill in between they are passed again. take is not called without events. Files that are not events are removed and
-// named in the error; the others are passed all the same.
-func Drain(dir string, take func([]Event) error) error {
+// kill in between they are passed again. dropped says that earlier events were removed because there were too many, or
+// that some cannot be read. take is not called without events, unless some were dropped. Files that are not events are
+// removed and named in the error; the others are passed all the same.
+func Drain(dir string, take func(events []Event, dropped bool) error) error {
 	folder := filepath.Join(dir, eventsFolder)
 	names, err := namesIn(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,26 +152,32 @@ func Drain(dir string, take func([]Event) error) error {
 	var events []Event
 	var taken []string
 	var odd error
+	dropped := false
 	for _, name := range names {
 		path := filepath.Join(folder, name)
 		if strings.HasPrefix(name, ".") {
 			sweep(path)
 			continue
 		}
+		if name == droppedFile {
+			dropped, taken = true, append(taken, path)
+			continue
+		}
 		var e Event
 		switch err := readJSON(path, &e); {
 		case errors.Is(err, fs.ErrNotExist): // a hook has removed it to make room
 		case err != nil:
+			dropped = true
 			odd = errors.Join(odd, fmt.Errorf("event of a hook: %w", err), os.Remove(path))
 		default:
 			events, taken = append(events, e), append(taken, path)
 		}
 	}
-	if len(events) == 0 {
+	if len(events) == 0 && !dropped {
 		return odd
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.Time.Compare(b.Time) })
-	if err := take(events); err != nil {
+	if err := take(events, dropped); err != nil {
 		return errors.Join(fmt.Errorf("take events of hooks: %w", err), odd)
 	}
 	for _, path := range taken {

@@ -22,7 +22,12 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func drain(t *testing.T, dir string) []Event {
 	t.Helper()
 	var events []Event
-	err := Drain(dir, func(e []Event) error { events = e; return nil })
+	err := Drain(dir, func(e []Event, dropped bool) error {
+		if events = e; dropped {
+			t.Error("events were dropped")
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +64,7 @@ func TestEventsNotTakenComeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := errors.New("the disk is full")
-	if err := Drain(dir, func([]Event) error { return full }); !errors.Is(err, full) {
+	if err := Drain(dir, func([]Event, bool) error { return full }); !errors.Is(err, full) {
 		t.Errorf("error %v", err)
 	}
 	if diff := cmp.Diff([]Event{e}, drain(t, dir)); diff != "" {
@@ -109,7 +114,22 @@ func TestOldEventsGoWhenNobodyTakesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	events := drain(t, dir)
+	var events []Event
+	full := errors.New("the disk is full")
+	for _, failure := range []error{full, nil} { // that events were dropped is not forgotten before it was taken
+		err := Drain(dir, func(e []Event, dropped bool) error {
+			if events = e; !dropped {
+				t.Error("nobody says that events were dropped")
+			}
+			return failure
+		})
+		if !errors.Is(err, failure) {
+			t.Fatal(err)
+		}
+	}
+	if more := drain(t, dir); more != nil {
+		t.Errorf("came again: %v", more)
+	}
 	if n := len(events); n > maxEvents || n < maxEvents-room {
 		t.Errorf("%d events are left", n)
 	}
@@ -146,7 +166,7 @@ func TestWhatIsNoEventIsSaidAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []Event
-	err := Drain(dir, func(e []Event) error { got = e; return nil })
+	err := Drain(dir, func(e []Event, _ bool) error { got = e; return nil })
 	if len(got) != 1 || err == nil {
 		t.Errorf("%v, error %v", got, err)
 	}

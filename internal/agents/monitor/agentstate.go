@@ -53,6 +53,8 @@ type agentState struct {
 	TypedAt time.Time `json:"typed_at,omitzero"`
 	// Asks is the last permission request reported by a hook, until the agent continues.
 	Asks hookState `json:"asks,omitzero"`
+	// Unheard is when events of hooks were dropped before they were read, until one of its own is read.
+	Unheard time.Time `json:"unheard,omitzero"`
 	// CPU is what the descendants had used at a time.
 	CPU cpuMark `json:"cpu,omitzero"`
 }

@@ -70,8 +70,8 @@ func (g *gathering) beat() {
 	}
 	g.e.Artefact.Expected = g.agent.Declared.Expect.Beat > 0
 	g.e.Beat.Expected = g.e.Artefact.Expected
-	if g.sources.broken[g.agent.Key] != "" {
-		g.e.Missing = append(g.e.Missing, diagnose.FromBeat)
+	if why := g.sources.broken[g.agent.Key]; why != "" {
+		g.miss(diagnose.FromBeat, why)
 	}
 	o, ok := g.sources.beats[g.agent.Key]
 	if !ok {

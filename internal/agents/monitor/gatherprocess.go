@@ -60,7 +60,7 @@ func (g *gathering) process() {
 	// The process table may be incomplete, so a death is confirmed by looking at the process itself.
 	switch proc, err := g.processes.Look(was.PID); {
 	case err == nil && proc.Identity == was:
-		g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+		g.miss(diagnose.FromProcess, "the table of processes lacks one that lives")
 		g.lives(process.Entry{Identity: was, Age: proc.Age})
 		return
 	case err != nil && !errors.Is(err, os.ErrProcessDone):
@@ -211,7 +211,7 @@ func (g *gathering) pidFile() (entry process.Entry, found bool) {
 	text, err := piv.ReadFile(path)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+			g.miss(diagnose.FromProcess, err.Error())
 		}
 		return entry, false
 	}
@@ -252,6 +252,7 @@ func (g *gathering) hasSessionHere(entry process.Entry, kind agentcli.Kind) bool
 
 // run takes the report of the agent's wrapper.
 func (g *gathering) run() {
+	g.missReport()
 	r := g.report
 	if r == nil || g.e.Process.Life == diagnose.Alive && r.PID != g.f.process.PID {
 		return

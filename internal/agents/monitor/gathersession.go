@@ -17,9 +17,7 @@ func (g *gathering) sessions() {
 		return
 	}
 	g.e.Artefact.Expected = g.e.Artefact.Expected || !g.unprompted(kind)
-	if g.sources.fault != nil {
-		g.e.Missing = append(g.e.Missing, diagnose.FromSessions)
-	}
+	g.missFiles(kind)
 	if g.died && g.f.session == "" {
 		g.f.session = g.known.agentState.Session // the latest in the directory may belong to another process
 	}
@@ -192,6 +190,7 @@ func (g *gathering) hooks() {
 	if !g.agent.says("hooks") || g.e.Process.Life == diagnose.Dead {
 		return
 	}
+	g.missRequests()
 	for _, q := range g.sources.requests[g.agent.Key] {
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: q.Tool, Text: q.Command, Age: g.age(q.Asked)})
 		if g.f.request == "" {

@@ -109,7 +109,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	case r.now.Wall.Before(m.grace) && m.grace.Sub(r.now.Wall) <= resumeGrace: // later: the clock was set back since
 		r.setting.grace = m.why
 	}
-	r.fault = r.refresh(ctx)
+	r.fault = errors.Join(r.refresh(ctx), r.sources.faults())
 	return r, nil
 }
 

@@ -44,7 +44,7 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 	}
 	s.readManifest(&e, p.Path)
 	if e.Process.Life != diagnose.Dead {
-		e.Sessions = s.waitingSessions(p.Path)
+		s.waitingSessions(&e, p.Path)
 	}
 	return e, target
 }
@@ -221,23 +221,23 @@ func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
 
 // waitingSessions are the sessions in a project's directory that wait for a human according to their files (rules W1 and
 // W2). The files outlive a killed session, so the process must still be the one that wrote them.
-func (s *setting) waitingSessions(dir string) []diagnose.Session {
+func (s *setting) waitingSessions(e *diagnose.Evidence, dir string) {
 	all, err := s.sources.reader.Sessions(agentcli.Query{Dirs: []string{dir}})
-	if err != nil {
-		return nil // no evidence
+	for _, cli := range agentcli.CLIs() {
+		if fault := s.sources.reader.Fault(cli.Kind); err != nil && cli.TellsStatus && fault != nil {
+			miss(e, diagnose.FromSessions, fault.Error()) // one that waits may be among those
+		}
 	}
-	var list []diagnose.Session
 	for _, v := range all {
 		proc, err := s.processes.Look(v.PID)
 		if !agentcli.Of(v.Kind).TellsStatus || v.Status != agentcli.Waiting || err != nil || proc.Start != v.Start {
 			continue
 		}
-		list = append(list, diagnose.Session{
+		e.Sessions = append(e.Sessions, diagnose.Session{
 			Kind: v.Kind, ID: v.ID, Status: agentcli.Waiting, WaitingFor: v.WaitingFor,
 			StatusAge: diagnose.Span(max(Age(v.StatusAt, s.now.Wall, s.sleeps), 0)),
 		})
 	}
-	return list
 }
 
 func failure(f piv.Failure) diagnose.Failure {

@@ -209,8 +209,11 @@ func (r *round) hear(ctx context.Context) error {
 	if !r.snapshot.declared() {
 		return nil
 	}
-	return hooks.Drain(hooks.Dir(r.opts.Home), func(events []hooks.Event) error {
+	return hooks.Drain(hooks.Dir(r.opts.Home), func(events []hooks.Event, dropped bool) error {
 		var changed []string
+		if dropped {
+			changed = r.unhear()
+		}
 		for _, e := range events {
 			if a := r.sources.agentOf(e, r.snapshot.Agents, r.agentStates.all); a != nil && r.agentStates.hear(a.Key, e) {
 				changed = append(changed, a.Key)
@@ -220,9 +223,24 @@ func (r *round) hear(ctx context.Context) error {
 	})
 }
 
+// unhear records that events were dropped: each agent with hooks may have asked for a permission with one of them. It
+// returns those agents.
+func (r *round) unhear() (names []string) {
+	for _, a := range r.snapshot.Agents {
+		if a.says("hooks") {
+			s := r.agentStates.all[a.Key]
+			s.Unheard = r.now.Wall.Round(0)
+			r.agentStates.all[a.Key] = s
+			names = append(names, a.Key)
+		}
+	}
+	return names
+}
+
 // hear takes one hook event, and reports whether it is new information.
 func (ss *stateCache) hear(name string, e hooks.Event) bool {
 	s := ss.all[name]
+	s.Unheard = time.Time{}
 	switch {
 	case slices.Contains(questions, e.Tool): // the transcript shows what is asked
 		return false

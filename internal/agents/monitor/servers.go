@@ -161,8 +161,8 @@ func (s *sources) servedBelow(client, agent process.Identity) bool {
 	return lives && s.below(client.PID, agent)
 }
 
-// mostWaits is how many calls of one agent are taken for evidence.
-const mostWaits = 8
+// mostWaits is how many calls of one agent are taken for evidence. The others may go on.
+const mostWaits = 64
 
 // servers are the calls for which the agent waits, and the servers that have them.
 func (g *gathering) servers() {
@@ -172,6 +172,7 @@ func (g *gathering) servers() {
 	for _, server := range g.kept.of(g.sources, g.f.process) {
 		for _, c := range server.Calls {
 			if len(g.e.Servers) == mostWaits {
+				g.miss(diagnose.FromServers, fmt.Sprintf("it waits for more than %d calls", mostWaits))
 				return
 			}
 			g.e.Servers = append(g.e.Servers, g.waitFor(server, c))

@@ -38,13 +38,17 @@ type sources struct {
 	real     map[string]string            // directories with links resolved
 	looks    int
 
-	beats    map[string]heartbeat.Observation
-	broken   map[string]string // agent: why its heartbeat cannot be read
-	runs     map[string]agentrun.Report
-	sessions []agentcli.Session
-	holders  map[int]agentcli.Kind      // living processes that run one of these
-	requests map[string][]hooks.Request // by agent, the longest waiting first
-	fault    error                      // why the sessions cannot be read
+	beats  map[string]heartbeat.Observation
+	broken map[string]string // agent: why its heartbeat cannot be read
+	runs   map[string]agentrun.Report
+	// unreported are the reports of wrappers that cannot be read, by agent.
+	unreported map[string]unreadReport
+	sessions   []agentcli.Session
+	holders    map[int]agentcli.Kind      // living processes that run one of these
+	requests   map[string][]hooks.Request // by agent, the longest waiting first
+	fault      error                      // why the sessions cannot be read
+	// requestsFault is why the requests cannot be read, or not all.
+	requestsFault error
 }
 
 // sessionsSince is the maximum age of a transcript without a known living process.
@@ -75,7 +79,11 @@ func (p program) due(e process.Entry, now time.Time) bool {
 	return p.kind == "" && (e.Age < settled || now.Sub(p.at).Abs() >= again)
 }
 
-// refresh reads all sources of declared agents. The error names what could not be read.
+// faults say what could not be read of the files of CLIs and of requests. It is evidence that is missing, of those agents
+// alone that it concerns.
+func (s *sources) faults() error { return errors.Join(s.fault, s.requestsFault) }
+
+// refresh reads all sources of declared agents. The error is what concerns all of them; [sources.faults] has the rest.
 func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, agentStates map[string]agentState) error {
 	s.looks++
 	s.lookAtProcesses()
@@ -85,9 +93,13 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 	errs = append(errs, err)
 	if s.beats == nil {
 		s.beats, s.broken, s.runs = map[string]heartbeat.Observation{}, map[string]string{}, map[string]agentrun.Report{}
+		s.unreported = map[string]unreadReport{}
 	}
 	for _, a := range agents {
 		s.readBeat(a.Key, pings)
+		if err != nil {
+			s.broken[a.Key] = err.Error()
+		}
 		s.readRun(a.Key)
 	}
 	var dirs []string
@@ -101,14 +113,15 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 		s.sessions, s.fault = s.reader.Sessions(agentcli.Query{Dirs: dirs, Processes: known, Since: now.Add(-sessionsSince)})
 	}
 	s.hold()
-	open, err := hooks.Requests(hooks.Dir(s.home))
+	var open []hooks.Request
+	open, s.requestsFault = hooks.Requests(hooks.Dir(s.home))
 	s.requests = map[string][]hooks.Request{}
 	for _, q := range open {
 		if a := s.agentOf(hooks.Event{Vendor: q.Vendor, Session: q.Session, PID: q.PID, Dir: q.Dir}, agents, agentStates); a != nil {
 			s.requests[a.Key] = append(s.requests[a.Key], q)
 		}
 	}
-	return errors.Join(append(errs, err, s.fault)...)
+	return errors.Join(errs...)
 }
 
 // placed is a process's user and directory, with the time it was read.
@@ -203,13 +216,24 @@ func (s *sources) readBeat(name string, pings map[string]heartbeat.Observation) 
 	s.beats[name] = o
 }
 
+// unreadReport is a report that cannot be read: why, and when it was written.
+type unreadReport struct {
+	why string
+	at  time.Time
+}
+
 func (s *sources) readRun(name string) {
-	report, err := agentrun.Read(agentrun.Path(s.home, name))
-	if err != nil {
-		delete(s.runs, name)
+	path := agentrun.Path(s.home, name)
+	report, err := agentrun.Read(path)
+	delete(s.unreported, name)
+	if err == nil {
+		s.runs[name] = report
 		return
 	}
-	s.runs[name] = report
+	delete(s.runs, name)
+	if st, statErr := os.Lstat(path); statErr == nil {
+		s.unreported[name] = unreadReport{err.Error(), st.ModTime()}
+	}
 }
 
 // resolveEvery is after how many looks links in the agents' directories are resolved again.

@@ -212,9 +212,14 @@ func (c *claudeWork) thinks() {
 }
 
 func (c *claudeWork) answer(stop string, content line) {
+	c.count++
+	c.block(stop, content)
+}
+
+// block is a part of the present answer. Each has a record of its own with the answer's id, as recorded.
+func (c *claudeWork) block(stop string, content line) {
 	r := recording("claude assistant text")
 	message := r["message"].(line)
-	c.count++
 	message["id"], message["stop_reason"], message["content"] = fmt.Sprintf("msg_%d", c.count), stop, []any{content}
 	c.writes(r)
 }
@@ -390,7 +395,9 @@ func (c *claudeWork) subagents() {
 // together are two calls at once.
 func (c *claudeWork) together() {
 	first := c.call("Bash", line{"command": "go vet ./..."})
-	second := c.call("Read", line{"file_path": fmt.Sprint(c.random.IntN(1000))})
+	second := first + "_2"
+	c.block("tool_use", line{"type": "tool_use", "id": second, "name": "Read", "input": line{"file_path": fmt.Sprint(c.random.IntN(1000))}})
+	c.hooked(hooks.Event{Name: "PreToolUse", Tool: "Read"})
 	c.waits(time.Second, time.Minute)
 	c.result(second, "text", false)
 	c.waits(time.Second, 10*time.Minute)

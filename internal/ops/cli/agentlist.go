@@ -42,6 +42,7 @@ type agentRecord struct {
 	Joined     []joinedRecord   `json:"attached,omitempty"` // who has
 	LastSign   *signRecord      `json:"last_sign,omitempty"`
 	Waits      []string         `json:"waits_for,omitempty"` // tool calls of MCP servers that outlive keeps alive
+	Unread     []string         `json:"unread,omitempty"`    // what could not be read of it, and why: nothing is ended on that
 	Incidents  []incidentRecord `json:"incidents"`
 	Text       *agentShown      `json:"text,omitempty"` // of agent list
 }
@@ -161,7 +162,7 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	r := agentRecord{
 		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
 		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
-		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Waits: f.Evidence.Waits(), Incidents: []incidentRecord{},
+		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Waits: f.Evidence.Waits(), Unread: f.Evidence.Unread, Incidents: []incidentRecord{},
 	}
 	for _, j := range f.Joined {
 		r.Joined = append(r.Joined, joinedRecord(j))
@@ -291,6 +292,9 @@ func notesOf(o monitor.Options, view monitor.View) (list []string) {
 	for _, f := range view.Findings {
 		if waits := f.Evidence.Waits(); len(waits) > 0 && f.Diagnosis.Well() { // else it stands with the trouble
 			add("%s: waits for %s", f.Key, strings.Join(waits, "; "))
+		}
+		for _, why := range f.Evidence.Unread {
+			add("%s: not all that it shows can be read, so it is not ended: %s", f.Key, why)
 		}
 		if text := joinedText(f, view.At); text != "" {
 			add("%s: at its terminal: %s", f.Key, text)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,5 +88,31 @@ func TestWhetherItHelped(t *testing.T) {
 	seen := seenAgent(monitor.Options{Home: t.TempDir()}, monitor.View{At: at}, f).Acts
 	if !seen[0].Helped.IsZero() || seen[1].Helped.IsZero() || !seen[2].Helped.IsZero() || seen[0].Effect != want[0] {
 		t.Errorf("the page has %+v", seen)
+	}
+}
+
+// What could not be read stands below the table, in the record for programs, and in what was seen.
+func TestAListNamesWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const why = "sessions: /home/u/.claude/sessions has more than 20000 entries: not read completely"
+	f := monitor.Finding{
+		Key: "shop", Diagnosis: diagnose.Diagnosis{Class: diagnose.AtWork},
+		Evidence: diagnose.Evidence{Missing: []diagnose.Source{diagnose.FromSessions}, Unread: []string{why}},
+	}
+	names := func(list []string) bool {
+		return slices.ContainsFunc(list, func(line string) bool { return strings.Contains(line, why) })
+	}
+	if notes := notesOf(monitor.Options{}, monitor.View{Running: 1, Findings: []monitor.Finding{f}}); !names(notes) || !strings.HasPrefix(notes[0], "shop: ") {
+		t.Errorf("below the table: %q", notes)
+	}
+	if r := agentRecordOf(f, time.Now()); !names(r.Unread) {
+		t.Errorf("for programs: %q", r.Unread)
+	}
+	if lines := evidenceLines(f.Evidence); !names(lines) {
+		t.Errorf("what was seen: %q", lines)
+	}
+	f.Evidence = diagnose.Evidence{}
+	if notes := notesOf(monitor.Options{}, monitor.View{Running: 1, Findings: []monitor.Finding{f}}); len(notes) != 0 {
+		t.Errorf("nothing is unread, and there is a note: %q", notes)
 	}
 }

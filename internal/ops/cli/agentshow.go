@@ -275,8 +275,8 @@ func evidenceLines(e diagnose.Evidence) []string {
 	add(e.Output.Known, "output: %s ago", briefly(time.Duration(e.Output.Age)))
 	add(e.CPU.Known, "descendants: %.1f %% of a core", 100*e.CPU.Share)
 	add(e.Manifest.Has, "manifest: %d failures pending, %d blocking notifications", len(e.Manifest.Failures), len(e.Manifest.Blocking))
-	for _, m := range e.Missing {
-		add(true, "cannot be read: %s", m)
+	for _, why := range e.Unread {
+		add(true, "cannot be read: %s", why)
 	}
 	return lines
 }
