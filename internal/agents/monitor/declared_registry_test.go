@@ -272,9 +272,9 @@ func (refusing) Send(_ context.Context, _ notify.Message) (string, error) {
 // could not even be opened.
 func TestTheNextTierIsTold(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(string) (notify.Channel, error){
-		"refused":    func(string) (notify.Channel, error) { return refusing{}, nil },
-		"not opened": func(string) (notify.Channel, error) { return nil, errors.New("no token") },
+	for name, open := range map[string]func(registry.Channel) (notify.Channel, error){
+		"refused":    func(registry.Channel) (notify.Channel, error) { return refusing{}, nil },
+		"not opened": func(registry.Channel) (notify.Channel, error) { return nil, errors.New("no token") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

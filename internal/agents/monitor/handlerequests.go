@@ -69,7 +69,7 @@ func (r *round) handleRequests(ctx context.Context) error {
 func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w userRequest, answer string) error {
 	if w.Verb == verbSay && w.Channel != "" {
 		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
-		return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", []string{w.Channel}, text, false)
+		return r.reply(ctx, tx, fmt.Sprintf("wish/%d", w.ID), w.Channel, w.Topic, text)
 	}
 	if w.Verb != verbSay || w.Target == "" || answer == said {
 		return nil

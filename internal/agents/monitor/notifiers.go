@@ -40,7 +40,7 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	var errs []error
 	if p.declared() {
 		for _, c := range p.Registry.Channels {
-			signature += "\n" + c.Name + " " + c.Address
+			signature += fmt.Sprintf("\n%s %s %d", c.Name, c.Address, c.Topic)
 		}
 	}
 	if signature == m.notifiers.names {
@@ -48,7 +48,7 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	}
 	if p.declared() && m.opts.OpenChannel != nil {
 		for _, c := range p.Registry.Channels {
-			opened, err := m.opts.OpenChannel(c.Address)
+			opened, err := m.opts.OpenChannel(c)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
 				continue
@@ -130,6 +130,16 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// reply queues what answers a text that a person has written to the bot: in the topic of the question, before other messages.
+func (m *Monitor) reply(ctx context.Context, tx *sql.Tx, key, channel string, topic int, text incident.Message) error {
+	err := m.notifiers.outbox.Put(ctx, tx, channel, notify.Message{Key: key, Text: rendered(text), Topic: topic, Asked: true})
+	if errors.Is(err, notify.ErrNoChannel) {
+		m.opts.Logger.Error("channel is gone: an answer is not sent", slog.String("channel", channel))
+		return nil
+	}
+	return err
 }
 
 // send performs the effects send and edit.

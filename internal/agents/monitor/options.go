@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // PIV's numbers.
@@ -70,7 +71,7 @@ type Options struct {
 	// Channels are always available; agents without channels of their own use all of them.
 	Channels map[string]notify.Channel
 	// OpenChannel opens one that a registry names. nil: those cannot be used.
-	OpenChannel func(address string) (notify.Channel, error)
+	OpenChannel func(registry.Channel) (notify.Channel, error)
 	// Listen makes the listeners for answers: it gets the database, the names of the channels and the receiver of
 	// answers. nil: no listener.
 	Listen func(db *sql.DB, channels []string, to notify.Applier) ([]Listener, error)

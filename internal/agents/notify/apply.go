@@ -133,7 +133,7 @@ func (u *Updates) pressed(ctx context.Context, tx *sql.Tx, update int64, q *mode
 }
 
 func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models.Message) error {
-	from := From{Update: update, Chat: m.Chat.ID}
+	from := From{Update: update, Chat: m.Chat.ID, Topic: topicOf(m)}
 	if m.From != nil {
 		from.User, from.Name = m.From.ID, nameOf(m.From)
 	}
@@ -143,13 +143,25 @@ func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models
 	if err != nil || !allowed || m.Text == "" {
 		return err
 	}
-	if to == nil || to.From == nil || strconv.FormatInt(to.From.ID, 10) != u.me {
+	// In a topic, what replies to nothing replies to the notice that the topic was created, which may be the bot's.
+	if to == nil || to.From == nil || to.ForumTopicCreated != nil || strconv.FormatInt(to.From.ID, 10) != u.me {
 		return u.said(ctx, tx, from, m)
 	}
 	if err := u.find(ctx, tx, &from, to.ID); err != nil {
 		return err
 	}
 	return u.opts.Applier.Reply(ctx, tx, Reply{From: from, Text: m.Text})
+}
+
+// topicOf is the topic of a message. Replies in groups without topics have a thread, too, which is none.
+func topicOf(m *models.Message) int {
+	switch {
+	case m.IsTopicMessage:
+		return m.MessageThreadID
+	case m.Chat.IsForum:
+		return generalTopic
+	}
+	return 0
 }
 
 // said handles a text that replies to none of our messages. In a group only commands are for us: members write to each

@@ -25,6 +25,10 @@ type Message struct {
 	Exact string `json:"exact,omitempty"`
 	// Buttons are shown below, in rows, where the channel has buttons. A change without them takes them away.
 	Buttons [][]Button `json:"buttons,omitempty"`
+	// Topic is where in the chat it goes, with a question the topic of that. 0: where the channel's messages go.
+	Topic int `json:"topic,omitempty"`
+	// Asked says that a person waits for it: it goes before messages that nobody has asked for.
+	Asked bool `json:"asked,omitempty"`
 	// Silent makes no sound where the channel can do that.
 	Silent bool `json:"silent,omitempty"`
 	// Minor is a change without a message of its own: channels that cannot edit messages skip it.

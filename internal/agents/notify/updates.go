@@ -71,6 +71,7 @@ type Applier interface {
 type From struct {
 	Update  int64  // its number: every later one of this bot has a higher one, but for weeks of silence
 	Chat    int64  // where
+	Topic   int    // where in it, for [Message.Topic]; 0: it has no topics
 	User    int64  // who
 	Name    string // the same to read: @name, or the first name
 	Listed  bool   // the user is one of UpdatesOptions.Users; false also when there are none

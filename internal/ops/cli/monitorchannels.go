@@ -72,8 +72,9 @@ func (t telegramSetting) openGroup() bool {
 
 func (t telegramSetting) complete() bool { return t.token != "" && t.chat != "" }
 
-func (t telegramSetting) open() (notify.Channel, error) {
-	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api})
+// open opens the chat, in one of its topics if it is given.
+func (t telegramSetting) open(topic int) (notify.Channel, error) {
+	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api, Topic: topic})
 }
 
 // addChannels adds the channels, and the listeners for answers.
@@ -90,13 +91,13 @@ func addChannels(o *monitor.Options, answers string) error {
 		o.Logger.Warn("Telegram is not configured: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
 	}
 	if t.complete() {
-		channel, err := t.open()
+		channel, err := t.open(0)
 		if err != nil {
 			return err
 		}
 		o.Channels = map[string]notify.Channel{ownChannel: channel}
 	}
-	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
+	o.OpenChannel = func(c registry.Channel) (notify.Channel, error) { return openChannel(t, o.Environ, c) }
 	native := !isSupervisors(o)
 	if t.complete() && (answers == "on" || answers == "auto" && native) {
 		o.Listen = t.listen(o)
@@ -115,8 +116,8 @@ func isSupervisors(o *monitor.Options) bool {
 }
 
 // openChannel opens what a registry names: telegram is what the environment says.
-func openChannel(t telegramSetting, environ []string, address string) (notify.Channel, error) {
-	address, err := registry.Expand(address, os.LookupEnv)
+func openChannel(t telegramSetting, environ []string, c registry.Channel) (notify.Channel, error) {
+	address, err := registry.Expand(c.Address, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +125,12 @@ func openChannel(t telegramSetting, environ []string, address string) (notify.Ch
 		if !t.complete() {
 			return nil, fmt.Errorf("telegram: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
 		}
-		return t.open()
+		return t.open(c.Topic)
 	}
 	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
 		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
 	}
-	return notify.Open(address, notify.OpenOptions{Environ: environ})
+	return notify.Open(address, notify.OpenOptions{Environ: environ, Topic: c.Topic})
 }
 
 // listen makes the listener for answers in the chat. That works only for a chat with a number, not for a channel's name.
@@ -181,7 +182,7 @@ func checkChannels(ctx context.Context, io streams, o monitor.Options, view moni
 	}
 	if view.Registry != nil {
 		for _, named := range view.Registry.Channels {
-			c, err := o.OpenChannel(named.Address)
+			c, err := o.OpenChannel(named)
 			check(named.Name, c, err)
 		}
 	}
