@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -60,6 +61,9 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	m.closeNotifiers() // before another outbox treats their messages as unfinished
 	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
 	if err == nil {
+		if m.notifiers.outbox != nil {
+			outbox.KeepPace(m.notifiers.outbox)
+		}
 		m.notifiers.names, m.notifiers.outbox, m.notifiers.channels = signature, outbox, channels
 	}
 	errs = append(errs, err)
@@ -116,9 +120,14 @@ func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
 // put queues a message of an incident for its channels. If a declared channel could not be opened, the incident's next
 // tier and the improvement log are informed.
 func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key, thread string, channels []string, text incident.Message, minor bool) error {
+	heard := m.opts.Listen != nil // otherwise button presses are not received
 	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
-	if m.opts.Listen != nil { // otherwise button presses are not received
+	if l := text.Line; l.Kind != "" {
+		message.Line = notify.Line{Kind: l.Kind, Mark: l.Mark, Title: l.Title, Text: l.Text, Note: l.Note, Over: l.Over}
+	}
+	if heard {
 		message.Buttons = keyboard(i, text.Buttons)
+		message.Line.Buttons = lineButtons(i, text)
 	}
 	var errs []error
 	for _, name := range channels {
@@ -185,16 +194,26 @@ func keyboard(i incident.Incident, buttons []incident.Button) [][]notify.Button 
 		if n%buttonsInRow == 0 {
 			rows = append(rows, nil)
 		}
-		nonce := b.Nonce
-		if nonce == "" {
-			nonce = anyNonce
-		}
 		last := len(rows) - 1
-		rows[last] = append(rows[last], notify.Button{
-			Label: b.Label, NeedsExact: b.NeedsExact, Callback: notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: nonce},
-		})
+		rows[last] = append(rows[last], button(i, b))
 	}
 	return rows
+}
+
+// lineButtons are those of a message in a list: they decide, and say about whom.
+func lineButtons(i incident.Incident, text incident.Message) (list []notify.Button) {
+	for _, b := range text.Buttons {
+		if text.Line.Kind != "" && (b.Verb == incident.Allow || b.Verb == incident.Deny) {
+			b.Label += " " + i.Facts.Name
+			list = append(list, button(i, b))
+		}
+	}
+	return list
+}
+
+func button(i incident.Incident, b incident.Button) notify.Button {
+	callback := notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: cmp.Or(b.Nonce, anyNonce)}
+	return notify.Button{Label: b.Label, NeedsExact: b.NeedsExact, Callback: callback}
 }
 
 // answers handles button presses and replies. It runs beside the loop and shares only the database and the registry
@@ -238,8 +257,12 @@ func (m *Monitor) waits(request string) bool {
 	return err != nil || slices.ContainsFunc(open, func(q hooks.Request) bool { return q.ID == request })
 }
 
-// Reply implements [notify.Applier]: a reply to an incident's message is given to the agent.
+// Reply implements [notify.Applier]: a reply to an incident's message is given to the agent. One to a message about
+// several, or about none, has to name the agent.
 func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
+	if r.Thread == "" && r.Channel != "" {
+		return a.Say(ctx, tx, notify.Said{From: r.From, Text: r.Text})
+	}
 	i, err := loadIncident(ctx, tx, r.Thread)
 	if err != nil || i.ID == "" {
 		return err

@@ -205,11 +205,11 @@ func (u *Updates) allowed(ctx context.Context, tx *sql.Tx, from From) (bool, err
 func (u *Updates) find(ctx context.Context, tx *sql.Tx, from *From, message int) error {
 	from.Ref = messageRef(strconv.FormatInt(from.Chat, 10), message)
 	for _, c := range u.opts.Channels {
-		thread, err := ThreadOf(ctx, tx, c, from.Ref)
+		thread, known, err := ThreadOf(ctx, tx, c, from.Ref)
 		if err != nil {
 			return err
 		}
-		if thread != "" {
+		if known {
 			from.Channel, from.Thread = c, thread
 			return nil
 		}

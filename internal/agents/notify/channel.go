@@ -1,9 +1,6 @@
 package notify
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Channel sends messages: to a chat, a push service, a program. It is used by one goroutine at a time.
 type Channel interface {
@@ -42,24 +39,4 @@ type Mover interface {
 type Checker interface {
 	// Check returns our name there.
 	Check(ctx context.Context) (name string, err error)
-}
-
-// Pace is how often a channel may be used. The zero value is as often as one likes.
-type Pace struct {
-	Gap       time.Duration // between two messages
-	PerMinute int           // at most; 0: no limit
-}
-
-// next is when the next message may be sent, given when the last ones were, oldest first.
-func (p Pace) next(sent []time.Time) time.Time {
-	var due time.Time
-	if n := len(sent); n > 0 {
-		due = sent[n-1].Add(p.Gap)
-		if p.PerMinute > 0 && n >= p.PerMinute {
-			if t := sent[n-p.PerMinute].Add(time.Minute); t.After(due) {
-				due = t
-			}
-		}
-	}
-	return due
 }

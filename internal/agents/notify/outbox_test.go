@@ -244,9 +244,9 @@ func TestAThreadIsOneMessage(t *testing.T) {
 		t.Error(got)
 	}
 	err := transact(t.Context(), db, func(tx *sql.Tx) error {
-		thread, err := ThreadOf(t.Context(), tx, "me", "42/3")
-		if thread != "incident/1" {
-			t.Errorf("42/3 is of %q", thread)
+		thread, known, err := ThreadOf(t.Context(), tx, "me", "42/3")
+		if thread != "incident/1" || !known {
+			t.Errorf("42/3 is of %q, known: %v", thread, known)
 		}
 		return err
 	})

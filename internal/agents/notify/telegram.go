@@ -98,10 +98,11 @@ func (t *Telegram) Check(ctx context.Context) (name string, err error) {
 // Limit is Telegram's.
 func (t *Telegram) Limit() int { return MessageLimit }
 
-// Pace is Telegram's: a message a second to one chat, and 20 a minute to a group.
+// Pace is Telegram's: a message a second to one chat, and 20 a minute to a group, in all of its topics together.
 func (t *Telegram) Pace() Pace {
-	p := Pace{Gap: messagePause}
-	if chat := t.Address(); strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@") {
+	chat := t.Address()
+	p := Pace{Gap: messagePause, Of: "telegram " + chat}
+	if strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@") {
 		p.PerMinute = 20
 	}
 	return p

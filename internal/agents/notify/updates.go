@@ -76,7 +76,7 @@ type From struct {
 	Name    string // the same to read: @name, or the first name
 	Listed  bool   // the user is one of UpdatesOptions.Users; false also when there are none
 	Channel string // the outbox's channel that sent it; "": not known any more
-	Thread  string // its thread; "": none, or not known any more
+	Thread  string // its thread; "": none, or it is a list of several, or not known any more
 	Ref     string // the message
 }
 
