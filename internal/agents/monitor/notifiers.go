@@ -16,11 +16,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // notifiers are the channels, with the goroutines that send messages and receive answers.
 type notifiers struct {
-	names  string // names and addresses of the channels, to detect changes
+	names  string             // names and addresses of the channels, to detect changes
+	from   *registry.Registry // that was read last; nil: none, or a PIV registry
 	outbox *notify.Outbox
 	// channels are used by the outbox; other users stop the outbox first.
 	channels map[string]notify.Channel
@@ -31,7 +33,8 @@ type notifiers struct {
 	heard     time.Time // when one of them last received answers, or was started
 }
 
-// openNotifiers opens the channels that a registry names, besides PIV's.
+// openNotifiers opens the channels that a registry names, besides PIV's. Whatever has changed in the registry, messages that
+// have failed are tried again at once.
 func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	channels := maps.Clone(m.opts.Channels)
 	if channels == nil {
@@ -44,25 +47,33 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 			signature += fmt.Sprintf("\n%s %s %d", c.Name, c.Address, c.Topic)
 		}
 	}
+	changed := m.notifiers.outbox != nil && p.Registry != m.notifiers.from
+	m.notifiers.from = p.Registry
 	if signature == m.notifiers.names {
+		if changed {
+			return m.notifiers.outbox.Retry(ctx)
+		}
 		return nil
 	}
+	lanes := maps.Clone(channels)
 	if p.declared() && m.opts.OpenChannel != nil {
 		for _, c := range p.Registry.Channels {
 			opened, err := m.opts.OpenChannel(c)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
+				lanes[c.Name] = notify.Unopened{Err: err}
 				continue
 			}
-			channels[c.Name] = opened
+			channels[c.Name], lanes[c.Name] = opened, opened
 		}
 	}
 	running := m.notifiers.stop != nil
 	m.closeNotifiers() // before another outbox treats their messages as unfinished
-	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
+	outbox, err := notify.NewOutbox(ctx, m.store.db, lanes, m.opts.Logger)
 	if err == nil {
-		if m.notifiers.outbox != nil {
+		if changed {
 			outbox.KeepPace(m.notifiers.outbox)
+			errs = append(errs, outbox.Retry(ctx))
 		}
 		m.notifiers.names, m.notifiers.outbox, m.notifiers.channels = signature, outbox, channels
 	}
@@ -117,8 +128,8 @@ func (m *Monitor) closeNotifiers() {
 // wakeSenders tells the senders that there may be something to send.
 func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
 
-// put queues a message of an incident for its channels. If a declared channel could not be opened, the incident's next
-// tier and the improvement log are informed.
+// put queues a message of an incident for its channels. Of a channel that is not declared any more, the incident's next tier
+// is informed.
 func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key, thread string, channels []string, text incident.Message, minor bool) error {
 	heard := m.opts.Listen != nil // otherwise button presses are not received
 	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
@@ -133,7 +144,7 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 	for _, name := range channels {
 		err := m.notifiers.outbox.Put(ctx, tx, name, message)
 		if errors.Is(err, notify.ErrNoChannel) {
-			m.opts.Logger.Error("channel could not be opened: its messages are not sent", slog.String("channel", name))
+			m.opts.Logger.Error("channel is not declared any more: its messages are not sent", slog.String("channel", name))
 			continue
 		}
 		errs = append(errs, err)

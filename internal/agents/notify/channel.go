@@ -9,6 +9,14 @@ type Channel interface {
 	Send(ctx context.Context, m Message) (ref string, err error)
 }
 
+// Unopened is a channel that could not be opened, for example for a wrong address. Its messages wait until it can be.
+type Unopened struct{ Err error }
+
+// Send fails.
+func (u Unopened) Send(context.Context, Message) (string, error) {
+	return "", &SendError{Failure: Refused, Err: u.Err}
+}
+
 // Editor is a channel whose messages can be changed. Changing one twice has no further effect.
 type Editor interface {
 	// Update replaces the whole message with its buttons. An error is a [SendError]; [Gone] says that the message does

@@ -185,9 +185,10 @@ func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, thread string) error 
 	return nil
 }
 
-// Retry makes messages due that wait for a user to fix something: a new start is a reason to try again.
+// Retry makes messages due that have failed: a new start, or a change of the setting, is a reason to try again. What the
+// service has put off waits on.
 func (o *Outbox) Retry(ctx context.Context) error {
-	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND refused = 1`)
+	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND error NOT LIKE ?`, string(Limited)+":%")
 	return err
 }
 

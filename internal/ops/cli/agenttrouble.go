@@ -141,22 +141,9 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 		}
 	}
 	for _, i := range incidentsOf(view, f) {
-		done = append(done, toldWhom(i, now))
+		done = append(done, toldWhom(view, i))
 	}
 	return strings.Join(done, ", ")
-}
-
-// toldWhom says who was notified of an open incident.
-func toldWhom(i incident.Incident, now time.Time) string {
-	switch {
-	case i.State == incident.Acknowledged:
-		return fmt.Sprintf("acknowledged by %s, no reminders until %s", i.AckedBy, clockOf(i.AckedUntil, now))
-	case i.NotifiedAt.IsZero():
-		return "nobody could be told yet"
-	case i.State == incident.Expired:
-		return "you were told at " + clockOf(i.NotifiedAt, now) + ", and nobody has answered"
-	}
-	return "you were told at " + clockOf(i.NotifiedAt, now)
 }
 
 // clockOf is a time of day, with the date where it is of another day.
