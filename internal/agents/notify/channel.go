@@ -45,6 +45,6 @@ type Mover interface {
 
 // Checker is a channel that can be tested without sending a message.
 type Checker interface {
-	// Check returns our name there.
+	// Check returns our name there, or of a program its path.
 	Check(ctx context.Context) (name string, err error)
 }

@@ -1,19 +1,19 @@
 package cli
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // agentsOptions are the options for looking at the agents of a home: the sources and their places.
@@ -115,6 +115,9 @@ func isSupervisors(o *monitor.Options) bool {
 	return err == nil && r.Version == 1
 }
 
+// shellWord matches what only a shell understands: a redirection, a pipe, a list, or the beginning of a quoted text.
+var shellWord = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
+
 // openChannel opens what a registry names: telegram is what the environment says.
 func openChannel(t telegramSetting, environ []string, c registry.Channel) (notify.Channel, error) {
 	address, err := registry.Expand(c.Address, os.LookupEnv)
@@ -128,7 +131,11 @@ func openChannel(t telegramSetting, environ []string, c registry.Channel) (notif
 		return t.open(c.Topic)
 	}
 	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
-		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
+		words := strings.Fields(command)
+		if i := slices.IndexFunc(words, shellWord.MatchString); i >= 0 {
+			return nil, fmt.Errorf("exec: no shell is between, so %q would be an argument of %s: name a script", words[i], words[0])
+		}
+		return notify.NewExec(notify.ExecOptions{Command: words, Environ: environ})
 	}
 	return notify.Open(address, notify.OpenOptions{Environ: environ, Topic: c.Topic})
 }
@@ -152,41 +159,5 @@ func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, noti
 			return nil, err
 		}
 		return []monitor.Listener{u}, nil
-	}
-}
-
-// checkTime is how long all channels together may take to say whether they work.
-const checkTime = 10 * time.Second
-
-// checkChannels says whether those who would be told can be.
-func checkChannels(ctx context.Context, io streams, o monitor.Options, view monitor.View) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	check := func(label string, c notify.Channel, err error) {
-		checker, can := c.(notify.Checker)
-		switch {
-		case err != nil:
-			fmt.Fprintln(io.out, label+":", err)
-		case !can:
-			fmt.Fprintln(io.out, label+": would be told")
-		default:
-			if name, err := checker.Check(ctx); err != nil {
-				fmt.Fprintln(io.out, label+":", err)
-			} else {
-				fmt.Fprintln(io.out, label+": would tell as @"+name)
-			}
-		}
-	}
-	if c, ok := o.Channels["telegram"]; ok {
-		check("Telegram", c, nil)
-	}
-	if view.Registry != nil {
-		for _, named := range view.Registry.Channels {
-			c, err := o.OpenChannel(named)
-			check(named.Name, c, err)
-		}
-	}
-	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
-		fmt.Fprintln(io.out, "Telegram: not configured: no message would be sent")
 	}
 }
