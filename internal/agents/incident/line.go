@@ -32,7 +32,7 @@ func (i *Incident) line(p Policy, now time.Time, kind, title string) Line {
 	if i.State != Resolved && !answered {
 		text += ": " + cmp.Or(i.Facts.Input, shorten(i.Facts.Details, lineLimit))
 	}
-	return Line{Kind: kind, Mark: i.mark(), Title: title, Text: text, Note: "Each in full: outlive agent list", Over: i.State == Resolved || answered}
+	return Line{Kind: kind, Mark: i.mark(), Title: title, Text: text, Note: "Each in full (outlive agent list" + p.Home + ")", Over: i.State == Resolved || answered}
 }
 
 // The lines of an incident's message, of its reminder, and of its end.

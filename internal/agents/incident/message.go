@@ -110,12 +110,12 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 	}
 	m.add("Details", shorten(f.Details, details))
 	m.add("Done", f.Action)
-	m.add("To do", i.todo())
+	m.add("To do", i.todo(p))
 	if f.Unasked != "" && i.State != Resolved {
 		m.add("Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
 	}
 	if f.Unheard && i.State != Resolved {
-		m.add("Buttons", "answers are not heard now; on the machine itself, outlive ack and outlive agent work")
+		m.add("Buttons", "answers are not heard now; they can be given on the machine itself (outlive ack"+p.Home+", outlive agent list"+p.Home+")")
 	}
 	m.add("Starts", f.starts())
 	i.fill(&m)
@@ -266,7 +266,7 @@ func (i *Incident) reminder(p Policy, now time.Time) Message {
 		i.fill(&m) // its buttons are shown here, too
 	} else {
 		m.add("Details", shorten(i.Facts.Details, bodyLimit))
-		m.add("To do", i.todo())
+		m.add("To do", i.todo(p))
 	}
 	return m
 }

@@ -116,7 +116,7 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 				standing = append(standing, r.standing(c))
 			}
 		}
-		p := incident.Policy{}
+		p := incident.Policy{Home: r.opts.HomeFlag}
 		if r.snapshot.declared() {
 			p.Location = r.snapshot.Registry.Zone
 		}

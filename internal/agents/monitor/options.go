@@ -40,6 +40,8 @@ const (
 type Options struct {
 	// Home is the directory of the registry and of everything the monitor keeps (PIV: ~/.piv).
 	Home string
+	// HomeFlag is what leads a command to Home, such as " --home DIR", for messages. "": commands find it by themselves.
+	HomeFlag string
 	// Registry is its path. "": registry.yaml in Home (PIV_REGISTRY_PATH).
 	Registry string
 	// Log is the improvement log's path. "": improvement-log.md in Home (PIV_IMPROVEMENT_LOG_PATH).

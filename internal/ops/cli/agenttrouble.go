@@ -70,7 +70,7 @@ func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
 // askedOf is what a person should do about an agent's trouble, with the commands.
 func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class string) []aspect {
 	var list []aspect
-	todo := incident.ToDo(class, f.Key)
+	todo := incident.ToDo(class, incident.Quoted(f.Key)+homeFlag(o.Home))
 	if todo != "" {
 		list = append(list, aspect{"to do", todo})
 	}
@@ -83,7 +83,7 @@ func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class stri
 // nextCommands are useful commands for an agent in trouble, the most likely first. again says that it may need a restart
 // although it runs.
 func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again bool) []string {
-	name := quoted(f.Key) + homeFlag(o.Home)
+	name := incident.Quoted(f.Key) + homeFlag(o.Home)
 	var list []string
 	if f.Joinable {
 		list = append(list, "outlive agent attach "+name)
@@ -102,7 +102,7 @@ func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again
 
 // ackCommand acknowledges an incident: all of its agent, or one of many agents.
 func ackCommand(o monitor.Options, i incident.Incident) string {
-	name := quoted(i.Key.Agent)
+	name := incident.Quoted(i.Key.Agent)
 	if i.Key.Class == incident.Mass || incident.AboutServer(i.Key.Class) {
 		name = i.ID
 	}

@@ -23,7 +23,7 @@ func agentsOptions(home string) monitor.Options {
 		user = ""
 	}
 	o := monitor.Options{
-		Home: home, Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
+		Home: home, HomeFlag: homeFlag(home), Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
 	o.Servers = &keptServers{}
@@ -115,8 +115,8 @@ func isSupervisors(o *monitor.Options) bool {
 	return err == nil && r.Version == 1
 }
 
-// shellWord matches what only a shell understands: a redirection, a pipe, a list, or the beginning of a quoted text.
-var shellWord = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
+// needsShell matches what only a shell understands: a redirection, a pipe, a list, or a quote.
+var needsShell = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
 
 // openChannel opens what a registry names: telegram is what the environment says.
 func openChannel(t telegramSetting, environ []string, c registry.Channel) (notify.Channel, error) {
@@ -132,7 +132,7 @@ func openChannel(t telegramSetting, environ []string, c registry.Channel) (notif
 	}
 	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
 		words := strings.Fields(command)
-		if i := slices.IndexFunc(words, shellWord.MatchString); i >= 0 {
+		if i := slices.IndexFunc(words, needsShell.MatchString); i >= 0 {
 			return nil, fmt.Errorf("exec: no shell is between, so %q would be an argument of %s: name a script", words[i], words[0])
 		}
 		return notify.NewExec(notify.ExecOptions{Command: words, Environ: environ})
