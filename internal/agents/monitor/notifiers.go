@@ -268,12 +268,8 @@ func (m *Monitor) waits(request string) bool {
 	return err != nil || slices.ContainsFunc(open, func(q hooks.Request) bool { return q.ID == request })
 }
 
-// Reply implements [notify.Applier]: a reply to an incident's message is given to the agent. One to a message about
-// several, or about none, has to name the agent.
+// Reply implements [notify.Applier]: a reply to an incident's message is given to the agent.
 func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
-	if r.Thread == "" && r.Channel != "" {
-		return a.Say(ctx, tx, notify.Said{From: r.From, Text: r.Text})
-	}
 	i, err := loadIncident(ctx, tx, r.Thread)
 	if err != nil || i.ID == "" {
 		return err

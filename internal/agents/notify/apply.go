@@ -150,6 +150,9 @@ func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models
 	if err := u.find(ctx, tx, &from, to.ID); err != nil {
 		return err
 	}
+	if from.Channel != "" && from.Thread == "" { // to a list, or to an answer: about whom, the text has to say
+		return u.said(ctx, tx, from, m)
+	}
 	return u.opts.Applier.Reply(ctx, tx, Reply{From: from, Text: m.Text})
 }
 
@@ -164,8 +167,8 @@ func topicOf(m *models.Message) int {
 	return 0
 }
 
-// said handles a text that replies to none of our messages. In a group only commands are for us: members write to each
-// other there. A command that names a bot is assumed to be ours, since Telegram sends a bot those of others only if it
+// said handles a text that replies to no message about one thing. In a group only commands and replies are for us: members
+// write to each other there. A command that names a bot is assumed to be ours, since Telegram sends a bot those of others only if it
 // is an administrator.
 func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Message) error {
 	s := Said{From: from, Text: strings.TrimSpace(m.Text)}
@@ -175,7 +178,7 @@ func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Mes
 		s.Command, s.Text = strings.ToLower(word), strings.TrimSpace(rest)
 	}
 	person := m.From != nil && !m.From.IsBot && m.SenderChat == nil
-	if u.opts.Own == "" || !person || s.Command == "" && !from.Private() {
+	if u.opts.Own == "" || !person || s.Command == "" && !from.Private() && from.Channel == "" {
 		return nil
 	}
 	s.Channel = u.opts.Own

@@ -124,12 +124,13 @@ func TestAReplyToAList(t *testing.T) {
 	}
 	run(t, o, "me", 10)
 	u, _ := listener(t, db, f.Client(), f.URL, &notebook{})
+	u.opts.Own = "me"
 	f.reply(7, 5, 42, 1, "agent1: yes")
 	f.press(8, 5, 42, 1, "v1:inc00001:allow:aaaaaa")
 	if err := u.step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := done(t, db); got != "7 agent1: yes by Ada in 42: 42/1 of me/; 8 allow aaaaaa by @ada in 42: 42/1 of me/" {
+	if got := done(t, db); got != "7 / agent1: yes by Ada in 42: 42/1 of me/; 8 allow aaaaaa by @ada in 42: 42/1 of me/" {
 		t.Error(got)
 	}
 }

@@ -98,7 +98,7 @@ type Reply struct {
 	Text string
 }
 
-// Said is a text to the bot that replies to no message of ours.
+// Said is a text to the bot that replies to no message of ours, or to one that is about no thread or about several.
 type Said struct {
 	From           // Channel is UpdatesOptions.Own, without a thread
 	Command string // such as status, in lower case; "": it is none. Behind it, Text is what follows

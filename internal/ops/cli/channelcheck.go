@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"time"
@@ -112,7 +113,7 @@ func (c ownedChannel) test(ctx context.Context) (answer string, err error) {
 	}
 	var text notify.Text
 	text.Write("outlive monitor --test-channels on " + host + ": messages of " + c.label + " arrive here.")
-	ref, err := c.Send(ctx, notify.Message{Key: fmt.Sprintf("test/%d", time.Now().UnixNano()), Text: text})
+	ref, err := c.Send(ctx, notify.Message{Key: "test/" + rand.Text(), Text: text})
 	switch _, program := c.Channel.(*notify.Exec); {
 	case err != nil:
 		return "", err
