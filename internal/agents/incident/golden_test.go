@@ -119,14 +119,18 @@ func TestEveryMessage(t *testing.T) {
 		night(&b, Key{Agent: "shop", Class: s.class}, f, Recovered{"after 1 restart"})
 	}
 	for _, s := range []struct{ class, details, todo string }{
-		{"server_paused", "exit status 3", "see why (outlive logs till@4712), then: outlive restart till@4712"},
-		{"server_failed", "could not be started: no such file", "see why (outlive logs till@4712), then: outlive restart till@4712"},
-		{"server_login", "the server wants a login: run outlive login https://shop.example/mcp", "log in, on the machine where it runs: outlive login https://shop.example/mcp"},
+		{"server_paused", "exit status 3", "see why (outlive logs till@4712), then restart it (outlive restart till@4712)"},
+		{"server_failed", "could not be started: no such file", ""},
+		{"server_login", "the server wants a login: run outlive login https://shop.example/mcp", "log in, on the machine where it runs (outlive login https://shop.example/mcp)"},
 	} {
 		seen[s.class] = true
 		f := Facts{Name: "The MCP server till of shop", Stall: "agent_waiting_for_input", Severity: SeverityOf(s.class), Since: t0.Add(-10 * time.Second), Details: s.details, ToDo: s.todo}
 		fmt.Fprintf(&b, "=== %s\n", s.class)
-		night(&b, Key{Agent: "server:till:shop", Class: s.class}, f, Recovered{"it is ready"})
+		agent := "server:till:shop"
+		if s.todo == "" { // a gateway's, which no agent is known to use
+			agent, f.Name = "server:gateway/till:", "The MCP server gateway/till"
+		}
+		night(&b, Key{Agent: agent, Class: s.class}, f, Recovered{"it is ready"})
 	}
 	for _, s := range []struct{ class, details string }{
 		{"machine_gone", "its connection was closed without a word: its outlive fleet join was killed, or the machine went down"},

@@ -14,6 +14,8 @@ type Message struct {
 	Buttons []Button
 	// Exact is the part of Body that must be shown completely, because a permission is asked for it. "": none.
 	Exact string
+	// Line is the message in a list with others that are sent at the same moment.
+	Line Line
 }
 
 // Field is one line of a message.
@@ -92,7 +94,7 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 		}
 		return m
 	}
-	m := Message{Title: i.mark() + " " + i.title(), Buttons: i.buttons(p)}
+	m := Message{Title: i.mark() + " " + i.title(), Buttons: i.buttons(p), Line: i.lineOpen(p, now)}
 	if i.State == Resolved && i.Recovered { // otherwise the title contains it
 		m.add("Before", i.Trouble())
 	}
@@ -108,12 +110,12 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 	}
 	m.add("Details", shorten(f.Details, details))
 	m.add("Done", f.Action)
-	m.add("To do", i.todo())
+	m.add("To do", i.todo(p))
 	if f.Unasked != "" && i.State != Resolved {
 		m.add("Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
 	}
 	if f.Unheard && i.State != Resolved {
-		m.add("Buttons", "answers are not heard now; on the machine itself, outlive ack and outlive agent work")
+		m.add("Buttons", "answers are not heard now; they can be given on the machine itself (outlive ack"+p.Home+", outlive agent list"+p.Home+")")
 	}
 	m.add("Starts", f.starts())
 	i.fill(&m)
@@ -256,7 +258,7 @@ func (i *Incident) status(p Policy, now time.Time) string {
 
 // reminder is the short message that makes a sound again.
 func (i *Incident) reminder(p Policy, now time.Time) Message {
-	m := Message{Title: fmt.Sprintf("%s Still open, %s: %s", i.mark(), span(now.Sub(i.Opened)), i.title()), Buttons: i.buttons(p)}
+	m := Message{Title: fmt.Sprintf("%s Still open, %s: %s", i.mark(), span(now.Sub(i.Opened)), i.title()), Buttons: i.buttons(p), Line: i.lineAgain(p, now)}
 	if i.Facts.Request != "" && i.Facts.Request != i.Rung {
 		m.Title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
 	}
@@ -264,7 +266,7 @@ func (i *Incident) reminder(p Policy, now time.Time) Message {
 		i.fill(&m) // its buttons are shown here, too
 	} else {
 		m.add("Details", shorten(i.Facts.Details, bodyLimit))
-		m.add("To do", i.todo())
+		m.add("To do", i.todo(p))
 	}
 	return m
 }
@@ -274,7 +276,7 @@ func (i *Incident) ended(p Policy, now time.Time) Message {
 	if p.PIV {
 		return PIVRecovered(i.Facts, i.Resolved.Sub(i.Opened))
 	}
-	m := Message{Title: i.mark() + " " + i.title()}
+	m := Message{Title: i.mark() + " " + i.title(), Line: i.lineEnded(p, now)}
 	m.add("Since", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
 	m.add("Before", fmt.Sprintf("%s, for %s", i.Trouble(), span(i.Resolved.Sub(i.Opened))))
 	return m

@@ -184,7 +184,7 @@ func TestAdviceIsPossible(t *testing.T) {
 		{"crashed", Ways{NoTerminal: true, NoNudge: true}, "find out why it has ended (outlive agent logs shop), then start it again"},
 	} {
 		i := Incident{Key: Key{Agent: "shop", Class: tc.class}, State: Notified, Facts: Facts{Ways: tc.ways}}
-		if got := i.todo(); got != tc.want {
+		if got := i.todo(Policy{}); got != tc.want {
 			t.Errorf("%s, %+v: %q, want %q", tc.class, tc.ways, got, tc.want)
 		}
 		if got := ToDo(tc.class, "shop", tc.ways); strings.Contains(got, "this message") || strings.Contains(got, "attach") || got == "" {

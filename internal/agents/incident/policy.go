@@ -22,6 +22,8 @@ type Policy struct {
 	Quiet []Quiet
 	// Location is the time zone. nil: UTC.
 	Location *time.Location
+	// Home is what leads a command to the monitor's home, such as " --home DIR". "": commands find it by themselves.
+	Home string
 	// PIV selects messages in the words of PIV-11.
 	PIV bool
 }

@@ -54,7 +54,7 @@ func Status(list []Standing, lost string, p Policy, now time.Time) Message {
 		m.add(s.Name, s.text(p, now))
 	}
 	if more := len(list) - standingLimit; more > 0 {
-		m.add("More", fmt.Sprintf("%d others; outlive agent list shows all", more))
+		m.add("More", fmt.Sprintf("%d others (outlive agent list%s)", more, p.Home))
 	}
 	m.add("Registry", shorten(lost, aboutLimit))
 	if waiting > 0 {

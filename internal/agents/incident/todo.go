@@ -1,8 +1,13 @@
 package incident
 
-import "strings"
+import (
+	"strings"
 
-// todoWords say what the reader of a message should do, by class. They do not mention buttons, which may be missing.
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+// todoWords say what the reader of a message should do, by class. They do not mention buttons, which may be missing. Commands
+// stand in brackets, so that they can be copied and typed: NAME is the agent's, SERVER the server's.
 var todoWords = map[string]string{
 	"crashed":              "find out why it has ended (outlive agent logs NAME), then start it again",
 	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",
@@ -20,14 +25,14 @@ var todoWords = map[string]string{
 	"execution_error":      "read the error, fix its cause, then start it again",
 	"model_silent":         "look at its session; if it hangs, start it again",
 	"tool_hung":            "look at what the tool waits for; end it, or start the agent again",
-	"server_hung":          "see what its MCP server does (outlive status, outlive logs); restart that, or the agent",
-	"waiting_server":       "mend its MCP server (outlive status shows which); it goes on by itself then",
-	"server_paused":        "see why it ends (outlive logs NAME), then restart it (outlive restart NAME)",
-	"server_failed":        "see why it does not start (outlive logs NAME), then restart it (outlive restart NAME)",
-	"server_login":         "log in (outlive login URL); it goes on by itself then",
-	"machine_gone":         "look on that machine whether outlive fleet join runs, and start it again; what runs there goes on without it",
+	"server_hung":          "see what its MCP server does (outlive status); restart that, or the agent",
+	"waiting_server":       "mend its MCP server (outlive status); it goes on by itself then",
+	"server_paused":        "see why it ends (outlive logs SERVER), then restart it (outlive restart SERVER)",
+	"server_failed":        "see why it does not start (outlive logs SERVER), then restart it (outlive restart SERVER)",
+	"server_login":         "log in where it runs (outlive status); it goes on by itself then",
+	"machine_gone":         "start its member again on that machine (outlive fleet join); what runs there goes on without it",
 	"machine_cut_off":      "see whether that machine is on and reaches the hub; what runs there goes on, and joins again by itself",
-	"machine_silent":       "see whether that machine is on, reaches the hub, and runs outlive fleet join",
+	"machine_silent":       "see whether that machine is on, reaches the hub, and runs its member (outlive fleet join)",
 	"shared_cause":         "see whether the service is up, and whether the account has a limit or no credit left; the agents go on by themselves, or say what they lack",
 	"background_task_dead": "ask it in its session to go on without the task, or start the agent again",
 	"loop":                 "look at its session, and tell it another way",
@@ -40,7 +45,7 @@ var todoWords = map[string]string{
 	"unsure":               "see which process is the agent's; nothing is ended or started until that is clear",
 	"manifest":             "correct the manifest, or remove it",
 	"contradiction":        "see whether it runs; nothing is ended or started until that is clear",
-	"no_evidence":          "see whether it runs; outlive agent show NAME says what is watched",
+	"no_evidence":          "see whether it runs, and what of it is watched (outlive agent show NAME)",
 	"waiting_permission":   "allow or deny it, here if there are buttons for that, or at its terminal",
 }
 
@@ -107,19 +112,30 @@ var elsewhere = strings.NewReplacer("a reply to this message", "a reply to the m
 	"here if there are buttons for that", "in the message that told you, if it has buttons for that")
 
 // ToDo says what a person should do about an agent in a class of trouble, for use outside of messages. The command that
-// joins a terminal has its own place there. "": unknown.
+// joins a terminal has its own place there. "": unknown. agent is what names it in a command.
 func ToDo(class, agent string, w Ways) string {
 	w.Joinable = false
 	return strings.ReplaceAll(elsewhere.Replace(advice(class, w)), "NAME", agent)
 }
 
+// plainWord needs no quotes in any shell.
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// Quoted is a word as it can be pasted into a shell.
+func Quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // todo says what a person should do now. "": nothing.
-func (i *Incident) todo() string {
+func (i *Incident) todo(p Policy) string {
 	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" { // title and buttons do
 		return ""
 	}
 	if i.Facts.ToDo != "" {
 		return i.Facts.ToDo
 	}
-	return strings.ReplaceAll(advice(i.Key.Class, i.Facts.Ways), "NAME", i.Key.Agent)
+	return strings.NewReplacer("NAME", Quoted(i.Key.Agent)+p.Home, "SERVER", Quoted(i.Key.Server())).Replace(advice(i.Key.Class, i.Facts.Ways))
 }

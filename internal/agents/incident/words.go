@@ -45,7 +45,7 @@ func Words(class string) string {
 
 // doneWords describe what was done about an agent, by the ladder's rungs.
 var doneWords = map[string]string{
-	"observe": "looked again", "hold": "waited", "nudge": "told to go on", "ask_phone": "asked you", "kill_tool": "its tool was ended", "restart_server": "its MCP server was restarted",
+	"observe": "looked again", "hold": "waited", "nudge": "told to go on", "ask_phone": "its question was put into a message", "kill_tool": "its tool was ended", "restart_server": "its MCP server was restarted",
 	"interrupt": "interrupted", "resume": "resumed", "restart": "restarted", "fresh": "a new session was begun",
 }
 

@@ -41,18 +41,18 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 		a.m.opts.Logger.Warn("a text was not given to the agent: "+notListed, slog.String("agent", key), slog.String("by", s.Who()))
 		return nil
 	case key != "":
-		return putWish(ctx, tx, userRequest{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel}, now)
+		return putWish(ctx, tx, userRequest{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel, Topic: s.Topic}, now)
 	case s.Command == verbStatus && (len(named) > 0 || s.Text == ""), s.Command == "" && len(named) > 0:
 		if due, err := dueNow(ctx, tx, "status answered", statusEvery, now); err != nil || !due {
 			return err
 		}
-		return putWish(ctx, tx, userRequest{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel}, now)
+		return putWish(ctx, tx, userRequest{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel, Topic: s.Topic}, now)
 	}
 	due, err := dueNow(ctx, tx, "help answered", helpEvery, now)
 	if err != nil || !due {
 		return err
 	}
-	return a.m.put(ctx, tx, incident.Incident{}, fmt.Sprintf("help/%d", s.Update), "", []string{s.Channel}, incident.Help(), false)
+	return a.m.reply(ctx, tx, fmt.Sprintf("help/%d", s.Update), s.Channel, s.Topic, incident.Help())
 }
 
 // addressed returns the agent and the text of "NAME: text"; "" if no agent is named.
@@ -116,14 +116,14 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 				standing = append(standing, r.standing(c))
 			}
 		}
-		p := incident.Policy{}
+		p := incident.Policy{Home: r.opts.HomeFlag}
 		if r.snapshot.declared() {
 			p.Location = r.snapshot.Registry.Zone
 		}
 		text := incident.Status(standing, r.snapshot.Lost, p, r.now.Wall)
 		err = errors.Join(err, r.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(
-				r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("status/%d", w.ID), "", []string{w.Channel}, text, false),
+				r.reply(ctx, tx, fmt.Sprintf("status/%d", w.ID), w.Channel, w.Topic, text),
 				closeRequest(ctx, tx, w.ID, "told", r.now.Wall))
 		}))
 	}

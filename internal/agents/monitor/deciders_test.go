@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // In a group, whoever is not listed may acknowledge and nothing more; a listed member decides; and the records keep the
@@ -127,7 +128,7 @@ func TestAgentsDoNotGetTheMonitorsSecrets(t *testing.T) {
 	w := newWorld(t)
 	w.opts.Environ = []string{"PATH=/bin", "TELEGRAM_BOT_TOKEN=1:a", "NTFY_TOKEN=b", "PING=c", "DEPLOY_TOKEN=d"}
 	w.opts.Secrets = []string{"TELEGRAM_BOT_TOKEN"}
-	w.opts.OpenChannel = func(string) (notify.Channel, error) { return refusing{}, nil }
+	w.opts.OpenChannel = func(registry.Channel) (notify.Channel, error) { return refusing{}, nil }
 	w.declare("channels: {phone: 'ntfy://:${NTFY_TOKEN}@ntfy.sh/x'}\n", w.agent("shop", "kind: claude\n"+starts))
 	w.claude("shop", 1001).prompt()
 	w.cycle()

@@ -268,23 +268,30 @@ func (refusing) Send(_ context.Context, _ notify.Message) (string, error) {
 	return "", &notify.SendError{Failure: notify.Refused, Err: errors.New("blocked by the user")}
 }
 
-// The first tier cannot be reached: the next one is told at once, not after its time. The same goes for a channel that
-// could not even be opened.
+// The first tier cannot be reached: the next one is told at once, not after its time, and that the first is not. The same
+// goes for a channel that could not even be opened.
 func TestTheNextTierIsTold(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(string) (notify.Channel, error){
-		"refused":    func(string) (notify.Channel, error) { return refusing{}, nil },
-		"not opened": func(string) (notify.Channel, error) { return nil, errors.New("no token") },
+	for name, first := range map[string]func() (notify.Channel, error){
+		"refused":    func() (notify.Channel, error) { return refusing{}, nil },
+		"not opened": func() (notify.Channel, error) { return nil, errors.New("no token") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.opts.OpenChannel = open
-			w.declare("channels: {first: telegram}\n", w.agent("shop", "kind: claude\npolicy: {crashed: [escalate]}\nescalate: {to: [first], next: [telegram]}\n"+starts))
+			w.opts.Channels = nil
+			w.opts.OpenChannel = func(c registry.Channel) (notify.Channel, error) {
+				if c.Name == "first" {
+					return first()
+				}
+				return w, nil
+			}
+			w.declare("channels: {first: 'exec:a', second: 'exec:b'}\n", w.agent("shop", "kind: claude\npolicy: {crashed: [escalate]}\nescalate: {to: [first], next: [second]}\n"+starts))
 			w.claude("shop", 1001).prompt()
 			w.cycle()
 			clear(w.living)
 			w.spends(20*time.Second, 5*time.Second)
-			if len(w.said) != 1 {
+			said := strings.Join(w.said, "\n")
+			if len(w.said) != 2 || !strings.Contains(said, "No message can be sent by first") || !strings.Contains(said, "shop has crashed") {
 				t.Errorf("said %q", w.said)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/fleetcases"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // has writes what the fleet has this machine tell of.
@@ -109,7 +110,7 @@ func TestFleetCaseWithdrawn(t *testing.T) {
 func TestChannelsWithoutAgents(t *testing.T) {
 	w := newWorld(t)
 	w.opts.Channels = nil
-	w.opts.OpenChannel = func(string) (notify.Channel, error) { return w, nil }
+	w.opts.OpenChannel = func(registry.Channel) (notify.Channel, error) { return w, nil }
 	w.write("registry.yaml", "version: 2\nchannels: {me: \"exec:tell\"}\nagents: {}\n")
 	w.has(silentMachine)
 	w.cycle()

@@ -69,7 +69,7 @@ func (r *round) handleRequests(ctx context.Context) error {
 func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w userRequest, answer string) error {
 	if w.Verb == verbSay && w.Channel != "" {
 		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
-		return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", []string{w.Channel}, text, false)
+		return r.reply(ctx, tx, fmt.Sprintf("wish/%d", w.ID), w.Channel, w.Topic, text)
 	}
 	if w.Verb != verbSay || w.Target == "" || answer == said {
 		return nil
@@ -130,7 +130,7 @@ func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (stri
 	case !can.Can(rung):
 		return fmt.Sprintf("%s cannot be done: the registry declares no command for it", rung), nil
 	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Alive:
-		return fmt.Sprintf("nothing is done: it runs already, PID %d; outlive agent restart ends it and starts it anew", c.subject.runs()), nil
+		return fmt.Sprintf("nothing is done: it runs already, PID %d; end it and start it anew (outlive agent restart %s)", c.subject.runs(), a.Key+r.opts.HomeFlag), nil
 	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Unsure:
 		return "nothing is done: it may run already: " + c.evidence.Process.Detail, nil
 	}

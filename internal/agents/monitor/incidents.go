@@ -76,7 +76,7 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 	}
 	in.m.opts.checkpoint("escalate-before")
 	err := in.tell(ctx, a, i, incident.Opened{Facts: f, Nonce: nonce}, func(tx *sql.Tx) error {
-		entry.Outcome = "a human was told before"
+		entry.Outcome = "its incident was open before"
 		if fresh {
 			entry.Outcome = in.m.opts.outcome(p)
 		}
@@ -160,7 +160,7 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 	open := in.m.notifiers.outbox.Channels()
 	for _, name := range i.Channels {
 		if !slices.Contains(open, name) && !slices.Contains(i.Failing, name) {
-			events = append(events, incident.Failed{Channel: name}) // it could not be opened
+			events = append(events, incident.Failed{Channel: name}) // it is not declared any more
 		}
 	}
 	for _, d := range list {

@@ -137,6 +137,7 @@ type userRequest struct {
 	For    string `json:"for,omitempty"`    // how long, as a duration
 	// Channel is where what became of it is told; "": where the incident was, or nowhere.
 	Channel string `json:"channel,omitempty"`
+	Topic   int    `json:"topic,omitempty"` // of the question, in the channel's chat
 }
 
 // addRequest writes down what a person wants, for the monitor that runs now or later.

@@ -74,7 +74,11 @@ func Open(ctx context.Context, opts Options) (*Monitor, error) {
 			opts.Logger.Warn("what a killed writer has left stays", slog.Any("error", err))
 		}
 	}
-	if err := m.load(ctx, opts.Database()); err != nil {
+	err = m.load(ctx, opts.Database())
+	if err == nil {
+		err = m.notifiers.outbox.Retry(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -117,7 +121,7 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	} else if err != nil {
 		m.opts.Logger.Error("some channels cannot be reached", slog.Any("error", err))
 	}
-	return m.notifiers.outbox.Retry(ctx)
+	return nil
 }
 
 // Close releases the home. Nothing has to be completed first.

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -15,11 +16,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // notifiers are the channels, with the goroutines that send messages and receive answers.
 type notifiers struct {
-	names  string // names and addresses of the channels, to detect changes
+	names  string             // names and addresses of the channels, to detect changes
+	from   *registry.Registry // that was read last; nil: none, or a PIV registry
 	outbox *notify.Outbox
 	// channels are used by the outbox; other users stop the outbox first.
 	channels map[string]notify.Channel
@@ -30,7 +33,8 @@ type notifiers struct {
 	heard     time.Time // when one of them last received answers, or was started
 }
 
-// openNotifiers opens the channels that a registry names, besides PIV's.
+// openNotifiers opens the channels that a registry names, besides PIV's. Whatever has changed in the registry, messages that
+// have failed are tried again at once.
 func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	channels := maps.Clone(m.opts.Channels)
 	if channels == nil {
@@ -40,26 +44,37 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	var errs []error
 	if p.declared() {
 		for _, c := range p.Registry.Channels {
-			signature += "\n" + c.Name + " " + c.Address
+			signature += fmt.Sprintf("\n%s %s %d", c.Name, c.Address, c.Topic)
 		}
 	}
+	changed := m.notifiers.outbox != nil && p.Registry != m.notifiers.from
+	m.notifiers.from = p.Registry
 	if signature == m.notifiers.names {
+		if changed {
+			return m.notifiers.outbox.Retry(ctx)
+		}
 		return nil
 	}
+	lanes := maps.Clone(channels)
 	if p.declared() && m.opts.OpenChannel != nil {
 		for _, c := range p.Registry.Channels {
-			opened, err := m.opts.OpenChannel(c.Address)
+			opened, err := m.opts.OpenChannel(c)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
+				lanes[c.Name] = notify.Unopened{Err: err}
 				continue
 			}
-			channels[c.Name] = opened
+			channels[c.Name], lanes[c.Name] = opened, opened
 		}
 	}
 	running := m.notifiers.stop != nil
 	m.closeNotifiers() // before another outbox treats their messages as unfinished
-	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
+	outbox, err := notify.NewOutbox(ctx, m.store.db, lanes, m.opts.Logger)
 	if err == nil {
+		if changed {
+			outbox.KeepPace(m.notifiers.outbox)
+			errs = append(errs, outbox.Retry(ctx))
+		}
 		m.notifiers.names, m.notifiers.outbox, m.notifiers.channels = signature, outbox, channels
 	}
 	errs = append(errs, err)
@@ -113,23 +128,38 @@ func (m *Monitor) closeNotifiers() {
 // wakeSenders tells the senders that there may be something to send.
 func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
 
-// put queues a message of an incident for its channels. If a declared channel could not be opened, the incident's next
-// tier and the improvement log are informed.
+// put queues a message of an incident for its channels. Of a channel that is not declared any more, the incident's next tier
+// is informed.
 func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key, thread string, channels []string, text incident.Message, minor bool) error {
+	heard := m.opts.Listen != nil // otherwise button presses are not received
 	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
-	if m.opts.Listen != nil { // otherwise button presses are not received
+	if l := text.Line; l.Kind != "" {
+		message.Line = notify.Line{Kind: l.Kind, Mark: l.Mark, Title: l.Title, Text: l.Text, Note: l.Note, Over: l.Over}
+	}
+	if heard {
 		message.Buttons = keyboard(i, text.Buttons)
+		message.Line.Buttons = lineButtons(i, text)
 	}
 	var errs []error
 	for _, name := range channels {
 		err := m.notifiers.outbox.Put(ctx, tx, name, message)
 		if errors.Is(err, notify.ErrNoChannel) {
-			m.opts.Logger.Error("channel could not be opened: its messages are not sent", slog.String("channel", name))
+			m.opts.Logger.Error("channel is not declared any more: its messages are not sent", slog.String("channel", name))
 			continue
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// reply queues what answers a text that a person has written to the bot: in the topic of the question, before other messages.
+func (m *Monitor) reply(ctx context.Context, tx *sql.Tx, key, channel string, topic int, text incident.Message) error {
+	err := m.notifiers.outbox.Put(ctx, tx, channel, notify.Message{Key: key, Text: rendered(text), Topic: topic, Asked: true})
+	if errors.Is(err, notify.ErrNoChannel) {
+		m.opts.Logger.Error("channel is gone: an answer is not sent", slog.String("channel", channel))
+		return nil
+	}
+	return err
 }
 
 // send performs the effects send and edit.
@@ -175,16 +205,26 @@ func keyboard(i incident.Incident, buttons []incident.Button) [][]notify.Button 
 		if n%buttonsInRow == 0 {
 			rows = append(rows, nil)
 		}
-		nonce := b.Nonce
-		if nonce == "" {
-			nonce = anyNonce
-		}
 		last := len(rows) - 1
-		rows[last] = append(rows[last], notify.Button{
-			Label: b.Label, NeedsExact: b.NeedsExact, Callback: notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: nonce},
-		})
+		rows[last] = append(rows[last], button(i, b))
 	}
 	return rows
+}
+
+// lineButtons are those of a message in a list: they decide, and say about whom.
+func lineButtons(i incident.Incident, text incident.Message) (list []notify.Button) {
+	for _, b := range text.Buttons {
+		if text.Line.Kind != "" && (b.Verb == incident.Allow || b.Verb == incident.Deny) {
+			b.Label += " " + i.Facts.Name
+			list = append(list, button(i, b))
+		}
+	}
+	return list
+}
+
+func button(i incident.Incident, b incident.Button) notify.Button {
+	callback := notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: cmp.Or(b.Nonce, anyNonce)}
+	return notify.Button{Label: b.Label, NeedsExact: b.NeedsExact, Callback: callback}
 }
 
 // answers handles button presses and replies. It runs beside the loop and shares only the database and the registry

@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // PIV's numbers.
@@ -39,6 +40,8 @@ const (
 type Options struct {
 	// Home is the directory of the registry and of everything the monitor keeps (PIV: ~/.piv).
 	Home string
+	// HomeFlag is what leads a command to Home, such as " --home DIR", for messages. "": commands find it by themselves.
+	HomeFlag string
 	// Registry is its path. "": registry.yaml in Home (PIV_REGISTRY_PATH).
 	Registry string
 	// Log is the improvement log's path. "": improvement-log.md in Home (PIV_IMPROVEMENT_LOG_PATH).
@@ -70,7 +73,7 @@ type Options struct {
 	// Channels are always available; agents without channels of their own use all of them.
 	Channels map[string]notify.Channel
 	// OpenChannel opens one that a registry names. nil: those cannot be used.
-	OpenChannel func(address string) (notify.Channel, error)
+	OpenChannel func(registry.Channel) (notify.Channel, error)
 	// Listen makes the listeners for answers: it gets the database, the names of the channels and the receiver of
 	// answers. nil: no listener.
 	Listen func(db *sql.DB, channels []string, to notify.Applier) ([]Listener, error)

@@ -68,7 +68,9 @@ type View struct {
 	Lost     string             // why the registry cannot be used; "": it can
 	Running  int                // the PID of the monitor that has the home; 0: none
 	Channels int                // that the monitor last could tell people by
-	At       time.Time
+	// Unsent is what has not arrived of the incidents' messages, by their ids.
+	Unsent map[string][]Unsent
+	At     time.Time
 }
 
 // Inspect looks as a cycle would (--dry-run) without any effect: no signal, no message, no file is changed. A monitor
@@ -106,6 +108,9 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 		return View{}, err
 	}
 	view.Channels = can.Channels
+	if view.Unsent, err = m.store.unsent(ctx); err != nil {
+		return View{}, err
+	}
 	var errs []error // unreadable sources are in the evidence
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))

@@ -133,7 +133,7 @@ func (u *Updates) pressed(ctx context.Context, tx *sql.Tx, update int64, q *mode
 }
 
 func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models.Message) error {
-	from := From{Update: update, Chat: m.Chat.ID}
+	from := From{Update: update, Chat: m.Chat.ID, Topic: topicOf(m)}
 	if m.From != nil {
 		from.User, from.Name = m.From.ID, nameOf(m.From)
 	}
@@ -143,17 +143,32 @@ func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models
 	if err != nil || !allowed || m.Text == "" {
 		return err
 	}
-	if to == nil || to.From == nil || strconv.FormatInt(to.From.ID, 10) != u.me {
+	// In a topic, what replies to nothing replies to the notice that the topic was created, which may be the bot's.
+	if to == nil || to.From == nil || to.ForumTopicCreated != nil || strconv.FormatInt(to.From.ID, 10) != u.me {
 		return u.said(ctx, tx, from, m)
 	}
 	if err := u.find(ctx, tx, &from, to.ID); err != nil {
 		return err
 	}
+	if from.Channel != "" && from.Thread == "" { // to a list, or to an answer: about whom, the text has to say
+		return u.said(ctx, tx, from, m)
+	}
 	return u.opts.Applier.Reply(ctx, tx, Reply{From: from, Text: m.Text})
 }
 
-// said handles a text that replies to none of our messages. In a group only commands are for us: members write to each
-// other there. A command that names a bot is assumed to be ours, since Telegram sends a bot those of others only if it
+// topicOf is the topic of a message. Replies in groups without topics have a thread, too, which is none.
+func topicOf(m *models.Message) int {
+	switch {
+	case m.IsTopicMessage:
+		return m.MessageThreadID
+	case m.Chat.IsForum:
+		return generalTopic
+	}
+	return 0
+}
+
+// said handles a text that replies to no message about one thing. In a group only commands and replies are for us: members
+// write to each other there. A command that names a bot is assumed to be ours, since Telegram sends a bot those of others only if it
 // is an administrator.
 func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Message) error {
 	s := Said{From: from, Text: strings.TrimSpace(m.Text)}
@@ -163,7 +178,7 @@ func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Mes
 		s.Command, s.Text = strings.ToLower(word), strings.TrimSpace(rest)
 	}
 	person := m.From != nil && !m.From.IsBot && m.SenderChat == nil
-	if u.opts.Own == "" || !person || s.Command == "" && !from.Private() {
+	if u.opts.Own == "" || !person || s.Command == "" && !from.Private() && from.Channel == "" {
 		return nil
 	}
 	s.Channel = u.opts.Own
@@ -193,11 +208,11 @@ func (u *Updates) allowed(ctx context.Context, tx *sql.Tx, from From) (bool, err
 func (u *Updates) find(ctx context.Context, tx *sql.Tx, from *From, message int) error {
 	from.Ref = messageRef(strconv.FormatInt(from.Chat, 10), message)
 	for _, c := range u.opts.Channels {
-		thread, err := ThreadOf(ctx, tx, c, from.Ref)
+		thread, known, err := ThreadOf(ctx, tx, c, from.Ref)
 		if err != nil {
 			return err
 		}
-		if thread != "" {
+		if known {
 			from.Channel, from.Thread = c, thread
 			return nil
 		}

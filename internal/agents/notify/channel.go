@@ -1,15 +1,20 @@
 package notify
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Channel sends messages: to a chat, a push service, a program. It is used by one goroutine at a time.
 type Channel interface {
 	// Send sends one message, which fits [Sized], and returns its id in the channel, "" if it has none. An error is a
 	// [SendError]; any other counts as [Unreachable], unsure.
 	Send(ctx context.Context, m Message) (ref string, err error)
+}
+
+// Unopened is a channel that could not be opened, for example for a wrong address. Its messages wait until it can be.
+type Unopened struct{ Err error }
+
+// Send fails.
+func (u Unopened) Send(context.Context, Message) (string, error) {
+	return "", &SendError{Failure: Refused, Err: u.Err}
 }
 
 // Editor is a channel whose messages can be changed. Changing one twice has no further effect.
@@ -40,26 +45,6 @@ type Mover interface {
 
 // Checker is a channel that can be tested without sending a message.
 type Checker interface {
-	// Check returns our name there.
+	// Check returns our name there, or of a program its path.
 	Check(ctx context.Context) (name string, err error)
-}
-
-// Pace is how often a channel may be used. The zero value is as often as one likes.
-type Pace struct {
-	Gap       time.Duration // between two messages
-	PerMinute int           // at most; 0: no limit
-}
-
-// next is when the next message may be sent, given when the last ones were, oldest first.
-func (p Pace) next(sent []time.Time) time.Time {
-	var due time.Time
-	if n := len(sent); n > 0 {
-		due = sent[n-1].Add(p.Gap)
-		if p.PerMinute > 0 && n >= p.PerMinute {
-			if t := sent[n-p.PerMinute].Add(time.Minute); t.After(due) {
-				due = t
-			}
-		}
-	}
-	return due
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,14 +17,16 @@ type entry struct {
 	tries         int
 	notBefore     time.Time
 	unsure, plain bool
-	told          bool   // an earlier state of the thread was
-	ref           string // of the message that shows it; "": none does
-	again         bool   // that message may be the second one
+	told          bool    // an earlier state of the thread was
+	ref           string  // of the message that shows it; "": none does
+	again         bool    // that message may be the second one
+	others        []int64 // messages that are sent with it, in a list
+	fresh         bool    // nothing of its list is sent yet
 }
 
 // Deliver sends a channel's oldest message, if it is due, and returns when to call again: zero when nothing waits.
-// Messages keep their order, so one that has to wait holds up those behind it. The error is a [SendError] of the message,
-// which the outbox has dealt with, or the database's.
+// Messages keep their order, so one that has to wait holds up those behind it; only answers to a person go first. The
+// error is a [SendError] of the message, which the outbox has dealt with, or the database's.
 func (o *Outbox) Deliver(ctx context.Context, channel string, now time.Time) (next time.Time, err error) {
 	l, ok := o.lanes[channel]
 	if !ok {
@@ -34,17 +37,13 @@ func (o *Outbox) Deliver(ctx context.Context, channel string, now time.Time) (ne
 	}
 	e, err := o.oldest(ctx, l)
 	if errors.Is(err, sql.ErrNoRows) {
+		l.gathers = time.Time{}
 		return time.Time{}, nil
 	}
 	if err != nil {
 		return now.Add(firstRetry), fmt.Errorf("outbox: %w", err)
 	}
-	due := e.notBefore
-	if p, ok := l.channel.(Paced); ok {
-		if rest := p.Pace().next(l.sent); rest.After(due) {
-			due = rest
-		}
-	}
+	due := latest(e.notBefore, l.limited, o.sends.next(l, e.message.Asked), l.gathered(e, now))
 	if due.After(now) {
 		return due, nil
 	}
@@ -53,11 +52,13 @@ func (o *Outbox) Deliver(ctx context.Context, channel string, now time.Time) (ne
 		return now.Add(firstRetry), fmt.Errorf("outbox: %w", err)
 	}
 	ref, failure := l.say(ctx, e)
-	l.sent = append(l.sent, now)
-	l.sent = l.sent[max(0, len(l.sent)-20):]
+	o.sends.note(l, now)
+	l.gathers = time.Time{}
 	// The request is over in any case; its result must not be lost.
 	return o.settle(context.WithoutCancel(ctx), l, now, e, ref, failure)
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // settleNow stores a result that could not be stored before.
 func (l *lane) settleNow(ctx context.Context) error {
@@ -74,35 +75,46 @@ func (l *lane) settleNow(ctx context.Context) error {
 // oldest is the message that comes next. The error is sql.ErrNoRows when nothing waits.
 func (o *Outbox) oldest(ctx context.Context, l *lane) (e entry, err error) {
 	err = transact(ctx, o.db, func(tx *sql.Tx) error {
-		if e, err = first(ctx, tx, l.name); err != nil || e.message.Thread == "" {
-			return err
-		}
-		// A state that was put while this one was being sent has not been merged with it.
-		_, err := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'queued' WHERE id = ? AND state <> 'queued'`, e.id)
-		if err := errors.Join(err, merge(ctx, tx, l.name, e.message.Thread)); err != nil {
-			return err
-		}
 		if e, err = first(ctx, tx, l.name); err != nil {
 			return err
 		}
-		err = tx.QueryRowContext(ctx, `SELECT ref, unsure FROM outbox_message WHERE channel = ? AND thread = ? AND state = 'sent' ORDER BY id DESC LIMIT 1`,
-			l.name, e.message.Thread).Scan(&e.ref, &e.again)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+		if e.message.Thread != "" {
+			if e, err = newest(ctx, tx, l.name, e); err != nil {
+				return err
+			}
 		}
-		e.told = err == nil
+		e, err = l.listed(ctx, tx, e)
 		return err
 	})
 	return e, err
 }
 
-// first reads the message that has waited longest. One in state 'sending' is not being sent now, since there is only one
-// caller: the state was stored, but the commit's success was not seen.
+// newest is the newest state of the message's thread, with the message that shows it.
+func newest(ctx context.Context, tx *sql.Tx, channel string, e entry) (entry, error) {
+	// A state that was put while this one was being sent has not been merged with it.
+	_, err := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'queued' WHERE id = ? AND state <> 'queued'`, e.id)
+	if err := errors.Join(err, merge(ctx, tx, channel, e.message.Thread)); err != nil {
+		return e, err
+	}
+	if e, err = first(ctx, tx, channel); err != nil {
+		return e, err
+	}
+	err = tx.QueryRowContext(ctx, `SELECT ref, unsure FROM outbox_message WHERE channel = ? AND thread = ? AND state = 'sent' ORDER BY id DESC LIMIT 1`,
+		channel, e.message.Thread).Scan(&e.ref, &e.again)
+	if errors.Is(err, sql.ErrNoRows) {
+		return e, nil
+	}
+	e.told = err == nil
+	return e, err
+}
+
+// first reads the message that has waited longest, answers to a person before others. One in state 'sending' is not being
+// sent now, since there is only one caller: the state was stored, but the commit's success was not seen.
 func first(ctx context.Context, tx *sql.Tx, channel string) (e entry, err error) {
 	var text string
 	var notBefore int64
 	row := tx.QueryRowContext(ctx, `SELECT id, message, tries, not_before, unsure, plain FROM outbox_message
-		WHERE channel = ? AND state IN ('queued', 'sending') ORDER BY id LIMIT 1`, channel)
+		WHERE channel = ? AND state IN ('queued', 'sending') ORDER BY coalesce(json_extract(message, '$.asked'), 0) DESC, id LIMIT 1`, channel)
 	if err := row.Scan(&e.id, &text, &e.tries, &notBefore, &e.unsure, &e.plain); err != nil {
 		return e, err
 	}
@@ -154,6 +166,9 @@ func (o *Outbox) settle(ctx context.Context, l *lane, now time.Time, e entry, re
 	} else {
 		v := judge(failure, e.message, e.tries, e.plain)
 		next = now.Add(v.wait)
+		if failure.Failure == Limited {
+			l.limited = next
+		}
 		from := ""
 		if mover, ok := l.channel.(Mover); ok && v.address != "" {
 			from = mover.Address()
@@ -177,12 +192,7 @@ func (o *Outbox) settle(ctx context.Context, l *lane, now time.Time, e entry, re
 	if err == nil && waits == 0 {
 		return time.Time{}, nil
 	}
-	if p, ok := l.channel.(Paced); ok {
-		if rest := p.Pace().next(l.sent); rest.After(next) {
-			next = rest
-		}
-	}
-	return next, err
+	return latest(next, o.sends.next(l, true)), err
 }
 
 func (o *Outbox) wasSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, ref string) error {
@@ -190,9 +200,12 @@ func (o *Outbox) wasSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, ref 
 	if _, ok := l.channel.(Editor); ok && e.ref != "" {
 		twice = e.again
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'sent', ref = ?, refused = 0, unsure = ?, error = '' WHERE id = ?`, ref, twice, e.id)
-	_, err2 := tx.ExecContext(ctx, `UPDATE outbox_channel SET refused = 0 WHERE name = ?`, l.name)
-	return errors.Join(err, err2)
+	_, err := tx.ExecContext(ctx, `UPDATE outbox_channel SET refused = 0 WHERE name = ?`, l.name)
+	for _, id := range append(e.others, e.id) {
+		_, failed := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'sent', ref = ?, refused = 0, unsure = ?, error = '' WHERE id = ?`, ref, twice, id)
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 func (o *Outbox) wasNotSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, failure *SendError, v handling, next time.Time, from string) error {

@@ -5,6 +5,9 @@
 // tables of its caller's database, independently for each channel. [Updates] listens to one Telegram bot for pressed
 // buttons and replies. Secrets are removed before anything is stored or sent, by [Redact].
 //
+// Messages of one kind that wait together for a channel that takes only so many become one list ([Line]), which is changed
+// when one of them changes. Channels into one chat share its [Pace], and answers to a person go before other messages.
+//
 // Every message is sent once as far as the channel allows: no channel has idempotency keys, so a message without a
 // response (a broken connection, or a kill) may have arrived. It is sent again, marked as repeated. A Telegram update is
 // handled and confirmed in one transaction, so that its action happens exactly once.

@@ -66,6 +66,14 @@ func NewExec(o ExecOptions) (*Exec, error) {
 	return &Exec{o}, nil
 }
 
+// Check returns the path of the program.
+func (x *Exec) Check(context.Context) (path string, err error) {
+	if path, err = exec.LookPath(x.opts.Command[0]); err != nil {
+		return "", &SendError{Failure: Refused, Err: err}
+	}
+	return path, nil
+}
+
 // Send runs the program. Its messages have no ids.
 func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
 	note := Note{Version: 1, Key: m.Key, Thread: m.Thread, Update: m.Follows, Silent: m.Silent, Text: m.Text.Body}

@@ -21,6 +21,7 @@ type fakeTelegram struct {
 
 	mu      sync.Mutex
 	shown   map[int]*message // by number
+	topics  map[int]string   // where they were sent, by number
 	numbers int
 	next    []func(w http.ResponseWriter) bool // what happens instead of success; false: go on as usual afterwards
 	edits   int
@@ -48,7 +49,7 @@ func newFakeTelegram(t *testing.T) *fakeTelegram {
 // newFakeWithoutNetwork is for tests in which time is not real: the requests come by RoundTrip.
 func newFakeWithoutNetwork() *fakeTelegram {
 	return &fakeTelegram{
-		token: "123:abc", shown: map[int]*message{}, open: map[string]bool{}, answers: map[string][]string{}, more: make(chan struct{}, 1),
+		token: "123:abc", shown: map[int]*message{}, topics: map[int]string{}, open: map[string]bool{}, answers: map[string][]string{}, more: make(chan struct{}, 1),
 	}
 }
 
@@ -199,7 +200,7 @@ func (f *fakeTelegram) show(w http.ResponseWriter, r *http.Request, edit bool) {
 		}
 		f.edits++
 	} else {
-		f.numbers = number
+		f.numbers, f.topics[number] = number, r.FormValue("message_thread_id")
 	}
 	f.shown[number] = &m
 	fmt.Fprintf(w, `{"ok":true,"result":{"message_id":%d,"date":1,"chat":{"id":42,"type":"private"},"text":"x"}}`, number)

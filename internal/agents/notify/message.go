@@ -25,6 +25,12 @@ type Message struct {
 	Exact string `json:"exact,omitempty"`
 	// Buttons are shown below, in rows, where the channel has buttons. A change without them takes them away.
 	Buttons [][]Button `json:"buttons,omitempty"`
+	// Topic is where in the chat it goes, with a question the topic of that. 0: where the channel's messages go.
+	Topic int `json:"topic,omitempty"`
+	// Asked says that a person waits for it: it goes before messages that nobody has asked for.
+	Asked bool `json:"asked,omitempty"`
+	// Line is the message in a list with others of its kind. The zero value: it is always a message of its own.
+	Line Line `json:"line,omitzero"`
 	// Silent makes no sound where the channel can do that.
 	Silent bool `json:"silent,omitempty"`
 	// Minor is a change without a message of its own: channels that cannot edit messages skip it.
@@ -88,7 +94,7 @@ func (m Message) check() error {
 	if m.Key == "" {
 		return errors.New("a message without a key")
 	}
-	for _, row := range m.Buttons {
+	for _, row := range append(slices.Clone(m.Buttons), m.Line.Buttons) {
 		for _, b := range row {
 			if strings.TrimSpace(b.Label) == "" {
 				return fmt.Errorf("%s: a button without a label", m.Key)
@@ -103,19 +109,24 @@ func (m Message) check() error {
 
 // redacted is the message without secrets.
 func (m Message) redacted() Message {
-	m.Text = m.Text.redacted()
+	m.Text, m.Line.Text = m.Text.redacted(), Text{Body: m.Line.Text}.redacted().Body
 	rows := make([][]Button, len(m.Buttons))
 	for i, row := range m.Buttons {
-		for _, b := range row {
-			b.Label = Redact(b.Label)
-			rows[i] = append(rows[i], b)
-		}
+		rows[i] = redactedRow(row)
 	}
-	m.Buttons = rows
+	m.Buttons, m.Line.Buttons = rows, redactedRow(m.Line.Buttons)
 	if !strings.Contains(m.Text.Body, m.Exact) {
 		m.Exact = "" // it had a secret: it is not stored, and buttons that need it are left out below
 	}
 	return m
+}
+
+func redactedRow(row []Button) (list []Button) {
+	for _, b := range row {
+		b.Label = Redact(b.Label)
+		list = append(list, b)
+	}
+	return list
 }
 
 // inexact replaces buttons that were left out.
@@ -163,6 +174,9 @@ func (m Message) parts(limit int) []Message {
 	}
 	if len(list) > 0 {
 		list[len(list)-1].Buttons = m.Buttons
+	}
+	for i := range list[:max(0, len(list)-1)] {
+		list[i].Line, list[i+1].Line = Line{}, Line{} // a part alone is no line
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,8 @@ type OpenOptions struct {
 	Environ []string
 	// Client makes the requests to Telegram. nil: one of 20 s.
 	Client *http.Client
+	// Topic is where messages of a Telegram channel go. 0: where the URL says.
+	Topic int
 }
 
 // ErrURL says that something is not a URL. The text is not shown, since it may be a secret.
@@ -21,7 +24,7 @@ var ErrURL = errors.New("this is not a URL")
 
 // Open returns the channel that a URL is of, and makes no request:
 //
-//   - telegram://<token>@telegram?chats=<chat>; instead of telegram the host of a Bot API server of one's own, with
+//   - telegram://<token>@telegram?chats=<chat>, or <chat>:<topic>; instead of telegram the host of a Bot API server of one's own, with
 //     disabletls=yes when it speaks HTTP
 //   - exec:///path/of/program?arg=<first>&arg=<second>&timeout=30s
 //   - any service of Shoutrrr, by its URL: ntfy://…, gotify://…, slack://…, smtp://…, generic://…
@@ -32,6 +35,9 @@ func Open(channel string, o OpenOptions) (Channel, error) {
 	if err != nil {
 		return nil, ErrURL
 	}
+	if o.Topic != 0 && u.Scheme != "telegram" {
+		return nil, errors.New("topic: only Telegram has topics")
+	}
 	switch u.Scheme {
 	case "":
 		return nil, fmt.Errorf("%w: must be telegram://, exec:// or a Shoutrrr address", ErrURL)
@@ -40,7 +46,7 @@ func Open(channel string, o OpenOptions) (Channel, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Client = o.Client
+		t.Client, t.Topic = o.Client, cmp.Or(o.Topic, t.Topic)
 		return channelOr(NewTelegram(t))
 	case "exec":
 		x, err := execOptions(u)

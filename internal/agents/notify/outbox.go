@@ -24,6 +24,7 @@ type Outbox struct {
 	db     *sql.DB
 	logger *slog.Logger
 	lanes  map[string]*lane
+	sends  *sends
 }
 
 // lane is one channel's part of the outbox.
@@ -31,8 +32,9 @@ type lane struct {
 	name    string
 	channel Channel
 	wake    chan struct{}
-	sent    []time.Time // the last messages, oldest first, for [Pace]
-	told    string      // the failure that was logged last: once is enough
+	told    string    // the failure that was logged last: once is enough
+	limited time.Time // until when the service wants nothing, not even an answer
+	gathers time.Time // until when others of the message's kind are waited for; zero: not yet
 
 	// unsettled stores a result that could not be stored yet.
 	unsettled func(ctx context.Context) error
@@ -49,7 +51,7 @@ func NewOutbox(ctx context.Context, db *sql.DB, channels map[string]Channel, log
 	if err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
 	}
-	o := &Outbox{db: db, logger: logger, lanes: map[string]*lane{}}
+	o := &Outbox{db: db, logger: logger, lanes: map[string]*lane{}, sends: &sends{last: map[string][]time.Time{}}}
 	for name, c := range channels {
 		if c == nil {
 			return nil, fmt.Errorf("outbox: channel %s: %w", name, ErrNoChannel)
@@ -78,6 +80,9 @@ func (o *Outbox) follow(ctx context.Context, l *lane) error {
 	}
 	return nil
 }
+
+// KeepPace counts the messages of an earlier outbox, which sends no more, as its own.
+func (o *Outbox) KeepPace(earlier *Outbox) { o.sends = earlier.sends }
 
 // Channels are the names of the channels, in order.
 func (o *Outbox) Channels() []string { return slices.Sorted(maps.Keys(o.lanes)) }
@@ -180,9 +185,10 @@ func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, thread string) error 
 	return nil
 }
 
-// Retry makes messages due that wait for a user to fix something: a new start is a reason to try again.
+// Retry makes messages due that have failed: a new start, or a change of the setting, is a reason to try again. What the
+// service has put off waits on.
 func (o *Outbox) Retry(ctx context.Context) error {
-	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND refused = 1`)
+	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND error NOT LIKE ?`, string(Limited)+":%")
 	return err
 }
 
@@ -196,11 +202,13 @@ func (o *Outbox) Forget(ctx context.Context) error {
 	return err
 }
 
-// ThreadOf is the thread of a sent message. "": none, or removed.
-func ThreadOf(ctx context.Context, tx *sql.Tx, channel, ref string) (thread string, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT thread FROM outbox_message WHERE channel = ? AND ref = ? ORDER BY id DESC LIMIT 1`, channel, ref).Scan(&thread)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+// ThreadOf is the thread of a sent message: "" if it has none, or is a list of several. known is false if it was removed.
+func ThreadOf(ctx context.Context, tx *sql.Tx, channel, ref string) (thread string, known bool, err error) {
+	var threads int
+	var one sql.NullString
+	err = tx.QueryRowContext(ctx, `SELECT count(DISTINCT thread), max(thread) FROM outbox_message WHERE channel = ? AND ref = ?`, channel, ref).Scan(&threads, &one)
+	if threads == 1 {
+		thread = one.String
 	}
-	return thread, err
+	return thread, threads > 0, err
 }

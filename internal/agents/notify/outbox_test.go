@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -203,6 +204,28 @@ func TestANewStartTriesAgain(t *testing.T) {
 	if _, err := o.Deliver(t.Context(), "me", begin); err != nil || bodies(f) != "42 a" {
 		t.Errorf("%s, %v", bodies(f), err)
 	}
+	for i, tc := range []struct {
+		name   string
+		answer func(http.ResponseWriter) bool
+		wait   time.Duration
+	}{
+		{"a failure of the service", apiError(502, "Bad Gateway", ""), 0},
+		{"what the service puts off", apiError(429, "Too Many Requests", `"retry_after":30`), 30 * time.Second},
+	} {
+		put(t, o, "me", Message{Key: tc.name, Text: Text{Body: tc.name}})
+		begin := begin.Add(time.Duration(i+1) * time.Hour)
+		f.then(tc.answer)
+		if _, err := o.Deliver(t.Context(), "me", begin); err == nil {
+			t.Fatal("no error")
+		}
+		if err := o.Retry(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if next, _ := o.Deliver(t.Context(), "me", begin.Add(messagePause)); tc.wait > 0 && next.Sub(begin) != tc.wait || tc.wait == 0 && !next.IsZero() {
+			t.Errorf("%s: next after %v", tc.name, next.Sub(begin))
+		}
+		run(t, o, "me", 10)
+	}
 }
 
 // However often a thread changes while nothing can be sent, one message arrives, which says what is so now.
@@ -244,9 +267,9 @@ func TestAThreadIsOneMessage(t *testing.T) {
 		t.Error(got)
 	}
 	err := transact(t.Context(), db, func(tx *sql.Tx) error {
-		thread, err := ThreadOf(t.Context(), tx, "me", "42/3")
-		if thread != "incident/1" {
-			t.Errorf("42/3 is of %q", thread)
+		thread, known, err := ThreadOf(t.Context(), tx, "me", "42/3")
+		if thread != "incident/1" || !known {
+			t.Errorf("42/3 is of %q, known: %v", thread, known)
 		}
 		return err
 	})

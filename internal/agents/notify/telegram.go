@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ const requestTime = 20 * time.Second
 type TelegramOptions struct {
 	Token  string // TELEGRAM_BOT_TOKEN (PIV-16)
 	ChatID string // TELEGRAM_CHAT_ID (PIV-16): a number, or @channel
+	Topic  int    // of a group with topics: where messages go; 0 or 1: its topic General
 	APIURL string // of the Bot API server; "": Telegram's own
 	// Client makes the requests; its time limit is what one may take. nil: one of 20 s.
 	Client *http.Client
@@ -32,7 +34,8 @@ type TelegramOptions struct {
 // Telegram is the [Channel] of one chat: messages with buttons, which can be edited. It does not listen, so another
 // poller of the bot is not disturbed; see [Updates].
 type Telegram struct {
-	bot *bot.Bot
+	bot   *bot.Bot
+	topic int
 
 	mu   sync.Mutex
 	chat string
@@ -51,7 +54,7 @@ func NewTelegram(o TelegramOptions) (*Telegram, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Telegram{bot: b, chat: chat}, nil
+	return &Telegram{bot: b, topic: o.Topic, chat: chat}, nil
 }
 
 // newBot returns the library's client. It makes no request.
@@ -95,10 +98,11 @@ func (t *Telegram) Check(ctx context.Context) (name string, err error) {
 // Limit is Telegram's.
 func (t *Telegram) Limit() int { return MessageLimit }
 
-// Pace is Telegram's: a message a second to one chat, and 20 a minute to a group.
+// Pace is Telegram's: a message a second to one chat, and 20 a minute to a group, in all of its topics together.
 func (t *Telegram) Pace() Pace {
-	p := Pace{Gap: messagePause}
-	if chat := t.Address(); strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@") {
+	chat := t.Address()
+	p := Pace{Gap: messagePause, Of: "telegram " + chat}
+	if strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@") {
 		p.PerMinute = 20
 	}
 	return p
@@ -118,17 +122,27 @@ func (t *Telegram) MoveTo(chat string) {
 	t.chat = chat
 }
 
+// generalTopic is the number of the topic that every group with topics has. Messages to it name none.
+const generalTopic = 1
+
 // Send sends one message. Its id is <chat>/<number>: a chat that has moved has new numbers.
 func (t *Telegram) Send(ctx context.Context, m Message) (ref string, err error) {
-	chat := t.Address()
-	sent, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{
-		ChatID: chat, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons), DisableNotification: m.Silent,
-		LinkPreviewOptions: noPreview,
-	})
-	if err != nil {
-		return "", sendError(err)
+	chat, topic := t.Address(), cmp.Or(m.Topic, t.topic)
+	if topic == generalTopic {
+		topic = 0
 	}
-	return messageRef(chat, sent.ID), nil
+	sent, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{
+		ChatID: chat, MessageThreadID: topic, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons),
+		DisableNotification: m.Silent, LinkPreviewOptions: noPreview,
+	})
+	if err == nil {
+		return messageRef(chat, sent.ID), nil
+	}
+	failure := sendError(err)
+	if failure.Failure == Rejected && m.Topic == 0 && says(err, "message thread not found", "topic_closed", "topic_deleted") {
+		failure.Failure = Refused // the channel's own topic is gone: the setting is wrong, not the message
+	}
+	return "", failure
 }
 
 // Update changes a message. "Not modified" is a success.
@@ -243,8 +257,8 @@ func arrived(err error) bool {
 	return !errors.As(err, &syntax) && !says(err, "error response from telegram")
 }
 
-// telegramOptions reads the URL of a chat, telegram://<token>@telegram?chats=<chat>. Any other host than "telegram" is a
-// Bot API server of one's own; disabletls=yes speaks HTTP to it.
+// telegramOptions reads the URL of a chat, telegram://<token>@telegram?chats=<chat>, or <chat>:<topic> as Shoutrrr has it.
+// Any other host than "telegram" is a Bot API server of one's own; disabletls=yes speaks HTTP to it.
 func telegramOptions(u *url.URL) (TelegramOptions, error) {
 	o := TelegramOptions{Token: u.User.Username(), ChatID: u.Query().Get("chats")}
 	if rest, ok := u.User.Password(); ok {
@@ -252,6 +266,13 @@ func telegramOptions(u *url.URL) (TelegramOptions, error) {
 	}
 	if strings.Contains(o.ChatID, ",") {
 		return o, errors.New("telegram: one chat for each channel")
+	}
+	if chat, topic, ok := strings.Cut(o.ChatID, ":"); ok {
+		n, err := strconv.Atoi(topic)
+		if err != nil || n < 1 {
+			return o, errors.New("telegram: behind chats=<chat>: belongs the number of a topic")
+		}
+		o.ChatID, o.Topic = chat, n
 	}
 	if u.Host != "telegram" && u.Host != "" {
 		scheme := "https"

@@ -71,11 +71,12 @@ type Applier interface {
 type From struct {
 	Update  int64  // its number: every later one of this bot has a higher one, but for weeks of silence
 	Chat    int64  // where
+	Topic   int    // where in it, for [Message.Topic]; 0: it has no topics
 	User    int64  // who
 	Name    string // the same to read: @name, or the first name
 	Listed  bool   // the user is one of UpdatesOptions.Users; false also when there are none
 	Channel string // the outbox's channel that sent it; "": not known any more
-	Thread  string // its thread; "": none, or not known any more
+	Thread  string // its thread; "": none, or it is a list of several, or not known any more
 	Ref     string // the message
 }
 
@@ -97,7 +98,7 @@ type Reply struct {
 	Text string
 }
 
-// Said is a text to the bot that replies to no message of ours.
+// Said is a text to the bot that replies to no message of ours, or to one that is about no thread or about several.
 type Said struct {
 	From           // Channel is UpdatesOptions.Own, without a thread
 	Command string // such as status, in lower case; "": it is none. Behind it, Text is what follows

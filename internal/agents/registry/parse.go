@@ -38,6 +38,7 @@ type Channel struct {
 	// Address is "telegram", "exec:" and a command, or a service's URL. It still contains references such as
 	// ${NTFY_TOKEN}: see [Expand].
 	Address string
+	Topic   int           // of a Telegram group with topics; 0: not given
 	Pos     fileerror.Pos // position of its name
 }
 

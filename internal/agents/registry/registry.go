@@ -64,7 +64,7 @@ func (r *reader) rootKeys() []schema.Key {
 		{Name: "updated", Shape: r.when(&to.Updated), Doc: "when a program has last written the file"},
 		{Name: "last_updated", Shape: r.when(&to.Updated), Doc: "its name in a PIV registry; the same as updated"},
 		{Name: "zone", Shape: zone(&to.Zone), Doc: "time zone of quiet hours and digest, such as Europe/Berlin; the machine's when left out"},
-		{Name: "channels", Shape: channels(&to.Channels), Doc: "ways to send messages: a name, and telegram, exec:COMMAND or a service's URL; ${NAME} is taken from the environment"},
+		{Name: "channels", Shape: r.channels(&to.Channels), Doc: "ways to send messages: a name, and telegram, exec:COMMAND or a service's URL, or address and topic; ${NAME} is taken from the environment"},
 		{Name: "digest", Shape: r.digest(&to.Digest), Doc: "a summary once a day: an hour such as \"08:00\", or at and to"},
 		{Name: "deadman", Shape: deadman(&to.Deadman), Doc: "URL pinged regularly, so that its service reports when the monitor itself is gone"},
 		{Name: "listen", Shape: text(&to.Listen, listenForm), Doc: "host:port where pings are taken, such as 127.0.0.1:8377"},
@@ -113,10 +113,28 @@ func zone(to **time.Location) *schema.Shape {
 }
 
 // channels reads the channels. Their addresses are not shown in messages, because they may contain a token.
-func channels(to *[]Channel) *schema.Shape {
+func (r *reader) channels(to *[]Channel) *schema.Shape {
 	address := &schema.Shape{Kind: schema.Text, Form: addressForm, Secret: true}
-	return dict(channelForm, address, func(f *tree.Node, _ string) {
-		*to = append(*to, Channel{Name: f.Key, Address: f.Raw, Pos: f.KeyPos})
+	channel := object(
+		schema.Key{Name: "address", Shape: address, Doc: "telegram, exec:COMMAND or a service's URL", Required: true},
+		schema.Key{Name: "topic", Shape: &schema.Shape{Kind: schema.Count, Least: 1}, Doc: "of a Telegram group with topics: the number of that in which messages are shown"},
+	)
+	channel.Alone, channel.Null = address, true
+	return dict(channelForm, channel, func(f *tree.Node, label string) {
+		c := Channel{Name: f.Key, Address: f.Raw, Pos: f.KeyPos}
+		switch address, topic := f.Get("address"), f.Get("topic"); {
+		case f.Kind == tree.Null:
+			r.Problem(f.Pos, label+" has no value", "write one, or remove the key")
+			return
+		case address != nil:
+			if c.Address = address.Raw; topic != nil {
+				c.Topic, _ = strconv.Atoi(topic.Raw)
+			}
+			if c.Topic != 0 && !strings.HasPrefix(c.Address, "telegram") && !strings.HasPrefix(c.Address, "${") {
+				r.Problem(topic.Pos, label+".topic: only Telegram has topics", "remove it")
+			}
+		}
+		*to = append(*to, c)
 	})
 }
 

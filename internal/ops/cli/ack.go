@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -89,7 +90,7 @@ var incidentHeading = []string{"INCIDENT", "AGENT", "CLASS", "SEVERITY", "STATE"
 // incidentRow is an incident's row; prefix is what its id begins with on another machine.
 func incidentRow(i incidentRecord, prefix string, now time.Time) []string {
 	return []string{
-		logline.Printable(prefix + i.ID), logline.Printable(i.Agent), logline.Printable(i.Class), logline.Printable(i.Severity), logline.Printable(i.State),
+		logline.Printable(prefix + i.ID), logline.Printable(cmp.Or(i.Server, i.Agent)), logline.Printable(i.Class), logline.Printable(i.Severity), logline.Printable(i.State),
 		briefly(now.Sub(i.Opened)), logline.Printable(i.Details),
 	}
 }
@@ -112,7 +113,7 @@ func (f *requestFlags) acknowledge(ctx context.Context, w io.Writer, name string
 		if err != nil {
 			return fail(exitFailure, "%s: %w", i.ID, err)
 		}
-		fmt.Fprintln(w, strings.Join(strings.Fields(i.ID+" "+logline.Printable(i.Key.Agent)+" "+i.Key.Class), " ")+": "+logline.Printable(answer))
+		fmt.Fprintln(w, strings.Join(strings.Fields(i.ID+" "+logline.Printable(cmp.Or(i.Key.Server(), i.Key.Agent))+" "+i.Key.Class), " ")+": "+logline.Printable(answer))
 	}
 	return nil
 }

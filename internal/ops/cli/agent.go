@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
@@ -144,7 +145,7 @@ func homeFlag(home string) string {
 	if usual, err := monitorHome(""); err == nil && usual == home {
 		return ""
 	}
-	return " --home " + quoted(home)
+	return " --home " + incident.Quoted(home)
 }
 
 // briefly is a length of time as a table shows it: 40s, 12m, 3h20m, 2d4h.

@@ -75,6 +75,7 @@ type signRecord struct {
 type incidentRecord struct {
 	ID         string     `json:"id"`
 	Agent      string     `json:"agent"`
+	Server     string     `json:"server,omitempty"` // the MCP server that it is about, by the name that commands take
 	Class      string     `json:"class"`
 	Severity   string     `json:"severity"`
 	State      string     `json:"state"`
@@ -188,7 +189,7 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 
 func incidentRecordOf(i incident.Incident) incidentRecord {
 	r := incidentRecord{
-		ID: i.ID, Agent: i.Key.Agent, Class: i.Key.Class, Severity: string(i.Facts.Severity), State: string(i.State),
+		ID: i.ID, Agent: i.Key.Agent, Server: i.Key.Server(), Class: i.Key.Class, Severity: string(i.Facts.Severity), State: string(i.State),
 		Opened: i.Opened, Details: i.Facts.Details,
 	}
 	if i.State == incident.Acknowledged {

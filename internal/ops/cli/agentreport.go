@@ -213,7 +213,7 @@ func printWaits(w io.Writer, o monitor.Options, view monitor.View) error {
 	fmt.Fprintf(w, "\nWaits for you: %d\n", len(view.Incidents))
 	for _, i := range view.Incidents {
 		fmt.Fprintf(w, "\n%s, since %s (%s)\n", logline.Printable(i.Trouble()), clockOf(i.Began(), view.At), briefly(view.At.Sub(i.Began())))
-		list := []aspect{{"what", i.Facts.Details}, {"done", toldWhom(i, view.At)}}
+		list := []aspect{{"what", i.Facts.Details}, {"done", toldWhom(view, i)}}
 		if at := slices.IndexFunc(view.Findings, func(f monitor.Finding) bool { return f.Key == i.Key.Agent }); at >= 0 {
 			list = append(list, askedOf(o, view, view.Findings[at], i.Key.Class)...)
 		} else if i.State != incident.Acknowledged {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -152,7 +153,7 @@ func gatewayServer(r running, m control.Member) monitor.Server {
 	}
 	// That a server wants a login is known by outlive itself, never from what a server says: people are told what to run.
 	if trouble := overview.TroubleOf(m.ServerStatus); trouble != "" && s.Trouble != diagnose.ServerLogin && (s.Trouble == "" || m.Standing == "unusable") {
-		s.Ready, s.Trouble, s.Why, s.ToDo = false, diagnose.ServerFailed, trouble, ""
+		s.Ready, s.Trouble, s.Why, s.ToDo = false, diagnose.ServerFailed, trouble, mendToDo(r.of(m.Name).Label())
 	}
 	return s
 }
@@ -176,7 +177,13 @@ func tellTrouble(s *monitor.Server, st backend.Status, label string) {
 	if st.Trouble != backend.Hung && st.LastExit != nil {
 		s.Why = st.LastExit.Why
 	}
-	s.ToDo = fmt.Sprintf("see why (outlive logs %s), then: outlive restart %s", label, label)
+	s.ToDo = mendToDo(label)
+}
+
+// mendToDo is what a person can do about a server that does not run.
+func mendToDo(label string) string {
+	label = incident.Quoted(label)
+	return fmt.Sprintf("see why (outlive logs %s), then restart it (outlive restart %s)", label, label)
 }
 
 // loginToDo is what a person can do, from the text behind [remote.WantsLogin].
@@ -185,7 +192,7 @@ func loginToDo(text string) string {
 	if command == "" || command == text {
 		return ""
 	}
-	return "log in, on the machine where it runs: " + command
+	return "log in, on the machine where it runs (" + command + ")"
 }
 
 // isReady reports whether a server in that state works, or is not needed now.

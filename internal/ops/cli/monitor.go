@@ -45,9 +45,9 @@ ENVIRONMENT
 
 EXIT STATUS
   0  ended by a signal; with --once: the cycle was done, whatever it found; with --dry-run: everything was looked at;
-     with --replay: everything is judged as it was
-  1  another monitor has this home (its PID is named), or the cycle could not be done; with --replay: something is
-     judged differently
+     with --test-channels: every channel has sent its message; with --replay: everything is judged as it was
+  1  another monitor has this home (its PID is named), or the cycle could not be done; with --test-channels: a channel
+     does not work, or there is none; with --replay: something is judged differently
   2  the command line or the environment is wrong`
 }
 
@@ -60,6 +60,7 @@ type monitorFlags struct {
 	home        string
 	once        bool
 	dryRun      bool
+	test        bool
 	replay      string
 	answers     string
 	permissions bool
@@ -75,6 +76,7 @@ func (f *monitorFlags) table() []setting {
 		{name: "home", to: &f.home, usage: "directory of the registry and of what the monitor keeps (default: " + shownHome + ", or ~/.piv if only that has a registry)"},
 		{name: "once", to: &f.once, usage: "run a single cycle and exit"},
 		{name: "dry-run", to: &f.dryRun, usage: "say what a cycle would do, change nothing and exit"},
+		{name: "test-channels", to: &f.test, usage: "send a message by each channel, show what the service answers, and exit"},
 		{name: "replay", to: &f.replay, usage: "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged differently, and exit"},
 		{name: "answers", to: &f.answers, usage: "hear buttons and replies on Telegram: on, off, or auto: not in place of the PIV supervisor, whose bot may listen itself", words: []string{"on", "off", "auto"}},
 		{name: "permissions", to: &f.permissions, usage: "have permission requests of agents' hooks (outlive hooks install --ask) answered by those buttons"},
@@ -113,6 +115,9 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	}
 	if f.dryRun {
 		return previewMonitor(ctx, io, o)
+	}
+	if f.test {
+		return testChannels(ctx, io, o)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -199,6 +204,9 @@ func monitorOptions(io streams, f monitorFlags) (o monitor.Options, err error) {
 	}
 	if f.once && f.dryRun {
 		return o, errors.New("--once acts and --dry-run does not: choose one")
+	}
+	if f.test && (f.once || f.dryRun || f.replay != "") {
+		return o, errors.New("--test-channels sends its messages and nothing more: give it alone")
 	}
 	home, err := monitorHome(f.home)
 	if err != nil {

@@ -1,19 +1,19 @@
 package cli
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // agentsOptions are the options for looking at the agents of a home: the sources and their places.
@@ -23,7 +23,7 @@ func agentsOptions(home string) monitor.Options {
 		user = ""
 	}
 	o := monitor.Options{
-		Home: home, Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
+		Home: home, HomeFlag: homeFlag(home), Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
 	o.Servers = &keptServers{}
@@ -72,8 +72,9 @@ func (t telegramSetting) openGroup() bool {
 
 func (t telegramSetting) complete() bool { return t.token != "" && t.chat != "" }
 
-func (t telegramSetting) open() (notify.Channel, error) {
-	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api})
+// open opens the chat, in one of its topics if it is given.
+func (t telegramSetting) open(topic int) (notify.Channel, error) {
+	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api, Topic: topic})
 }
 
 // addChannels adds the channels, and the listeners for answers.
@@ -90,13 +91,13 @@ func addChannels(o *monitor.Options, answers string) error {
 		o.Logger.Warn("Telegram is not configured: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
 	}
 	if t.complete() {
-		channel, err := t.open()
+		channel, err := t.open(0)
 		if err != nil {
 			return err
 		}
 		o.Channels = map[string]notify.Channel{ownChannel: channel}
 	}
-	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
+	o.OpenChannel = func(c registry.Channel) (notify.Channel, error) { return openChannel(t, o.Environ, c) }
 	native := !isSupervisors(o)
 	if t.complete() && (answers == "on" || answers == "auto" && native) {
 		o.Listen = t.listen(o)
@@ -114,9 +115,12 @@ func isSupervisors(o *monitor.Options) bool {
 	return err == nil && r.Version == 1
 }
 
+// needsShell matches what only a shell understands: a redirection, a pipe, a list, or a quote.
+var needsShell = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
+
 // openChannel opens what a registry names: telegram is what the environment says.
-func openChannel(t telegramSetting, environ []string, address string) (notify.Channel, error) {
-	address, err := registry.Expand(address, os.LookupEnv)
+func openChannel(t telegramSetting, environ []string, c registry.Channel) (notify.Channel, error) {
+	address, err := registry.Expand(c.Address, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +128,16 @@ func openChannel(t telegramSetting, environ []string, address string) (notify.Ch
 		if !t.complete() {
 			return nil, fmt.Errorf("telegram: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
 		}
-		return t.open()
+		return t.open(c.Topic)
 	}
 	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
-		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
+		words := strings.Fields(command)
+		if i := slices.IndexFunc(words, needsShell.MatchString); i >= 0 {
+			return nil, fmt.Errorf("exec: no shell is between, so %q would be an argument of %s: name a script", words[i], words[0])
+		}
+		return notify.NewExec(notify.ExecOptions{Command: words, Environ: environ})
 	}
-	return notify.Open(address, notify.OpenOptions{Environ: environ})
+	return notify.Open(address, notify.OpenOptions{Environ: environ, Topic: c.Topic})
 }
 
 // listen makes the listener for answers in the chat. That works only for a chat with a number, not for a channel's name.
@@ -151,41 +159,5 @@ func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, noti
 			return nil, err
 		}
 		return []monitor.Listener{u}, nil
-	}
-}
-
-// checkTime is how long all channels together may take to say whether they work.
-const checkTime = 10 * time.Second
-
-// checkChannels says whether those who would be told can be.
-func checkChannels(ctx context.Context, io streams, o monitor.Options, view monitor.View) {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	check := func(label string, c notify.Channel, err error) {
-		checker, can := c.(notify.Checker)
-		switch {
-		case err != nil:
-			fmt.Fprintln(io.out, label+":", err)
-		case !can:
-			fmt.Fprintln(io.out, label+": would be told")
-		default:
-			if name, err := checker.Check(ctx); err != nil {
-				fmt.Fprintln(io.out, label+":", err)
-			} else {
-				fmt.Fprintln(io.out, label+": would tell as @"+name)
-			}
-		}
-	}
-	if c, ok := o.Channels["telegram"]; ok {
-		check("Telegram", c, nil)
-	}
-	if view.Registry != nil {
-		for _, named := range view.Registry.Channels {
-			c, err := o.OpenChannel(named.Address)
-			check(named.Name, c, err)
-		}
-	}
-	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
-		fmt.Fprintln(io.out, "Telegram: not configured: no message would be sent")
 	}
 }

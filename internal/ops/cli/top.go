@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
@@ -135,7 +136,7 @@ func agentLines(a overview.Agent) (string, error) {
 // attachCommand is this program, which joins the terminal of an agent.
 func (f topFlags) attachCommand(a overview.Agent) *exec.Cmd {
 	if a.Host != "" {
-		ssh := append(sshProgram(), "-t", "--", a.Host, "outlive agent attach "+quoted(overview.There(a.Host, a.Key)))
+		ssh := append(sshProgram(), "-t", "--", a.Host, "outlive agent attach "+incident.Quoted(overview.There(a.Host, a.Key)))
 		cmd := exec.Command(ssh[0], ssh[1:]...)
 		cmd.Stderr = os.Stderr
 		return cmd

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// Who was told is said with what has failed and why, and nobody is promised a message that will never come.
+func TestToldWhom(t *testing.T) {
+	at := time.Date(2026, 11, 21, 3, 0, 0, 0, time.Local)
+	failed := monitor.Unsent{Channel: "me", Error: "unreachable: cat: no such file", Next: at.Add(12 * time.Second)}
+	for name, tc := range map[string]struct {
+		i      incident.Incident
+		unsent []monitor.Unsent
+		want   string
+	}{
+		"not yet":             {i: incident.Incident{State: incident.Open}, want: "nobody could be told yet"},
+		"it failed":           {i: incident.Incident{State: incident.Open}, unsent: []monitor.Unsent{failed}, want: "nobody could be told yet; not by me: unreachable: cat: no such file, tried again at 03:00:12"},
+		"it was rejected":     {i: incident.Incident{State: incident.Open}, unsent: []monitor.Unsent{{Channel: "me", Error: "rejected: no"}}, want: "nobody could be told yet; not by me: rejected: no; it is not tried again"},
+		"by one of two":       {i: incident.Incident{State: incident.Notified, NotifiedAt: at}, unsent: []monitor.Unsent{failed}, want: "you were told at 03:00; not by me: unreachable: cat: no such file, tried again at 03:00:12"},
+		"in the summary":      {i: incident.Incident{State: incident.Open, Facts: incident.Facts{Severity: incident.Info}}, want: "nobody is told: it stands in the daily summary"},
+		"left to the fleet":   {i: incident.Incident{State: incident.Open, Facts: incident.Facts{Severity: incident.Info, Shared: "api"}}, want: "the fleet tells of it"},
+		"no answer in time":   {i: incident.Incident{State: incident.Expired, NotifiedAt: at}, want: "you were told at 03:00, and nobody has answered"},
+		"somebody sees to it": {i: incident.Incident{State: incident.Acknowledged, NotifiedAt: at, AckedBy: "ann", AckedUntil: at.Add(time.Hour)}, want: "acknowledged by ann, no reminders until 04:00"},
+	} {
+		tc.i.ID = "ab12"
+		if got := toldWhom(monitor.View{At: at, Unsent: map[string][]monitor.Unsent{"ab12": tc.unsent}}, tc.i); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// Where nobody could be told, nothing beside it says that somebody was.
+func TestNobodyAndSomebodyWereNotTold(t *testing.T) {
+	o, view := night()
+	question := incident.Incident{
+		ID: "ab12", Key: incident.Key{Agent: "asks", Class: "waiting_question"}, State: incident.Open, Opened: view.At.Add(-12 * time.Minute),
+		Facts: incident.Facts{Name: "asks", Severity: incident.Warning, Details: "it asks which database"},
+	}
+	f := monitor.Finding{
+		Key: "asks", Name: "asks", Kind: registry.Command, Incidents: []incident.Incident{question}, Action: "wait",
+		Decision:  recovery.Decision{Reason: "it is left to a human"},
+		Diagnosis: diagnose.Diagnosis{Class: diagnose.WaitingQuestion, Stall: diagnose.Waiting, Details: "it asks which database"},
+		Acts:      []recovery.Act{{Rung: recovery.AskPhone, Class: "waiting_question", Stall: string(diagnose.Waiting), At: view.At.Add(-12 * time.Minute)}},
+	}
+	f.Trace = diagnose.Trace{Diagnosis: f.Diagnosis}
+	view.Findings, view.Incidents, view.Past = []monitor.Finding{f}, f.Incidents, f.Incidents
+	var b bytes.Buffer
+	for _, err := range []error{printAgents(&b, homeRecordOf(o, view)), printReport(&b, o, view, reportOf(view, 12*time.Hour)), printExplained(&b, o, view, f)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	shown := b.String()
+	if !strings.Contains(shown, "nobody could be told") || !strings.Contains(shown, "its question was put into a message") {
+		t.Errorf("it does not say that nobody could be told, and what was done:\n%s", shown)
+	}
+	for _, word := range []string{"you were told", "asked you", "was told", "has been told"} {
+		if strings.Contains(shown, word) {
+			t.Errorf("it says %q beside that:\n%s", word, shown)
+		}
+	}
+}
