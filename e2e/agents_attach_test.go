@@ -32,7 +32,7 @@ func (m *watcher) attach() *terminal {
 // TestAPersonTakesOver: a killed CLI is resumed in a terminal of its own. A person joins it, sees what it shows, gives it another
 // prompt, sees the answer, and leaves; it lives on, also when the monitor and another attach are killed.
 func TestAPersonTakesOver(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	for kind, goesOn := range map[string][]string{
 		"claude": {"claude", "--resume", "{session}", "{preamble}"},
 		"codex":  {"codex", "--dangerously-bypass-hook-trust", "resume", "{session}", "{preamble}"},

@@ -96,7 +96,7 @@ var detections = map[string][]detection{
 // TestMonitorDetects: what the monitor calls the state that a real agent is in, without any help of the agent's but its
 // own files.
 func TestMonitorDetects(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		for _, d := range detections[kind] {
 			t.Run(kind+"/"+d.name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestMonitorSeesDeath(t *testing.T) {
 // without anybody's help, of Codex a permission is shown by the hook or, to the wrapper, by its terminal's title, and a
 // question by its rollout.
 func TestMonitorSeesWaiting(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	for _, tc := range []struct {
 		name, kind string
 		mode       mockmodel.Mode

@@ -203,6 +203,7 @@ func codexReaches(url string) func(*agent) {
 // TestAgentEndings brings the CLIs to endings that `outlive monitor` must tell from each other, as [TestAgentSigns] does.
 func TestAgentEndings(t *testing.T) {
 	needFull(t, "it holds all recordings against the CLIs, minutes of two cores")
+	t.Parallel()
 	for kind, scenarios := range map[string][]agentScenario{"claude": claudeEndings, "codex": codexEndings} {
 		for _, sc := range scenarios {
 			t.Run(kind+"/"+sc.name, func(t *testing.T) {

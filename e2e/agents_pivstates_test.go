@@ -54,7 +54,7 @@ failures:
 // TestMonitorDetectsPIV: what the monitor calls a project of the PIV supervisor, by what stands in its files, with its shortest
 // limit: six minutes, of which the heartbeat is written old.
 func TestMonitorDetectsPIV(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	for _, s := range pivStates {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,7 @@ var hasty = declaration{
 // itself are left alone, and nobody hears of them.
 func TestMonitorWakesNobodyInVain(t *testing.T) {
 	needFull(t, "it judges that nothing comes within some time")
+	t.Parallel()
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind+"/rest", func(t *testing.T) {
 			t.Parallel()

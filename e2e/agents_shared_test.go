@@ -17,7 +17,7 @@ const secondPrompt = "Count the stock"
 // TestSharedAgents: a server in the settings of Claude Code and of Codex, wrapped with --shared. Two sessions of the CLI use one
 // process of it at the same time; each gets its own answers, the second still does when the first has gone, and without sessions nothing is left.
 func TestSharedAgents(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for kind, client := range map[string]string{"claude": "claude-code", "codex": "codex"} {
 		t.Run(kind, func(t *testing.T) {

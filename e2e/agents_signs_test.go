@@ -181,6 +181,7 @@ var codexScenarios = []agentScenario{
 // With E2E_RECORD=<dir> it writes the recordings anew, into <dir>/<kind>/<scenario>.
 func TestAgentSigns(t *testing.T) {
 	needFull(t, "it holds all recordings against the CLIs, minutes of two cores")
+	t.Parallel()
 	for kind, scenarios := range map[string][]agentScenario{"claude": claudeScenarios, "codex": codexScenarios} {
 		for _, sc := range scenarios {
 			t.Run(kind+"/"+sc.name, func(t *testing.T) {

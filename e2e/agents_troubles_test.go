@@ -184,6 +184,7 @@ var troubles = map[string][]detection{
 // wait for.
 func TestMonitorDetectsTroubles(t *testing.T) {
 	needFull(t, "it brings the CLIs into the rarer states, minutes of two cores; the door has those of TestMonitorDetects")
+	t.Parallel()
 	for _, kind := range kinds {
 		for _, d := range slices.Concat(troubled, troubles[kind]) {
 			t.Run(kind+"/"+d.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // patient is a declaration of one whose model may take as long as it wants.
@@ -155,7 +156,7 @@ func TestAMessageNamesOnlyWaysToAnswer(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.piped = tt.piped
-			w.opts.OpenChannel = func(string) (notify.Channel, error) { return w, nil }
+			w.opts.OpenChannel = func(registry.Channel) (notify.Channel, error) { return w, nil }
 			w.declare(tt.head, w.agent("shop", "kind: command\n"+tt.keys))
 			w.process(1000, w.dir("shop"), time.Minute)
 			w.process(1001, w.dir("shop"), time.Minute)
