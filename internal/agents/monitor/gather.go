@@ -139,7 +139,7 @@ func (g *gathering) conclude() {
 	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil && !g.left {
 		g.markDone(g.report)
 	}
-	if g.f.dead.PID != 0 && s.DoneRun == g.f.dead && g.undeclared() && vendorKind(g.agent.Kind) != "" {
+	if g.e.Done == "" && g.f.dead.PID != 0 && s.DoneRun == g.f.dead && g.undeclared() && vendorKind(g.agent.Kind) != "" {
 		g.e.Done = "its work was done before its process ended"
 	}
 	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil

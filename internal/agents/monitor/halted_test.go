@@ -17,9 +17,9 @@ func TestAStoppedProcess(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.declare("", w.agent("shop", "kind: claude\n"+starts))
-			c := w.claude("shop", 1001)
+			c := w.claude("shop", pid)
 			if pid == 1002 {
-				w.process(1002, w.dir("shop"), 0)
+				w.process(1001, w.dir("shop"), 0)
 				w.args[1001], w.args[1002] = []string{"npx", "claude"}, []string{"claude"}
 				w.parents[1002] = 1001
 				w.reports("shop", 1001, nil)

@@ -87,6 +87,11 @@ func (c *examined) underWay() bool {
 	return !over
 }
 
+// hasAnswered reports whether no session has ended its turn with an error or a question.
+func (c *examined) hasAnswered() bool {
+	return !slices.ContainsFunc(c.evidence.Sessions, func(s diagnose.Session) bool { return s.Error.Kind != "" || s.EndedAsking })
+}
+
 // history is what was done about an agent before.
 func (r *round) history(c *examined) recovery.History {
 	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.agentState.Blind, Reset: c.agentState.Reset}

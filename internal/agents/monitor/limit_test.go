@@ -34,8 +34,8 @@ func TestALimitThatHasPassedIsTriedInMinutes(t *testing.T) {
 	if len(w.started) != 1 {
 		t.Fatalf("eight minutes after the second refusal: started %v", w.rungs())
 	}
-	w.spends(8*time.Minute, 30*time.Second)
+	w.spends(4*time.Minute, 30*time.Second)
 	if !slices.Equal(w.rungs(), []string{"resume", "resume"}) {
-		t.Errorf("sixteen minutes after the second refusal: started %v, said %q", w.rungs(), w.said)
+		t.Errorf("twelve minutes after the second refusal: started %v, said %q", w.rungs(), w.said)
 	}
 }

@@ -137,11 +137,13 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 			s.Identity, s.Alive, s.Left = c.subject.process, st.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
-		if c.diagnosis.Class != diagnose.Grace || c.underWay() { // a grace says nothing about an agent at its prompt
-			s.RestSince = time.Time{}
-		}
-		if c.diagnosis.Class == diagnose.Idle {
+		switch {
+		case c.diagnosis.Class == diagnose.Idle:
 			s.RestSince = s.Well.Since
+		case c.diagnosis.Class != diagnose.Grace || c.underWay() || !c.hasAnswered():
+			s.RestSince = time.Time{}
+		case s.RestSince.IsZero(): // a grace does not say that it is idle
+			s.RestSince = st.now.Wall.Round(0)
 		}
 		s.CPU = s.CPU.next(st.sources.helpers(c.subject.process), st.now)
 	case diagnose.Dead:

@@ -113,11 +113,11 @@ func TestAPIDFileNamesTheAgent(t *testing.T) {
 	}{
 		"in its directory": {"command", func(w *world) { w.process(1001, w.dir("shop"), time.Hour) }},
 		"its CLI below its directory": {"claude", func(w *world) {
-			w.process(1001, filepath.Join(w.dir("shop"), "web"), time.Hour)
+			w.process(1001, filepath.Join(w.dir("shop"), "web"), time.Minute) // it has no session yet
 			w.args[1001] = []string{"claude"}
 		}},
 		"a script that runs its CLI": {"claude", func(w *world) {
-			w.process(1001, w.dir("shop"), time.Hour)
+			w.process(1001, w.dir("shop"), time.Minute)
 			w.process(1002, w.dir("shop"), time.Minute)
 			w.args[1001], w.args[1002], w.parents[1002] = []string{"bash", "loop.sh"}, []string{"claude", "-p", "go on"}, 1001
 		}},
