@@ -95,9 +95,10 @@ func TestCallsWaitForAHandoverNotForEver(t *testing.T) {
 
 // TestHandoverOfAServerThatDoesNotRun: nothing is in flight, and the next program may start what this one could not.
 func TestHandoverOfAServerThatDoesNotRun(t *testing.T) {
-	r := start(t, []string{filepath.Join(t.TempDir(), "no-such-server")})
+	argv, _ := mcptest.Command("-starts", filepath.Join(t.TempDir(), "starts"), "-no-start", "1000")
+	r := start(t, argv)
 	if _, err := r.client.Initialize(t.Context(), "2025-11-25"); err == nil {
-		t.Fatal("a server that is not there has answered")
+		t.Fatal("a server that does not start has answered")
 	}
 	for range 2 { // the first changes nothing
 		err := r.proxy.HandOver(t.Context(), func(s *Saved) error {

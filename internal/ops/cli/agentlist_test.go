@@ -44,8 +44,8 @@ func TestWhatOnlyAPersonCanDo(t *testing.T) {
 		want      string
 	}{
 		"it hangs":                       {diagnose.ModelSilent, incident.Ways{}, nil, "nothing: the monitor deals with it"},
-		"it has only just asked":         {diagnose.WaitingQuestion, incident.Ways{}, nil, "answer at its terminal, or by a text (outlive agent say shop TEXT)"},
-		"nobody could be told":           {diagnose.WaitingQuestion, incident.Ways{}, []incident.Incident{asked}, "answer at its terminal, or by a text (outlive agent say shop TEXT)"},
+		"it has only just asked":         {diagnose.WaitingQuestion, incident.Ways{}, nil, "answer at its terminal, or by a text (outlive agent say shop --home unused TEXT)"},
+		"nobody could be told":           {diagnose.WaitingQuestion, incident.Ways{}, []incident.Incident{asked}, "answer at its terminal, or by a text (outlive agent say shop --home unused TEXT)"},
 		"somebody was told":              {diagnose.WaitingQuestion, incident.Ways{}, []incident.Incident{told}, "answer by a reply to the message that told you, or at its terminal"},
 		"it has no terminal, no command": {diagnose.WaitingOther, incident.Ways{NoTerminal: true, NoNudge: true}, nil, "give it what it lacks, then start it again; it has no terminal to answer at"},
 	} {
