@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
@@ -96,7 +97,7 @@ func TestCallsWaitForAHandoverNotForEver(t *testing.T) {
 // TestHandoverOfAServerThatDoesNotRun: nothing is in flight, and the next program may start what this one could not.
 func TestHandoverOfAServerThatDoesNotRun(t *testing.T) {
 	argv, _ := mcptest.Command("-starts", filepath.Join(t.TempDir(), "starts"), "-no-start", "1000")
-	r := start(t, argv)
+	r := start(t, argv, backoff.Policy{MaxRestarts: 2, OpenFor: time.Hour})
 	if _, err := r.client.Initialize(t.Context(), "2025-11-25"); err == nil {
 		t.Fatal("a server that does not start has answered")
 	}

@@ -64,7 +64,7 @@ type run struct {
 }
 
 // start runs argv behind a proxy that restarts at once, without a limit.
-func start(t *testing.T, argv []string) *run {
+func start(t *testing.T, argv []string, after ...backoff.Policy) *run {
 	t.Helper()
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -73,6 +73,9 @@ func start(t *testing.T, argv []string) *run {
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(after) == 0 {
+		after = []backoff.Policy{{Tiers: []backoff.Tier{{Delay: 0}}}}
 	}
 	r := &run{
 		events: &watcher{count: map[event.Type]int{}, ready: make(chan int, 1<<16)},
@@ -83,7 +86,7 @@ func start(t *testing.T, argv []string) *run {
 		Options: host.Options{
 			Stderr: mute{}, Sink: r.events, MarkerPath: filepath.Join(t.TempDir(), "marker"), StateDir: t.TempDir(),
 			Backend: backend.Options{Name: "srv", Command: argv, Supervise: supervise.Options{
-				Backoff: backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}},
+				Backoff: after[0],
 			}},
 		},
 	})
