@@ -16,20 +16,14 @@ import (
 type flow struct {
 	*core
 
-	life interface {
-		checkDrained()
-		wake()
-	}
-	handshake interface {
-		beginning() bool
-		handshakeFailed()
-	}
-	replay  interface{ beginWithout() }
-	streams interface{ holdStream(c *call) }
-	prober  interface{ probeSent(c *call) }
-	health  interface{ called() }
-	limits  interface{ countCall(c *call) }
-	eras    interface{ sayBare(line []byte) }
+	life      *lifecycle
+	handshake *handshake
+	replay    *replay
+	streams   *streams
+	prober    *prober
+	health    *healthWatch
+	limits    *limits
+	eras      *eras
 }
 
 const (

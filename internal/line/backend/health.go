@@ -18,8 +18,8 @@ type healthWatch struct {
 	watch  *health.Watch // from when it serves
 	noPing bool          // it answers everything but ping
 
-	flow interface{ endOverdue(until time.Time) }
-	life interface{ step(ev supervise.Event) }
+	flow *flow
+	life *lifecycle
 }
 
 // Vitals is what the system tells about a running process and everything it started. What is not known is zero.

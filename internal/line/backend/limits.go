@@ -17,6 +17,7 @@ type limits struct {
 	used    usage
 	lastUse time.Time // the client wanted something of the server
 
+	// Interfaces, because the test of checkMemory has a double of both.
 	life interface {
 		restart(source supervise.Source, reason string)
 		step(ev supervise.Event)
@@ -24,10 +25,7 @@ type limits struct {
 	health interface {
 		replaceUnhealthy(cause supervise.Cause, reason string)
 	}
-	eras interface {
-		own(id []byte) bool
-		restAdapter()
-	}
+	eras *eras
 }
 
 // Limits are what one process may use before it is replaced. Zero: unlimited.

@@ -17,10 +17,7 @@ import (
 type longCalls struct {
 	*core
 
-	health interface {
-		probeLiveness(p *process)
-		worked(p *process) time.Time
-	}
+	health *healthWatch
 }
 
 const (

@@ -19,10 +19,7 @@ type requestStates struct {
 	gens map[uint64]int // by digest of the state
 	row  []uint64       // digests in the order they were given out
 
-	flow interface {
-		queue(c *call)
-		transmitCopy(c *call)
-	}
+	flow *flow
 }
 
 // stateDigest identifies a state across upgrades of this program.

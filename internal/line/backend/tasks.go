@@ -15,7 +15,7 @@ type tasks struct {
 	tokens [][]byte // raw progress tokens that live on in tasks
 	open   []task   // oldest first
 
-	flow interface{ answer(c *call, line []byte) }
+	flow *flow
 }
 
 // tasksKept is how many tasks of the server are remembered.
