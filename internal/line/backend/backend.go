@@ -63,12 +63,12 @@ func (b *Backend) join(w World) {
 		core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, prober: &b.prober, health: &b.health,
 		limits: &b.limits, eras: &b.eras,
 	}
-	b.handshake = handshake{core: c, flow: calls, refuses: calls, life: life, replay: &b.replay, spares: beside, prober: &b.prober, eras: &b.eras}
+	b.handshake = handshake{core: c, flow: calls, life: life, replay: &b.replay, spares: beside, prober: &b.prober, eras: &b.eras}
 	b.replay = replay{
-		core: c, life: life, flow: calls, handshake: &b.handshake, other: &b.eras, eras: &b.eras, spares: beside,
+		core: c, life: life, flow: calls, handshake: &b.handshake, eras: &b.eras, spares: beside,
 		streams: &b.streams, lists: &b.lists, tools: &b.tools, health: &b.health, limits: &b.limits,
 	}
-	b.eras = eras{core: c, inside: b, flow: calls, life: life, handshake: &b.handshake, replay: &b.replay, spares: beside, states: &b.states}
+	b.eras = eras{core: c, backend: b, flow: calls, life: life, handshake: &b.handshake, replay: &b.replay, spares: beside, states: &b.states}
 	b.prober = prober{core: c, flow: calls, life: life, replay: &b.replay, eras: &b.eras}
 	b.lists = lists{core: c, flow: calls, streams: &b.streams, tools: &b.tools, names: &b.tools}
 	b.tools = restartTools{core: c, markers: w, flow: calls, life: life, lists: &b.lists, status: b}

@@ -60,13 +60,13 @@ func (s *eraAdapter) take(line []byte) {
 	switch {
 	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
 		s.bare = true
-		s.eras.inside.clientMessage(line, nil)
+		s.eras.backend.clientMessage(line, nil)
 		s.bare = false
 	case s.bridge == nil:
 		s.look(line)
 	case s.leaves(line):
 		s.leave()
-		s.eras.inside.clientMessage(line, nil)
+		s.eras.backend.clientMessage(line, nil)
 	case s.untold():
 		s.client = append([][]byte{line}, s.client...)
 		s.retell()
@@ -154,7 +154,7 @@ func (s *eraAdapter) tick() {
 func (s *eraAdapter) needsNoEra(line []byte) bool {
 	switch err := s.env.Scan(line); {
 	case err == nil && s.env.Kind == jsonrpc.Batch:
-		s.eras.inside.clientMessage(line, nil)
+		s.eras.backend.clientMessage(line, nil)
 		return true
 	case err != nil || s.env.Kind != jsonrpc.Notification || mcp.Lookup(s.env.Method.Of(line)) != mcp.NoteCancelled:
 		return false
@@ -198,7 +198,7 @@ func (s *eraAdapter) look(line []byte) {
 		s.ask(line)
 		return
 	}
-	s.eras.inside.clientMessage(line, nil)
+	s.eras.backend.clientMessage(line, nil)
 }
 
 // ask probes the server's era on behalf of a client that is about to use it.
@@ -206,7 +206,7 @@ func (s *eraAdapter) ask(line []byte) {
 	meta := mcp.OwnMeta(s.env.Meta.Of(line))
 	s.asked = true
 	s.client = append([][]byte{line}, s.client...)
-	s.eras.inside.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
+	s.eras.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
 }
 
 // answered takes the answer to the adapter's own probe. An answer, or a demand for another version, shows a modern server.

@@ -19,29 +19,13 @@ type eras struct {
 	eraFlips int         // how often the server has changed its era since a process of it has served
 	resumed  bool        // the session was recorded by an earlier backend, which bridged it, and no process has served it here
 
-	inside interface {
-		clientMessage(line []byte, group *batch)
-	}
-	flow interface {
-		answerUnknown(c *call, reason, text string)
-		finish(c *call)
-		refuse(c *call, r refusal)
-		saidSoFar(initialized bool) [][]byte
-	}
-	life interface {
-		closeInputWhenFlushed()
-		step(ev supervise.Event)
-	}
-	handshake interface{ endFirstStart() }
-	replay    interface {
-		handshakeRefused(p *process, said string)
-		tellDrift(before, now []byte, p *process)
-	}
-	spares interface {
-		tellReplayable()
-		spareFailed(p *process, reason string)
-	}
-	states interface{ native(state []byte) bool }
+	backend   *Backend
+	flow      *flow
+	life      *lifecycle
+	handshake *handshake
+	replay    *replay
+	spares    *spares
+	states    *requestStates
 }
 
 // probeRefused is called before a probe is answered with "method not found" because the server is legacy. It reports
@@ -124,7 +108,7 @@ func (e *eras) settle() {
 		case len(s.inner) > 0:
 			line := s.inner[0]
 			s.inner = s.inner[1:]
-			e.inside.clientMessage(line, nil)
+			e.backend.clientMessage(line, nil)
 		case len(s.client) > 0 && !s.asked:
 			line := s.client[0]
 			s.client = s.client[1:]

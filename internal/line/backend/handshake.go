@@ -18,27 +18,12 @@ type handshake struct {
 
 	first firstStart
 
-	flow interface {
-		answer(c *call, line []byte)
-		queue(c *call)
-		submit(c *call, line []byte)
-	}
-	refuses interface {
-		refuse(c *call, r refusal)
-		refuseWaiting()
-	}
-	life   interface{ step(ev supervise.Event) }
-	replay interface {
-		cameUp(p *process)
-		expect(p *process)
-		greet(p *process)
-		handshakeRefused(p *process, said string)
-	}
-	spares interface{ tellReplayable() }
-	prober interface{ probed() bool }
-	eras   interface {
-		initializeRefused(c *call, line []byte) bool
-	}
+	flow   *flow
+	life   *lifecycle
+	replay *replay
+	spares *spares
+	prober *prober
+	eras   *eras
 }
 
 // firstStart watches the time from the client's initialize to its answer. Clients wait only briefly for it, and its
@@ -92,7 +77,7 @@ func (o *handshake) giveUpFirst() {
 		text := fmt.Sprintf("the server %s (%s; %s)%s", firstVerb(o.history.lastOut), o.history.describeExit(), tried, o.history.stderrText())
 		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: o.process.gen}
 		o.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
-		o.refuses.refuseWaiting()
+		o.flow.refuseWaiting()
 		return
 	}
 }
@@ -198,7 +183,7 @@ func (o *handshake) forgetSession(c *call) {
 	o.spares.tellReplayable()
 	for old := range o.calls.all {
 		if old != c && old.isRequest() {
-			o.refuses.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
+			o.flow.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
 		}
 	}
 	o.asks.cancelAll(nil, "new session")

@@ -19,18 +19,10 @@ type prober struct {
 
 	probe probe
 
-	flow interface {
-		answer(c *call, line []byte)
-		submit(c *call, line []byte)
-	}
-	life   interface{ step(ev supervise.Event) }
-	replay interface{ cameUp(p *process) }
-	eras   interface {
-		probeRefused(c *call) bool
-		translating(mode bridge.Mode) bool
-		turnedBack(p *process, line []byte) bool
-		unheard(line []byte) bool
-	}
+	flow   *flow
+	life   *lifecycle
+	replay *replay
+	eras   *eras
 }
 
 // probeLook is how often a probed server is checked.

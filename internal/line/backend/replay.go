@@ -19,35 +19,16 @@ type replay struct {
 
 	noted map[string][]byte // arguments of the last calls of the client that are to be repeated, by tool
 
-	life interface {
-		closeInputWhenFlushed()
-		step(ev supervise.Event)
-	}
-	flow      interface{ flushQueue() }
-	handshake interface{ askForNobody(p *process) }
-	other     interface {
-		turnedLegacy(p *process, line []byte) bool
-		turnedModern(p *process, raw []byte) bool
-	}
-	eras interface {
-		meetEra()
-		served()
-		wakeAdapter()
-	}
-	spares interface {
-		check(p *process)
-		tellReplayable()
-		spareFailed(p *process, reason string)
-	}
-	streams interface {
-		openStreams()
-		releaseStreams()
-		streamsBroken() bool
-	}
-	lists  interface{ compareLists() }
-	tools  interface{ answerVerify(late bool) }
-	health interface{ watchHealth(p *process) }
-	limits interface{ watchLimits() }
+	life      *lifecycle
+	flow      *flow
+	handshake *handshake
+	eras      *eras
+	spares    *spares
+	streams   *streams
+	lists     *lists
+	tools     *restartTools
+	health    *healthWatch
+	limits    *limits
 }
 
 // settingsFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge its
@@ -73,7 +54,7 @@ func (rp *replay) greet(p *process) {
 		rp.expect(p)
 		p.mark(wasAsked)
 		rp.questions.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, rp.privateMeta()) }, func(line []byte) {
-			if rp.other.turnedLegacy(p, line) {
+			if rp.eras.turnedLegacy(p, line) {
 				return
 			}
 			rp.noteDiscover(p, line)
@@ -123,7 +104,7 @@ func (rp *replay) expect(p *process) {
 func (rp *replay) greeted(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
 		refusal := messageIn(rp.env.Error.Of(line))
-		if !rp.other.turnedModern(p, rp.env.Error.Of(line)) {
+		if !rp.eras.turnedModern(p, rp.env.Error.Of(line)) {
 			rp.handshakeRefused(p, refusal)
 		}
 		return
