@@ -70,9 +70,9 @@ func (b *Backend) join(w World) {
 	}
 	b.eras = eras{core: c, backend: b, flow: calls, life: life, handshake: &b.handshake, replay: &b.replay, spares: beside, states: &b.states}
 	b.prober = prober{core: c, flow: calls, life: life, replay: &b.replay, eras: &b.eras}
-	b.lists = lists{core: c, flow: calls, streams: &b.streams, tools: &b.tools, names: &b.tools}
-	b.tools = restartTools{core: c, markers: w, flow: calls, life: life, lists: &b.lists, status: b}
-	b.streams = streams{core: c, flow: calls, queue: calls, life: life, lists: &b.lists, eras: &b.eras}
+	b.lists = lists{core: c, flow: calls, streams: &b.streams, tools: &b.tools}
+	b.tools = restartTools{core: c, markers: w, flow: calls, life: life, lists: &b.lists, backend: b}
+	b.streams = streams{core: c, flow: calls, life: life, lists: &b.lists, eras: &b.eras}
 	b.states = requestStates{core: c, flow: calls}
 	b.tasks = tasks{core: c, flow: calls}
 	b.noiseLog = noiseLog{core: c, stderr: w, mender: &b.mender, inside: b}

@@ -50,7 +50,7 @@ func (ls *lists) lookAt(l mcp.List, done func(mcp.List, mcp.Catalog)) {
 		if now != nil && p.role == serving {
 			done(l, now)
 		} else if l == mcp.Tools {
-			ls.names.settleCalls() // there will be no list
+			ls.tools.settleCalls() // there will be no list
 		}
 	})
 }
@@ -67,8 +67,8 @@ func (ls *lists) firstLook(l mcp.List, now mcp.Catalog) {
 func (ls *lists) learned(l mcp.List, now mcp.Catalog) {
 	ls.process.shows[l] = now
 	if l == mcp.Tools {
-		ls.names.settle(now)
-		ls.names.settleCalls()
+		ls.tools.settle(now)
+		ls.tools.settleCalls()
 	}
 }
 

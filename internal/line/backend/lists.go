@@ -16,17 +16,9 @@ type lists struct {
 	looks    int             // how often doubted lists were looked at since one was found to be another
 	lookedAt time.Time       // the latest time
 
-	flow    interface{ answer(c *call, line []byte) }
-	streams interface{ listedBy(p *process) }
-	tools   interface {
-		answerToolsAlone(c *call)
-		joinPage(line []byte) []byte
-		ownTools(c mcp.Catalog) mcp.Catalog
-	}
-	names interface {
-		settle(theirs mcp.Catalog)
-		settleCalls()
-	}
+	flow    *flow
+	streams *streams
+	tools   *restartTools
 }
 
 // pagesMost bounds how many pages of one list outlive reads for itself.
@@ -52,7 +44,7 @@ func (ls *lists) listAnswered(c *call, line []byte) []byte {
 	case c.gen == ls.process.gen:
 		ls.process.shows[l] = whole
 		if l == mcp.Tools {
-			ls.names.settle(nil)
+			ls.tools.settle(nil)
 		}
 	default:
 		ls.doubtList(l) // another process has taken over since, and its list was not compared

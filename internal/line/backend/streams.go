@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -19,28 +18,10 @@ type streams struct {
 
 	cut []cutShort // ends held back until it is clear whether the server died
 
-	flow interface {
-		answer(c *call, line []byte)
-		submit(c *call, line []byte)
-		transmitCopy(c *call)
-		turnAway(c *call)
-	}
-	queue interface {
-		awaitQueue()
-		busyBefore(p *process, end uint64) bool
-		flushQueue()
-		unopened(c *call) bool
-	}
-	life interface {
-		step(ev supervise.Event)
-		wake()
-	}
-	lists interface {
-		learned(l mcp.List, now mcp.Catalog)
-		readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog))
-		tellMissed()
-	}
-	eras interface{ translating(mode bridge.Mode) bool }
+	flow  *flow
+	life  *lifecycle
+	lists *lists
+	eras  *eras
 }
 
 // Some servers answer nothing any more after a stream was requested: rmcp 3.1.4 if subscriptions/listen is its first
@@ -103,13 +84,13 @@ func (s *streams) wantStream(c *call, line []byte) {
 // holdStream makes a stream wait until the serving process can be asked for it.
 func (s *streams) holdStream(c *call) {
 	s.calls.hold(c, s.now.Add(s.opts.QueueFor))
-	s.queue.awaitQueue()
+	s.flow.awaitQueue()
 }
 
 // streamsBroken reports whether a waiting stream is believed to be open by the client.
 func (s *streams) streamsBroken() bool {
 	for c := range s.calls.all {
-		if c.state == held && !s.queue.unopened(c) && s.memory.known.Listen != ListenSilent {
+		if c.state == held && !s.flow.unopened(c) && s.memory.known.Listen != ListenSilent {
 			return true
 		}
 	}
@@ -216,7 +197,7 @@ func (s *streams) heardAgain(p *process) {
 	}
 	p.streams, p.trial, p.hearing = nil, trial{}, hears
 	s.openStreams()
-	s.queue.flushQueue()
+	s.flow.flushQueue()
 }
 
 // trialTick handles what is due in the trial of p.
@@ -229,10 +210,10 @@ func (s *streams) trialTick(p *process) {
 	if s.now.Before(t.by) {
 		return
 	}
-	if s.queue.busyBefore(p, t.end) {
+	if s.flow.busyBefore(p, t.end) {
 		// It may handle one request at a time. Its other requests are answered then, or known to be lost.
 		p.hearing, t.by = doubted, s.now.Add(s.opts.ListenPatience)
-		s.queue.flushQueue()
+		s.flow.flushQueue()
 		return
 	}
 	s.giveUpListening(p)

@@ -38,22 +38,10 @@ type restartTools struct {
 	verify  []parkedCall // waiting for the end of the restart that they ask about
 	unsure  []parkedCall // waiting until it is known whose tool they call, or whether there are tools to list
 
-	flow interface {
-		answer(c *call, line []byte)
-		flushQueue()
-		queue(c *call)
-	}
-	life interface {
-		restart(source supervise.Source, reason string)
-		restarting() bool
-	}
-	lists interface {
-		learned(l mcp.List, now mcp.Catalog)
-		verdictOn(l mcp.List, now mcp.Catalog)
-		readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog))
-		lookAt(l mcp.List, done func(mcp.List, mcp.Catalog))
-	}
-	status interface{ Status(now time.Time) Status }
+	flow    *flow
+	life    *lifecycle
+	lists   *lists
+	backend *Backend
 }
 
 // request is a restart requested by the agent.
@@ -259,7 +247,7 @@ func (t *restartTools) runTool(c *call, tool restart.Tool) {
 	case restart.VerifyRestarted:
 		t.runVerify(c)
 	case restart.ServerStatus:
-		t.say(c, jsonrpc.Indented(t.status.Status(t.now)), false)
+		t.say(c, jsonrpc.Indented(t.backend.Status(t.now)), false)
 	}
 }
 
