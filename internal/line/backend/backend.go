@@ -58,31 +58,31 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 
 // join connects the parts with each other and with the world.
 func (b *Backend) join(w World) {
-	c, calls, life, beside := b.core, &b.flow, &b.life, &b.spares
+	c := b.core
 	b.flow = flow{
-		core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, prober: &b.prober, health: &b.health,
+		core: c, life: &b.life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, prober: &b.prober, health: &b.health,
 		limits: &b.limits, eras: &b.eras,
 	}
-	b.handshake = handshake{core: c, flow: calls, life: life, replay: &b.replay, spares: beside, prober: &b.prober, eras: &b.eras}
+	b.handshake = handshake{core: c, flow: &b.flow, life: &b.life, replay: &b.replay, spares: &b.spares, prober: &b.prober, eras: &b.eras}
 	b.replay = replay{
-		core: c, life: life, flow: calls, handshake: &b.handshake, eras: &b.eras, spares: beside,
+		core: c, life: &b.life, flow: &b.flow, handshake: &b.handshake, eras: &b.eras, spares: &b.spares,
 		streams: &b.streams, lists: &b.lists, tools: &b.tools, health: &b.health, limits: &b.limits,
 	}
-	b.eras = eras{core: c, backend: b, flow: calls, life: life, handshake: &b.handshake, replay: &b.replay, spares: beside, states: &b.states}
-	b.prober = prober{core: c, flow: calls, life: life, replay: &b.replay, eras: &b.eras}
-	b.lists = lists{core: c, flow: calls, streams: &b.streams, tools: &b.tools}
-	b.tools = restartTools{core: c, markers: w, flow: calls, life: life, lists: &b.lists, backend: b}
-	b.streams = streams{core: c, flow: calls, life: life, lists: &b.lists, eras: &b.eras}
-	b.states = requestStates{core: c, flow: calls}
-	b.tasks = tasks{core: c, flow: calls}
-	b.noiseLog = noiseLog{core: c, stderr: w, mender: &b.mender, inside: b}
-	b.mender = mender{core: c, tasks: &b.tasks, noiseLog: &b.noiseLog, inside: b}
-	b.health = healthWatch{core: c, flow: calls, life: life}
+	b.eras = eras{core: c, backend: b, flow: &b.flow, life: &b.life, handshake: &b.handshake, replay: &b.replay, spares: &b.spares, states: &b.states}
+	b.prober = prober{core: c, flow: &b.flow, life: &b.life, replay: &b.replay, eras: &b.eras}
+	b.lists = lists{core: c, flow: &b.flow, streams: &b.streams, tools: &b.tools}
+	b.tools = restartTools{core: c, markers: w, flow: &b.flow, life: &b.life, lists: &b.lists, backend: b}
+	b.streams = streams{core: c, flow: &b.flow, life: &b.life, lists: &b.lists, eras: &b.eras}
+	b.states = requestStates{core: c, flow: &b.flow}
+	b.tasks = tasks{core: c, flow: &b.flow}
+	b.noiseLog = noiseLog{core: c, stderr: w, mender: &b.mender, backend: b}
+	b.mender = mender{core: c, tasks: &b.tasks, noiseLog: &b.noiseLog, backend: b}
+	b.health = healthWatch{core: c, flow: &b.flow, life: &b.life}
 	b.long = longCalls{core: c, health: &b.health}
-	b.limits = limits{core: c, life: life, health: &b.health, eras: &b.eras}
-	b.spares = spares{core: c, life: life, replay: &b.replay, lists: &b.lists, flow: calls, streams: &b.streams, tools: &b.tools}
+	b.limits = limits{core: c, life: &b.life, health: &b.health, eras: &b.eras}
+	b.spares = spares{core: c, life: &b.life, replay: &b.replay, lists: &b.lists, flow: &b.flow, streams: &b.streams, tools: &b.tools}
 	b.life = lifecycle{
-		core: c, runner: w, flow: calls, refuses: calls, replay: &b.replay, handshake: &b.handshake, spares: beside, retired: beside, overlap: beside,
+		core: c, runner: w, flow: &b.flow, replay: &b.replay, handshake: &b.handshake, spares: &b.spares,
 		prober: &b.prober, eras: &b.eras, streams: &b.streams, tools: &b.tools, noiseLog: &b.noiseLog,
 	}
 }

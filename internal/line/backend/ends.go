@@ -33,7 +33,7 @@ func (lc *lifecycle) processTick(p *process) {
 	if due(&p.closedBy) {
 		lc.stdoutClosed(p)
 	}
-	lc.retired.retirementTick(p)
+	lc.spares.retirementTick(p)
 }
 
 // stdoutClosed handles a process that has closed its stdout and does not exit.
@@ -64,7 +64,7 @@ func (lc *lifecycle) closeInputWhenFlushed() {
 	// A process that starts is waited for only if the client waits for it. The client's own handshake is answered first: some servers
 	// drop what they work at when their input ends.
 	ready := p.accepting() || p.up() && !lc.flow.busy(p)
-	if ready && lc.calls.waiting == 0 && !lc.eras.unsaid() && !lc.retired.working() {
+	if ready && lc.calls.waiting == 0 && !lc.eras.unsaid() && !lc.spares.working() {
 		lc.closeWanted = false
 		p.shutInput()
 		lc.checkDrained()
@@ -76,7 +76,7 @@ func (lc *lifecycle) checkDrained() {
 	if p := lc.process; p.drains() && !lc.flow.busy(p) {
 		lc.step(supervise.Drained{Gen: p.gen})
 	}
-	lc.retired.checkRetired()
+	lc.spares.checkRetired()
 	lc.closeInputWhenFlushed()
 }
 
@@ -216,7 +216,7 @@ func (lc *lifecycle) outputEnded(p *process) {
 	lc.tools.answerVerify(false)
 	if lc.hopeless() {
 		lc.handshake.giveUpFirst()
-		lc.refuses.refuseWaiting()
+		lc.flow.refuseWaiting()
 	}
 }
 
@@ -234,7 +234,7 @@ func (lc *lifecycle) finishAll(code int) {
 		return
 	}
 	lc.over, lc.code = true, code
-	lc.retired.hurry()
+	lc.spares.hurry()
 	lc.finishWhenAlone()
 }
 

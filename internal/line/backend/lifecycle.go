@@ -21,57 +21,15 @@ type lifecycle struct {
 	closeWanted bool // the server's stdin is to be closed once nothing waits for it
 	code        int  // to finish with
 
-	overlap  interface{ mayOverlap() bool }
-	noiseLog interface{ flush(p *process) []byte }
-
-	flow interface {
-		busy(p *process) bool
-		flushQueue()
-		recoverCalls(p *process, planned bool)
-		endAll()
-	}
-	refuses interface {
-		refuseLate()
-		refuseWaiting()
-	}
-	replay interface {
-		greet(p *process)
-		restored(p *process)
-	}
-	handshake interface {
-		firstTryFailed()
-		giveUpFirst()
-	}
-	spares interface {
-		wantSpare(a supervise.SpawnSpare)
-		takeOver(a supervise.TakeOver)
-		dismiss(gen int)
-		reloadFailed(a supervise.ReloadFailed)
-	}
-	retired interface {
-		checkRetired()
-		working() bool
-		retirementTick(p *process)
-		hurry()
-	}
-	prober interface {
-		newProcessForProbe()
-		probeFailed(how string)
-		probing() bool
-	}
-	eras interface {
-		answerUnsaid()
-		processesGone()
-		unsaid() bool
-	}
-	streams interface {
-		forgetCut()
-		trialTick(p *process)
-	}
-	tools interface {
-		answerVerify(late bool)
-		settleCalls()
-	}
+	flow      *flow
+	replay    *replay
+	handshake *handshake
+	spares    *spares
+	prober    *prober
+	eras      *eras
+	streams   *streams
+	tools     *restartTools
+	noiseLog  *noiseLog
 }
 
 const (
@@ -269,9 +227,9 @@ func (lc *lifecycle) report(r supervise.Report) {
 		switch r.To {
 		case supervise.Failed:
 			lc.handshake.giveUpFirst()
-			lc.refuses.refuseWaiting()
+			lc.flow.refuseWaiting()
 		case supervise.Backoff:
-			lc.refuses.refuseLate()
+			lc.flow.refuseLate()
 		}
 	}
 }
@@ -287,5 +245,5 @@ func (lc *lifecycle) restart(source supervise.Source, reason string) {
 	if source == supervise.SourceMonitor {
 		lc.process.stalled = true
 	}
-	lc.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: lc.overlap.mayOverlap()})
+	lc.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: lc.spares.mayOverlap()})
 }

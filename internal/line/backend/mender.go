@@ -22,10 +22,10 @@ type mends struct {
 // mender takes what servers get wrong about their messages, and what clients do, where it is certain what is meant.
 type mender struct {
 	*core
+
 	tasks    *tasks
 	noiseLog *noiseLog
-
-	inside interface{ serverMessage(p *process, line []byte) }
+	backend  *Backend
 }
 
 // awaits reports whether p has an open request with this raw id, the client's or outlive's own.
@@ -146,7 +146,7 @@ func (m *mender) oddMessage(p *process, line []byte, err error) bool {
 	if err != nil {
 		return false
 	}
-	m.inside.serverMessage(p, line)
+	m.backend.serverMessage(p, line)
 	return true
 }
 
@@ -174,6 +174,6 @@ func (m *mender) endBroken(p *process, text []byte) {
 	said := "the server's answer cannot be passed on, " + why + ": " + excerpt(text[:min(len(text), brokenShown)])
 	data := outcome{Reason: reasonBroken, Delivered: "yes", Generation: p.gen}
 	if line := jsonrpc.AppendError(nil, id, jsonrpc.InternalError, said, data.raw()); m.env.Scan(line) == nil {
-		m.inside.serverMessage(p, line)
+		m.backend.serverMessage(p, line)
 	}
 }

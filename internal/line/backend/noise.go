@@ -34,8 +34,8 @@ type noiseLog struct {
 	total  int
 	toldAt time.Time
 
-	mender *mender
-	inside interface{ serverMessage(p *process, line []byte) }
+	mender  *mender
+	backend *Backend
 }
 
 func (n *noise) holding() bool { return len(n.lines) > 0 }
@@ -75,7 +75,7 @@ func (n *noiseLog) close(p *process) {
 	switch err := n.env.Scan(joined); {
 	case err == nil && n.env.Version2:
 		p.noise.lines, p.noise.joined = nil, nil
-		n.inside.serverMessage(p, joined)
+		n.backend.serverMessage(p, joined)
 	case n.mender.oddMessage(p, joined, err):
 		p.noise.lines, p.noise.joined = nil, nil
 	default:

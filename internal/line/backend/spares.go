@@ -21,20 +21,12 @@ type spares struct {
 	tookOver time.Time              // when a spare last took over
 	told     bool                   // the machine knows that processes can be started without the client
 
-	life interface {
-		start(l Launch, r role) (*process, error)
-		step(ev supervise.Event)
-	}
-	replay interface {
-		greet(p *process)
-		nowServes(p *process)
-	}
-	lists interface {
-		readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog))
-	}
-	flow    interface{ busy(p *process) bool }
-	streams interface{ moveListens(old *process) }
-	tools   interface{ answerVerify(late bool) }
+	life    *lifecycle
+	replay  *replay
+	lists   *lists
+	flow    *flow
+	streams *streams
+	tools   *restartTools
 }
 
 // tellReplayable tells the machine whether processes can be started without the client: from the end of its handshake until
