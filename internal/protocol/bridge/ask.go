@@ -32,7 +32,7 @@ type question struct {
 type questions struct {
 	*core
 	calls tasks // the side's
-	side  suspender
+	side  *modernSide
 
 	Open  []*question
 	Asker bool // the server has asked during a call: calls take turns
@@ -42,9 +42,6 @@ type questions struct {
 	Ruling    time.Time       // when Open is looked at; zero: on each event
 	Cancelled cancelledCalls
 }
-
-// suspender suspends a call at the server, and sends its client the questions.
-type suspender interface{ suspend(t *task) }
 
 // add takes a question of one client's server.
 func (qs *questions) add(q *question) {
