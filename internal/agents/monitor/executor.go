@@ -24,14 +24,9 @@ type executor struct {
 	now       time.Time
 	ledger    *ledger
 	incidents *incidents
-	looker    looker
+	round     *round
 
 	recovered int // agents started at this look
-}
-
-// looker inspects an agent again.
-type looker interface {
-	lookAgain(ctx context.Context, a agent) (*examined, error)
 }
 
 // resume continues a recovery of an earlier run. Meanwhile a person may have started the agent, or our start succeeded

@@ -119,7 +119,7 @@ func (r *round) join() {
 	r.agentStates.store = m.store
 	r.ledger = ledger{store: m.store, opts: &m.opts, now: now}
 	r.incidents = incidents{m: m, snapshot: &r.snapshot, now: now}
-	r.executor = executor{m: m, snapshot: &r.snapshot, now: now, ledger: &r.ledger, incidents: &r.incidents, looker: r}
+	r.executor = executor{m: m, snapshot: &r.snapshot, now: now, ledger: &r.ledger, incidents: &r.incidents, round: r}
 }
 
 // summary is what the look has come to.
@@ -127,7 +127,7 @@ func (r *round) summary() Summary {
 	return Summary{Projects: len(r.snapshot.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}
 }
 
-// lookAgain implements [looker].
+// lookAgain inspects an agent again, as it is by now.
 func (r *round) lookAgain(ctx context.Context, a agent) (*examined, error) {
 	if err := r.refresh(ctx); err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		if a.Key != rec.Agent {
 			continue
 		}
-		c, err := x.looker.lookAgain(ctx, a)
+		c, err := x.round.lookAgain(ctx, a)
 		if err != nil {
 			return err.Error()
 		}
