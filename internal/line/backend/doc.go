@@ -7,8 +7,8 @@
 // crashes at every message boundary are an ordinary table test.
 //
 // The Backend itself takes lines apart and hands each to the part that it concerns. A part is a type with its own state.
-// What it needs of the others are the interfaces among its fields, which Backend.join fills in. What all of them look at is
-// the core, which every part embeds: the call being handled, the processes, the session, and tables that decide nothing.
+// The others that it needs are pointers among its fields, which Backend.join fills in. What all of them look at is the core,
+// which every part embeds: the call being handled, the processes, the session, and tables that decide nothing.
 //
 //	Backend    backend.go  the clock and the ends of processes     client.go, server.go  lines of either side
 //	           batch.go  JSON-RPC batches   status.go  what status shows   options.go, world.go  settings, what it acts on

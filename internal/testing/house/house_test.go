@@ -35,6 +35,11 @@ func TestHouse(t *testing.T) {
 			t.Error(f)
 		}
 	})
+	t.Run("an interface of one package has two implementations", func(t *testing.T) {
+		for _, f := range checkInterfaces(tree) {
+			t.Error(f)
+		}
+	})
 	t.Run("files near the limit", func(t *testing.T) {
 		for _, s := range tree {
 			if n := lineCount(s); !s.test && n > targetLines {

@@ -74,8 +74,10 @@ func checkExported(s *source) []finding {
 func exportedReceiver(d *ast.FuncDecl) bool { return d.Recv == nil || ast.IsExported(receiver(d)) }
 
 // receiver names the type that a method belongs to.
-func receiver(d *ast.FuncDecl) string {
-	t := d.Recv.List[0].Type
+func receiver(d *ast.FuncDecl) string { return typeName(d.Recv.List[0].Type) }
+
+// typeName is the name of a type of the package, also of a pointer to it and with parameters; "" for any other.
+func typeName(t ast.Expr) string {
 	for {
 		switch x := t.(type) {
 		case *ast.StarExpr:
