@@ -20,11 +20,14 @@ func statusOf(status int, text string) int {
 }
 
 // retryIn are words of errors that pass by themselves.
-var retryIn = []string{"retry in ", "try again in "}
+var retryIn = []string{"retry in ", "retry after ", "try again in "}
 
 // exhausted are sentences about a limit of the account that come with another status than 429. The Claude API sends
 // 400, Google 403.
 var exhausted = []string{"specified api usage limits", "rate limit exceeded", "quota exceeded"}
+
+// invalidKey are Google's words for a key that is not valid. Their status is 400.
+var invalidKey = []string{"api key not valid", "api_key_invalid"}
 
 // failureKind classifies an error by its HTTP status and its text. The status decides before the words do: a refusal
 // quotes the request, and any word may be in that. A full context, missing credit and an exhausted account have
@@ -39,7 +42,7 @@ func failureKind(status int, text string) FailureKind {
 		return CreditEmpty
 	case status == 429, status == 402, status >= 400 && status < 500 && containsAny(text, exhausted...):
 		return RateLimited
-	case status == 401, status == 403:
+	case status == 401, status == 403, status == 400 && containsAny(text, invalidKey...):
 		return AuthFailure
 	case status >= 500, status == 408:
 		return APIFailure
@@ -56,9 +59,10 @@ func kindOfWords(text string) FailureKind {
 		"limit reached", "too many requests", "quota", "resource_exhausted"):
 		return RateLimited
 	case containsAny(text, "unauthorized", "authentication", "please run /login", "invalid api key", "oauth token",
-		"login expired", "not logged in", "sign in again", "log in again", "re-authenticate", "refresh token", "session has expired", "session expired"):
+		"login expired", "not logged in", "sign in again", "log in again", "re-authenticate", "refresh token", "session has expired", "session expired"),
+		containsAny(text, invalidKey...):
 		return AuthFailure
-	case containsAny(text, "overloaded", "connection", "network", "timed out", "timeout", "fetch failed",
+	case containsAny(text, "overloaded", "high demand", "connection", "network", "timed out", "timeout", "fetch failed",
 		"internal_server_error", "server error", "stream", "stalled"), containsAny(text, unreachable...):
 		return APIFailure
 	}
@@ -82,7 +86,7 @@ var unreachable = []string{
 // creditEmpty reports an account without credit. Unlike a limit that does not pass by itself; the two share words,
 // and only a limit says when to try again.
 func creditEmpty(status int, text string) bool {
-	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "enough credit", "credits ran out", "insufficient_quota", "billing_hard_limit") {
+	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "enough credit", "credits ran out", "prepayment credits", "insufficient_quota", "billing_hard_limit") {
 		return true
 	}
 	if containsAny(text, "spend limit", "spend cap", "usage credits") && !containsAny(text, "resets ", "will reset ", "try again ") {
@@ -102,6 +106,15 @@ func retried(kind FailureKind) FailureKind {
 func containsAny(text string, parts ...string) bool {
 	for _, part := range parts {
 		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func beginsWith(text string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.HasPrefix(text, part) {
 			return true
 		}
 	}
