@@ -72,16 +72,13 @@ func FuzzCodex(f *testing.F)  { fuzzParser(f, "testdata/codex/*/transcript.jsonl
 
 func FuzzGemini(f *testing.F) {
 	for _, line := range []string{
-		`{"sessionId":"g1","projectHash":"h","kind":"main"}`,
-		`{"id":"1","type":"user","content":[{"text":"go"}]}`,
 		`{"id":"2","type":"gemini","content":"x","tokens":{"total":100},"toolCalls":[{"id":"c1","name":"replace","args":{},"status":"success","result":[]}]}`,
-		`{"id":"3","type":"user","content":[{"functionResponse":{"id":"c1"}}]}`,
 		`{"id":"4","type":"error","content":"[API Error: {\"error\":{\"code\":429}}]"}`,
 		`{"sessionId":"g1","messages":[{"id":"1","type":"user","content":"go"},{"sessionId":"x","messages":[]}]}`,
 	} {
 		f.Add([]byte(line))
 	}
-	fuzzParser(f, "testdata/none", newGemini)
+	fuzzParser(f, "testdata/gemini/*/transcript.jsonl", newGemini)
 }
 
 func FuzzQwenTranscript(f *testing.F) { fuzzParser(f, "testdata/qwen/*/transcript.jsonl", newQwen) }

@@ -185,6 +185,19 @@ func TestReadingsOfRecordings(t *testing.T) {
 		"codex/tool-killed":           {"nothing", "model", "tool exec(sh check.sh 60)"},
 		"codex/untrusted":             answer,
 
+		"gemini/compressed":      with("tool a tool()"),
+		"gemini/declined":        {"nothing", "model", "tool a tool()", "model", "ended interrupted"},
+		"gemini/escape":          {"nothing", "model", "ended interrupted"},
+		"gemini/escape-tool":     {"nothing", "model", "tool a tool()", "ended interrupted"},
+		"gemini/gave-up-429":     append(with("tool a tool()"), "model", "ended", "ended [rate_limit 0 try 0/0]"),
+		"gemini/masked":          append(with("tool a tool()")[:4], "tool a tool()", "model", "ended"),
+		"gemini/print-503":       answer,
+		"gemini/print-loop":      loops("tool a tool()"),
+		"gemini/print-resumed":   append(with("tool a tool()"), "model", "ended"),
+		"gemini/print-tool":      with("tool a tool()"),
+		"gemini/print-tool-text": {"nothing", "model", "ended", "model", "tool a tool()", "model", "ended asking"},
+		"gemini/rewind":          append(answer[:3:3], "model", "ended asking", "ended interrupted"),
+
 		"qwen/permission":         with("tool run_shell_command(sh check.sh 4)")[1:], // the dialog and the run look the same
 		"qwen/print-401":          {"model", "ended [auth 401 try 0/0]"},
 		"qwen/print-429":          retries("rate_limit 429", 0)[1:],
@@ -199,7 +212,7 @@ func TestReadingsOfRecordings(t *testing.T) {
 		name := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "testdata/")
 		t.Run(name, func(t *testing.T) {
 			vendor, _, _ := strings.Cut(name, "/")
-			fresh := map[string]func() parser{"claude": newClaude, "codex": newCodex, "qwen": newQwen}[vendor]
+			fresh := map[string]func() parser{"claude": newClaude, "codex": newCodex, "gemini": newGemini, "qwen": newQwen}[vendor]
 			want, known := tests[name]
 			if !known {
 				t.Fatalf("a recording of which nobody has said what is true: %q", readings(t, path, fresh()))

@@ -245,7 +245,7 @@ func TestCallsEndWithTheNextAnswer(t *testing.T) {
 		"codex: a call beside a result":        {newCodex, []string{started, codex("a"), codex("b"), returned("b"), codex("c"), used, returned("c")}, "tool exec_command(make) repeats 2/0/0"},
 		"qwen: the next answer":                {newQwen, []string{qwen(`{"functionCall":{"id":"a","name":"x"}}`), qwen(`{"thought":true,"text":"hm"}`)}, "model"},
 		"gemini: the next answer": {newGemini, []string{`{"sessionId":"g1"}`, `{"id":"1","type":"user","content":"go"}`,
-			`{"id":"2","type":"gemini","toolCalls":[{"id":"a","name":"x","status":"executing"}]}`, `{"id":"3","type":"gemini","thoughts":[]}`}, "model"},
+			`{"id":"2","type":"gemini","content":""}`, `{"id":"3","type":"gemini","content":[{"text":"hm","thought":true}]}`}, "model"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

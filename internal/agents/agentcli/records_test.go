@@ -300,47 +300,6 @@ func TestCodexRecords(t *testing.T) {
 	}
 }
 
-func TestGeminiRecords(t *testing.T) {
-	t.Parallel()
-	const (
-		head    = `{"sessionId":"g1","projectHash":"h","kind":"main"}`
-		context = `{"$set":{"messages":[{"id":"0","type":"user","content":[{"text":"<session_context>\nx"}]}]}}`
-		prompt  = `{"id":"1","type":"user","content":[{"text":"Check the shop"}]}`
-		says    = `{"id":"2","type":"gemini","content":"I will look.","tokens":{"total":100}}`
-		called  = `{"id":"2","type":"gemini","content":"I will look.","tokens":{"total":100},"toolCalls":[{"id":"c1","name":"run_shell_command","args":{"command":"make"},"status":"success","result":[{"functionResponse":{}}]}]}`
-		replies = `{"id":"3","type":"user","content":[{"functionResponse":{"id":"c1"}}]}`
-		done    = `{"id":"4","type":"gemini","content":"Shall I sell it?","tokens":{"total":10}}`
-	)
-	tests := map[string]struct {
-		records []string
-		want    string
-	}{
-		"only the surroundings":     {[]string{head, context}, "nothing"},
-		"a prompt":                  {[]string{head, context, prompt}, "model"},
-		"an answer":                 {[]string{head, prompt, says}, "ended"},
-		"an answer with a call":     {[]string{head, prompt, says, called}, "model"},
-		"its result":                {[]string{head, prompt, says, called, replies}, "model"},
-		"the end, with a question":  {[]string{head, prompt, says, called, replies, done}, "ended asking"},
-		"a call that waits":         {[]string{head, prompt, strings.Replace(called, "success", "awaiting_approval", 1)}, "permission run_shell_command(make)"},
-		"a call that was allowed":   {[]string{head, prompt, strings.Replace(called, "success", "awaiting_approval", 1), strings.Replace(called, "success", "executing", 1)}, "tool run_shell_command(make)"},
-		"a question":                {[]string{head, prompt, strings.Replace(strings.Replace(called, "success", "executing", 1), "run_shell_command", "ask_user", 1)}, "question ask_user(make)"},
-		"an error":                  {[]string{head, prompt, `{"id":"9","type":"error","content":"[API Error: {\"error\":{\"code\":429,\"message\":\"quota\"}}]"}`}, "ended [rate_limit 429 try 0/0]"},
-		"cancelled":                 {[]string{head, prompt, `{"id":"9","type":"info","content":"Request cancelled."}`}, "ended interrupted"},
-		"one object, old versions":  {[]string{`{"sessionId":"g1","messages":[` + prompt + `,` + says + `]}`}, "ended"},
-		"records that nobody knows": {[]string{head, prompt, `{"id":"9","type":"future"}`, `{"$rewindTo":"1"}`, `"x"`}, "model"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := reading(told(newGemini(), test.records...)); got != test.want {
-				t.Errorf("%q, wanted %q", got, test.want)
-			}
-		})
-	}
-	if got := told(newGemini(), head, prompt, says, called, replies, done); got.Tokens != 110 || got.Turns != 1 {
-		t.Errorf("%d tokens, %d turns", got.Tokens, got.Turns)
-	}
-}
-
 func TestClaudeStateFile(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
