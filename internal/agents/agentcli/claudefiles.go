@@ -276,15 +276,7 @@ func (r *claudeFiles) lookAtSubagents(s *Session) error {
 	if s.Turn.Open != Tool || !slices.Contains(subagentTools, s.Turn.Tool) {
 		return nil
 	}
-	dir := filepath.Join(strings.TrimSuffix(s.File, ".jsonl"), "subagents")
-	f, err := r.list(dir)
-	for _, name := range f.names {
-		if !isTranscript(name) {
-			continue
-		}
-		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.ModTime().After(s.SubagentAt) {
-			s.SubagentAt = info.ModTime()
-		}
-	}
+	var err error
+	s.SubagentAt, err = r.lastWritten(filepath.Join(strings.TrimSuffix(s.File, ".jsonl"), "subagents"))
 	return err
 }

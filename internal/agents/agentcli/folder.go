@@ -114,6 +114,20 @@ func (r *Reader) listNewest(path string, match func(name string) bool) (*folder,
 	return f, err
 }
 
+// lastWritten is when one of a folder's transcripts was last written; zero: there is none.
+func (r *Reader) lastWritten(path string) (at time.Time, err error) {
+	f, err := r.list(path)
+	for _, name := range f.names {
+		if !isTranscript(name) {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(path, name)); err == nil && info.ModTime().After(at) {
+			at = info.ModTime()
+		}
+	}
+	return at, err
+}
+
 func isTranscript(name string) bool { return filepath.Ext(name) == ".jsonl" }
 
 // readNewest reads those of a folder's transcripts that are wanted and may matter. These are the latest, and all that may

@@ -54,10 +54,32 @@ func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 			}
 			s := t.session(Gemini)
 			s.Dir = place.dir
+			errs = append(errs, r.lookAtSubagents(&s))
 			all = append(all, s)
 		}
 	}
 	return all, errors.Join(errs...)
+}
+
+// lookAtSubagents finds out whether a subagent of a session has written since its last record. A call runs then, which
+// the session's own file does not show before it has ended. It cannot be so when a person or an error has ended the turn.
+func (r *geminiFiles) lookAtSubagents(s *Session) error {
+	t := &s.Turn
+	if !plainName(s.ID) || t.Interrupted || t.Error.Kind != NoFailure {
+		return nil
+	}
+	at, err := r.lastWritten(filepath.Join(filepath.Dir(s.File), s.ID))
+	if at.After(t.LastAt) {
+		s.SubagentAt, s.Status, s.StatusAt = at, Busy, t.LastAt
+		t.Open, t.OpenAt, t.Tool, t.ToolInput = Tool, t.LastAt, "a subagent", ""
+		t.Ended, t.EndedAsking = false, false
+	}
+	return err
+}
+
+// plainName reports whether a name from a file leads nowhere else than to an entry of its folder.
+func plainName(name string) bool {
+	return name == filepath.Base(name) && name != "." && name != ".."
 }
 
 // geminiPlace is a directory and its folder.
@@ -68,7 +90,7 @@ type geminiPlace struct{ dir, folder string }
 func (r *geminiFiles) geminiPlaces(w *wanted) []geminiPlace {
 	var places []geminiPlace
 	for dir, folder := range r.folder {
-		if folder == filepath.Base(folder) && folder != "." && folder != ".." && w.has(dir) {
+		if plainName(folder) && w.has(dir) {
 			places = append(places, geminiPlace{dir, folder})
 		}
 	}
