@@ -19,6 +19,8 @@ type program struct {
 	flags []string
 	// headlessFlags and headlessWords make a session end with its prompt, without a terminal.
 	headlessFlags, headlessWords []string
+	// piped says that without a terminal its sessions end with their prompt, too.
+	piped bool
 	// streamOption makes one take prompts from its input as long as that is open, with the value stream-json. "": none
 	// does.
 	streamOption string
@@ -54,11 +56,14 @@ func Recognise(args []string, exe string) (Kind, bool) {
 }
 
 // Headless reports whether a command is an agent CLI that works on its prompt and ends, such as claude -p or codex
-// exec: its exit status then says whether it succeeded.
-func Headless(args []string) bool {
+// exec: its exit status then says whether it succeeded. terminal says whether it has one: without, some always do so.
+func Headless(args []string, terminal bool) bool {
 	p, rest := locate(args, "")
 	if p == nil || !p.runs(rest) {
 		return false
+	}
+	if p.piped && !terminal {
+		return true
 	}
 	word := false // the first word that is no option was seen
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
@@ -120,7 +125,7 @@ func Prompted(args []string) bool {
 	if len(words) > 0 && slices.Contains(p.goOn, words[0]) {
 		named += 2 // the command and the session's id
 	}
-	return Headless(args) || len(words) > max(named, 0)
+	return Headless(args, true) || len(words) > max(named, 0)
 }
 
 // Once is the option with which a command can start its CLI only once. It names what must not be there yet, such as the id

@@ -38,6 +38,9 @@ func TestRecognise(t *testing.T) {
 		{"node --no-warnings=DEP0040 /usr/bin/gemini -p go", Gemini},
 		{"npx @google/gemini-cli", Gemini},
 		{"node /usr/lib/node_modules/@google/gemini-cli/dist/index.js", Gemini},
+		{"/usr/bin/node --max-old-space-size=8192 /usr/bin/gemini -p go", Gemini}, // below the same without the option
+		{"gemini -w mcp -i fix", Gemini},
+		{"gemini --policy mcp --allowed-tools hooks,mcp -e skills fix it", Gemini},
 		{"opencode run fix it", OpenCode},
 		{"node ../node_modules/.bin/qwen -p go", Qwen}, // seen of 0.15.10, and the same again below it
 		{"/usr/bin/node /usr/lib/node_modules/@qwen-code/qwen-code/cli.js --resume 1234", Qwen},
@@ -63,6 +66,9 @@ func TestRecognise(t *testing.T) {
 		{"opencode serve --port 4096", ""},
 		{"opencode acp", ""},
 		{"gemini mcp list", ""},
+		{"gemini gemma start", ""},
+		{"gemini --acp", ""},
+		{"gemini -m pro --experimental-acp", ""},
 		{"qwen mcp list", ""},
 		{"qwen --acp", ""},
 		{"outlive hook claude", ""},
@@ -124,8 +130,20 @@ func TestHeadless(t *testing.T) {
 		"bash -c claude":   false,
 		"":                 false,
 	} {
-		if got := Headless(strings.Fields(command)); got != want {
+		if got := Headless(strings.Fields(command), true); got != want {
 			t.Errorf("%q: %v", command, got)
+		}
+	}
+	for command, want := range map[string]bool{
+		"gemini":             true,
+		"gemini fix":         true,
+		"gemini mcp list":    false,
+		"claude":             false,
+		"codex":              false,
+		"bash -c gemini fix": false,
+	} {
+		if got := Headless(strings.Fields(command), false); got != want {
+			t.Errorf("%q without a terminal: %v", command, got)
 		}
 	}
 }
@@ -156,6 +174,8 @@ func TestOnce(t *testing.T) {
 		"claude --session-id=0f4c":                              "--session-id",
 		"npx -y @anthropic-ai/claude-code --session-id 1 -p go": "--session-id",
 		"claude --resume 1 --fork-session --session-id 2":       "--session-id",
+		"gemini --session-id 0f4c -p fix":                       "--session-id",
+		"gemini --resume {session} -p go":                       "",
 		"claude -p --resume {session} go":                       "",
 		"claude -p -- --session-id":                             "", // a prompt
 		"claude":                                                "",

@@ -75,14 +75,20 @@ var table = []CLI{
 		Kind: Gemini, Title: "Gemini CLI",
 		program: program{
 			names: []string{"gemini"}, packages: []string{"@google/gemini-cli"}, paths: []string{"/@google/gemini-cli/", "/gemini-cli/bundle/"},
-			other:         []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook"},
-			takes:         []string{"-m", "--model", "--approval-mode", "--output-format", "-o", "--include-directories", "--resume", "-r"},
-			flags:         []string{"--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session"},
-			headlessFlags: []string{"-p", "--prompt"},
+			other:         []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "gemma"},
+			takes:         []string{"-m", "--model", "--approval-mode", "--output-format", "-o", "--include-directories", "--resume", "-r", "--session-file", "--session-id", "-w", "--worktree", "--policy", "--admin-policy", "--allowed-mcp-server-names", "--allowed-tools", "-e", "--extensions"},
+			flags:         []string{"--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session", "--acp", "--experimental-acp"},
+			headlessFlags: []string{"-p", "--prompt"}, piped: true,
+			once: []string{"--session-id"}, // it exits with 42 if there is such a session
 		},
+		// All of this row but its hooks is held against the source of 0.56.
 		Place: Place{BaseVariable: "GEMINI_CLI_HOME", Folder: ".gemini"}, files: newGeminiFiles,
-		ErrorExits: []int{42}, LimitExits: []int{53}, // its docs/cli/headless.md: 42 is bad input, 53 its limit of turns
-		Signs: Signs{Busy: "✦⏲", Idle: "◇", Waiting: "✋"},
+		EndsOnSIGINT: true, // with status 0; the process above it, with the same arguments, ignores SIGINT and SIGTERM
+		// No login, bad input, no sandbox, bad settings, a full disk, a folder that is not trusted; 130: cancelled by a person.
+		ErrorExits: []int{41, 42, 44, 52, 54, 55, 130},
+		LimitExits: []int{53}, // its limit of turns
+		Resume:     "gemini --resume {session} -p {preamble}",
+		Signs:      Signs{Busy: "✦⏲", Idle: "◇", Waiting: "✋"},
 		Hooks: &Hooks{ // on by default since 0.26.0; its notification reports a permission request but cannot grant it
 			PowerShell: true,
 			Unit:       time.Millisecond, Off: []string{"hooksConfig", "enabled"}, OffValue: "false", File: "settings.json",

@@ -79,7 +79,7 @@ func Run(o Options) (*Exit, error) {
 	defer claimed.release()
 	heard := hear() // before the agent runs: a signal in between would end only us
 	defer signal.Stop(heard)
-	w := &wrapper{o: o, path: path, seen: newSeen(begin(o.Agent, o.Command)), heard: heard, kept: keep(o.Keep)}
+	w := &wrapper{o: o, path: path, seen: newSeen(begin(o)), heard: heard, kept: keep(o.Keep)}
 	if err := w.start(); err != nil {
 		code := startCode(err)
 		w.seen.output(1, []byte(err.Error()), time.Now(), unshared)
@@ -92,12 +92,12 @@ func Run(o Options) (*Exit, error) {
 }
 
 // begin is the report before the agent runs.
-func begin(agent string, command []string) Report {
+func begin(o Options) Report {
 	id := process.Identity{PID: os.Getpid(), Boot: process.BootID()}
 	if p, err := (process.System{}).Look(id.PID); err == nil {
 		id = p.Identity
 	}
-	return Report{Version: 1, Agent: agent, Headless: agentcli.Headless(command), PID: id.PID, Start: id.Start, Boot: id.Boot, Wrapper: id, StartedAt: time.Now()}
+	return Report{Version: 1, Agent: o.Agent, Headless: agentcli.Headless(o.Command, o.terminal()), PID: id.PID, Start: id.Start, Boot: id.Boot, Wrapper: id, StartedAt: time.Now()}
 }
 
 func startCode(err error) int {

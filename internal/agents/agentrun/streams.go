@@ -40,15 +40,20 @@ type pump struct {
 	shared   *shared       // nil: nobody can join
 }
 
+// terminal reports whether the agent gets a terminal.
+func (o *Options) terminal() bool {
+	return !o.Pipes && (o.Terminal || isTerminal(o.In) && isTerminal(o.Out))
+}
+
 // open makes the agent's streams and gives them to its command.
 func open(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
-	if !o.Pipes && isTerminal(o.In) && isTerminal(o.Out) {
+	switch {
+	case !o.terminal():
+		return openPipes(o, cmd, seen)
+	case isTerminal(o.In) && isTerminal(o.Out):
 		return openTerminal(o, cmd, seen)
 	}
-	if o.Terminal && !o.Pipes {
-		return keepTerminal(o, cmd, seen)
-	}
-	return openPipes(o, cmd, seen)
+	return keepTerminal(o, cmd, seen)
 }
 
 func openPipes(o Options, cmd *exec.Cmd, seen *seen) (s *streams, err error) {

@@ -1,0 +1,23 @@
+package monitor
+
+import (
+	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// The exit statuses of a CLI that mean an error which a start does not fix, or a limit of its own, are no crash.
+func TestExitsOfACLI(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]diagnose.Class{
+		1: diagnose.Crashed, 41: diagnose.ExecutionError, 42: diagnose.ExecutionError, 44: diagnose.ExecutionError, 52: diagnose.ExecutionError,
+		53: diagnose.BudgetExceeded, 54: diagnose.ExecutionError, 55: diagnose.ExecutionError, 130: diagnose.ExecutionError, 173: diagnose.Crashed,
+	} {
+		e := diagnose.Evidence{Watched: true, Process: diagnose.Proc{Life: diagnose.Dead}, Exit: diagnose.Exit{Known: true, Code: code}}
+		if got := diagnose.Classify(e, expected(registry.Agent{Kind: agentcli.Gemini})).Class; got != want {
+			t.Errorf("exit status %d: %s, want %s", code, got, want)
+		}
+	}
+}
