@@ -83,7 +83,7 @@ type Turn struct {
 
 	Open   Open
 	OpenAt time.Time // since when; for the model: since its last output, regardless of retries
-	Tool   string    // the name of the open call
+	Tool   string    // the name of the open call; "a tool" or the like where that is not written before its end
 	// ToolInput is the relevant part of its arguments: the command, the question, the path. It is shortened, and may
 	// contain secrets.
 	ToolInput string
