@@ -30,9 +30,6 @@ type openCodeFiles struct {
 
 func newOpenCodeFiles(s source) files { return &openCodeFiles{source: s} }
 
-// openCodeDatabase is the file with its sessions.
-const openCodeDatabase = "opencode.db"
-
 // openCodeLook remembers OpenCode's database, which is queried only when it has changed.
 type openCodeLook struct {
 	db, wal  fs.FileInfo // at the last look; nil: it did not exist
@@ -45,7 +42,7 @@ type openCodeLook struct {
 // sessions returns the sessions of OpenCode in the wanted directories. The database belongs to a program that writes
 // it: it is opened read-only, only during a look, and without waiting for locks.
 func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
-	path := filepath.Join(r.place, openCodeDatabase)
+	path := filepath.Join(r.place, "opencode.db")
 	db, err := os.Lstat(path)
 	if err != nil || !db.Mode().IsRegular() {
 		r.last = openCodeLook{}

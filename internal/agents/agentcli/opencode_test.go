@@ -11,11 +11,36 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
-// The tables as OpenCode 1.4 makes them, as far as they are read.
+// openCodeDatabase is the file in which a release of OpenCode keeps its sessions.
+const openCodeDatabase = "opencode.db"
+
+// openCodeTables are those of the database that a release of OpenCode makes, as far as sessions are concerned: its
+// packages/core/src/database/schema.gen.ts, which is what its migrations come to (read in its source, 1.18.3).
 const openCodeTables = `
-CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text NOT NULL, version text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, time_archived integer);
-CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
-CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);`
+CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, vcs text, name text, icon_url text, icon_url_override text,
+	icon_color text, time_created integer NOT NULL, time_updated integer NOT NULL, time_initialized integer, sandboxes text NOT NULL, commands text);
+CREATE TABLE session (id text PRIMARY KEY, project_id text NOT NULL, workspace_id text, parent_id text, slug text NOT NULL, directory text NOT NULL,
+	path text, title text NOT NULL, version text NOT NULL, share_url text, summary_additions integer, summary_deletions integer,
+	summary_files integer, summary_diffs text, metadata text, cost real DEFAULT 0 NOT NULL, tokens_input integer DEFAULT 0 NOT NULL,
+	tokens_output integer DEFAULT 0 NOT NULL, tokens_reasoning integer DEFAULT 0 NOT NULL, tokens_cache_read integer DEFAULT 0 NOT NULL,
+	tokens_cache_write integer DEFAULT 0 NOT NULL, revert text, permission text, agent text, model text, time_created integer NOT NULL,
+	time_updated integer NOT NULL, time_compacting integer, time_archived integer,
+	CONSTRAINT fk_session_project_id_project_id_fk FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE);
+CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL,
+	CONSTRAINT fk_message_session_id_session_id_fk FOREIGN KEY (session_id) REFERENCES session(id) ON DELETE CASCADE);
+CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL,
+	data text NOT NULL, CONSTRAINT fk_part_message_id_message_id_fk FOREIGN KEY (message_id) REFERENCES message(id) ON DELETE CASCADE);
+CREATE TABLE session_message (id text PRIMARY KEY, session_id text NOT NULL, type text NOT NULL, seq integer NOT NULL, time_created integer NOT NULL,
+	time_updated integer NOT NULL, data text NOT NULL,
+	CONSTRAINT fk_session_message_session_id_session_id_fk FOREIGN KEY (session_id) REFERENCES session(id) ON DELETE CASCADE);
+CREATE INDEX message_session_time_created_id_idx ON message (session_id, time_created, id);
+CREATE INDEX part_message_id_id_idx ON part (message_id, id);
+CREATE INDEX part_session_idx ON part (session_id);
+CREATE INDEX session_project_idx ON session (project_id);
+CREATE INDEX session_workspace_idx ON session (workspace_id);
+CREATE INDEX session_parent_idx ON session (parent_id);
+CREATE UNIQUE INDEX session_message_session_seq_idx ON session_message (session_id, seq);
+INSERT INTO project (id, worktree, time_created, time_updated, sandboxes) VALUES ('global', '/', 0, 0, '[]');`
 
 // openCode is a database that another process has open for writing, as OpenCode does.
 type openCode struct {
@@ -56,8 +81,13 @@ func (o *openCode) exec(query string, args ...any) {
 	}
 }
 
-func (o *openCode) session(id, dir string) {
-	o.exec(`INSERT INTO session VALUES (?, NULL, ?, '1.4.0', ?, ?, NULL)`, id, dir, o.at, o.at)
+func (o *openCode) session(id, dir string) { o.sessionIn("session", id, nil, dir) }
+
+// sessionIn adds a session to the table of a generation of OpenCode. parent is the session that began it, or nil.
+func (o *openCode) sessionIn(table, id string, parent any, dir string) {
+	o.t.Helper()
+	o.exec(`INSERT INTO `+table+` (id, project_id, parent_id, slug, directory, title, version, time_created, time_updated)
+		VALUES (?, 'global', ?, ?, ?, 'New session', '1.18.3', ?, ?)`, id, parent, id, dir, o.at, o.at)
 }
 
 // message adds a message with its parts, or replaces it.
@@ -125,7 +155,7 @@ func TestOpenCode(t *testing.T) {
 	for _, test := range tests {
 		test.do(o)
 		sessions, err := r.Sessions(Query{Dirs: []string{shop}})
-		if err != nil || len(sessions) != 1 || sessions[0].ID != "s" || sessions[0].Version != "1.4.0" {
+		if err != nil || len(sessions) != 1 || sessions[0].ID != "s" || sessions[0].Version != "1.18.3" {
 			t.Fatalf("%s: %+v %v", test.name, sessions, err)
 		}
 		turn := sessions[0].Turn

@@ -163,7 +163,7 @@ func TestManySessionsOfOpenCode(t *testing.T) {
 			}
 			for n := range test.subagents {
 				o.at += 1000
-				o.exec(`INSERT INTO session VALUES (?, 'main0', ?, '1.4.0', ?, ?, NULL)`, fmt.Sprint("sub", n), shop, o.at, o.at)
+				o.sessionIn("session", fmt.Sprint("sub", n), "main0", shop)
 			}
 			r := NewReader(w.options)
 			for range 2 { // the second look is answered from memory
