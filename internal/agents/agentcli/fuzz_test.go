@@ -86,8 +86,8 @@ func FuzzQwenTranscript(f *testing.F) { fuzzParser(f, "testdata/qwen/*/transcrip
 func FuzzOpenCode(f *testing.F) {
 	f.Add(`{"role":"assistant","tokens":{"input":10},"cost":0.25,"error":{"name":"APIError","data":{"message":"slow","statusCode":429}}}`,
 		`{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"command":"make"},"output":"ok","time":{"start":1795266900000,"end":1795266990000}}}`)
-	f.Add(`{"role":"user"}`, `{"type":"retry","attempt":-2,"error":{"data":{"message":"x"}}}`)
-	f.Add(`{"role":"assistant","tokens":{"input":9e300},"cost":-1}`, `{"type":"step-finish","reason":"stop"}`)
+	f.Add(`{"role":"user"}`, `{"type":"compaction","auto":"yes"}`)
+	f.Add(`{"role":"assistant","finish":"stop","time":{"completed":-1},"tokens":{"input":9e300},"cost":-1}`, `{"type":"step-finish","reason":"stop"}`)
 	w := newWorld(f)
 	shop := w.dir("shop")
 	o := newOpenCode(f, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))

@@ -183,12 +183,12 @@ SELECT m.id, m.time_created, m.time_updated,
 	coalesce(m.data ->> '$.error.name', ''), coalesce(substr(m.data ->> '$.error.data.message', 1, 4096), ''),
 	coalesce(CAST(m.data ->> '$.error.data.statusCode' AS REAL), 0), coalesce(CAST(m.data ->> '$.time.completed' AS REAL), 0),
 	coalesce(p.id, ''), coalesce(p.time_updated, 0),
-	coalesce(p.data ->> '$.type', ''), coalesce(p.data ->> '$.reason', ''), coalesce(substr(p.data ->> '$.text', -4096), ''),
+	coalesce(p.data ->> '$.type', ''), coalesce(substr(p.data ->> '$.text', -4096), ''),
 	coalesce(p.data ->> '$.tool', ''), coalesce(p.data ->> '$.callID', ''), coalesce(p.data ->> '$.state.status', ''),
 	coalesce(substr(p.data -> '$.state.input', 1, 65536), ''),
 	coalesce(substr(p.data ->> '$.state.output', 1, 65536), '') || coalesce(substr(p.data ->> '$.state.error', 1, 4096), ''),
 	coalesce(CAST(p.data ->> '$.state.time.start' AS REAL), 0), coalesce(CAST(p.data ->> '$.state.time.end' AS REAL), 0),
-	coalesce(CAST(p.data ->> '$.attempt' AS INTEGER), 0), coalesce(substr(p.data ->> '$.error.data.message', 1, 4096), '')
+	coalesce(p.data ->> '$.metadata.providerExecuted' OR p.data ->> '$.state.status' = 'error' AND p.data ->> '$.state.metadata.interrupted', 0)
 FROM (SELECT id, time_created, time_updated, data FROM message WHERE session_id = ? AND json_valid(data)
 	ORDER BY time_created DESC, id DESC LIMIT ?) m
 LEFT JOIN part p ON p.message_id = m.id AND json_valid(p.data)

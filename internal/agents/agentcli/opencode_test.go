@@ -106,6 +106,7 @@ func TestOpenCode(t *testing.T) {
 	const (
 		user      = `{"role":"user"}`
 		assistant = `{"role":"assistant","time":{"created":1},"tokens":{"input":10,"output":5,"cache":{"read":1,"write":2}},"cost":0.25}`
+		finished  = `{"role":"assistant","time":{"created":1,"completed":1795266995000},"finish":"stop","tokens":{"input":10,"output":5,"cache":{"read":1,"write":2}},"cost":0.25}`
 		running   = `{"type":"tool","callID":"c1","tool":"bash","state":{"status":"running","input":{"command":"make"},"time":{"start":1795266900000}}}`
 		completed = `{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"command":"make"},"output":"ok","time":{"start":1795266900000,"end":1795266990000}}}`
 		start     = `{"type":"step-start"}`
@@ -126,14 +127,11 @@ func TestOpenCode(t *testing.T) {
 		{"a question", func(o *openCode) {
 			o.message("s", "m3", assistant, start, `{"type":"tool","callID":"c2","tool":"question","state":{"status":"running","input":{"questions":[{"question":"Which?"}]}}}`)
 		}, "question question(Which?)", true},
-		{"a retry", func(o *openCode) {
-			o.message("s", "m3", assistant, start, `{"type":"retry","attempt":2,"error":{"data":{"message":"Overloaded"}}}`)
-		}, "model [api 0 try 2/0]", true},
 		{"what nobody knows", func(o *openCode) {
 			o.message("s", "m3", assistant, start, `{"type":7,"state":[]}`, `{"broken`, `{"type":"tool","state":{"status":"running","input":"text","time":{"start":"soon"}}}`)
 		}, "tool", true},
 		{"the end", func(o *openCode) {
-			o.message("s", "m3", assistant, start, `{"type":"text","text":"Shall I go on?"}`, `{"type":"step-finish","reason":"stop"}`)
+			o.message("s", "m3", finished, start, `{"type":"text","text":"Shall I go on?"}`, `{"type":"step-finish","reason":"stop"}`)
 		}, "ended asking", true},
 		{"an error", func(o *openCode) {
 			o.message("s", "m4", user)

@@ -17,28 +17,29 @@ type openCodeRow struct {
 	errorStatus, completed float64
 	part                   string
 	partAt                 int64
-	kind, reason, text     string
+	kind, text             string
 	tool, call, state      string
 	input, output          string
 	start, end             float64
-	attempt                int
-	retryText              string
+	untold                 bool // a call whose result the model is not asked to go on with
 }
 
 func (r *openCodeRow) scan(rows *sql.Rows) error {
 	return rows.Scan(&r.message, &r.createdAt, &r.messageAt, &r.role, &r.finish, &r.errorName, &r.errorText, &r.errorStatus, &r.completed,
-		&r.part, &r.partAt, &r.kind, &r.reason, &r.text, &r.tool, &r.call, &r.state, &r.input, &r.output, &r.start, &r.end, &r.attempt, &r.retryText)
+		&r.part, &r.partAt, &r.kind, &r.text, &r.tool, &r.call, &r.state, &r.input, &r.output, &r.start, &r.end, &r.untold)
 }
 
 // openCodeScript passes the rows of a session to a turn, in their order.
 type openCodeScript struct {
-	turn turn
-	last openCodeRow // the last row of the present message
+	turn   turn
+	last   openCodeRow // the last row of the present message
+	called bool        // it has a call with whose result the model is asked to go on
 }
 
 func (o *openCodeScript) row(r *openCodeRow) {
 	if r.message != o.last.message {
 		o.close()
+		o.called = false
 		created := millis(float64(r.createdAt))
 		switch r.role {
 		case "user":
@@ -60,24 +61,18 @@ func (o *openCodeScript) part(r *openCodeRow) {
 	switch r.kind {
 	case "text":
 		o.turn.say(r.text, at)
-	case "reasoning", "step-start":
+	case "reasoning", "step-start", "step-finish":
 		o.turn.answered(at)
 	case "tool":
+		o.called = o.called || !r.untold
 		o.toolPart(r, at)
-	case "retry":
-		o.turn.failed(Failure{Text: r.retryText, Attempt: max(0, r.attempt), At: at, Kind: retried(failureKind(0, r.retryText))})
 	case "patch":
 		o.turn.progressAt = at
-	case "step-finish":
-		o.turn.answered(at)
-		if slices.Contains([]string{"stop", "length", "content-filter", "error", "interrupted"}, r.reason) && len(o.turn.open) == 0 {
-			o.turn.end(at)
-		}
 	}
 }
 
-// openCodeEdits are the tools that change files.
-var openCodeEdits = []string{"edit", "write", "patch", "multiedit", "apply_patch"}
+// openCodeEdits are the tools that change files: its packages/opencode/src/tool has no others.
+var openCodeEdits = []string{"edit", "write", "apply_patch"}
 
 func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
 	start := millis(r.start)
@@ -105,7 +100,8 @@ func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
 	}
 }
 
-// close handles the end of a message: its own members, which come after its parts.
+// close handles the end of a message: its own members, which come after its parts. An answer ends the turn if it has a
+// reason to finish, other than calls, and no call: some providers say "stop" beside calls, and then OpenCode goes on.
 func (o *openCodeScript) close() {
 	r := &o.last
 	if r.role != "assistant" {
@@ -130,7 +126,7 @@ func (o *openCodeScript) close() {
 			f.Until = limitLifted(f.Text, at, time.Local)
 		}
 		o.turn.failed(f)
-	case r.completed > 0 && r.finish != "" && r.finish != "tool-calls" && r.finish != "unknown" && len(o.turn.open) == 0 && !o.turn.ended:
+	case r.finish != "" && r.finish != "tool-calls" && !o.called:
 		o.turn.end(at)
 	}
 }

@@ -1,0 +1,109 @@
+package agentcli
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+const (
+	openCodeUser = `{"role":"user","time":{"created":1}}`
+	openCodeStep = `{"type":"step-start"}`
+)
+
+// openCodeAnswer is a message of the model that is over. more are members of it.
+func openCodeAnswer(more string) string {
+	return `{"role":"assistant","time":{"created":1,"completed":1795266990000}` + more + `}`
+}
+
+// openCodeCall is a command that has returned. more are members of its part, state of its state.
+func openCodeCall(more, state string) string {
+	return `{"type":"tool","callID":"c1","tool":"bash"` + more + `,"state":{"input":{"command":"make"},"time":{"start":1795266900000,"end":1795266950000},` + state + `}}`
+}
+
+// openCodeTurns reads a session for each name, which do has filled.
+func openCodeTurns(t *testing.T, names []string, do func(o *openCode, name string)) map[string]Turn {
+	t.Helper()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	o := newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+	for _, name := range names {
+		o.session(name, shop)
+		do(o, name)
+	}
+	sessions, err := NewReader(w.options).Sessions(Query{Dirs: []string{shop}})
+	if err != nil || len(sessions) != len(names) {
+		t.Fatalf("%d sessions of %d: %v", len(sessions), len(names), err)
+	}
+	turns := map[string]Turn{}
+	for _, s := range sessions {
+		turns[s.ID] = s.Turn
+	}
+	return turns
+}
+
+// An answer ends the turn where OpenCode's own loop ends (its SessionPrompt.run).
+func TestAnswersThatEndATurnOfOpenCode(t *testing.T) {
+	t.Parallel()
+	done, failed := `"status":"completed","output":"ok"`, `"status":"error","error":"exit 1"`
+	tests := map[string]struct {
+		answer, call, want string
+	}{
+		"it stops":                                    {openCodeAnswer(`,"finish":"stop"`), "", "ended"},
+		"it is as long as it may be":                  {openCodeAnswer(`,"finish":"length"`), "", "ended"},
+		"its provider does not say why":               {openCodeAnswer(`,"finish":"unknown"`), "", "ended"},
+		"its provider gives an error":                 {openCodeAnswer(`,"finish":"error"`), "", "ended"},
+		"it is filtered":                              {openCodeAnswer(`,"finish":"content-filter","error":{"name":"ContentFilterError","data":{"message":"blocked"}}`), "", "ended [execution 0 try 0/0]"},
+		"it calls":                                    {openCodeAnswer(`,"finish":"tool-calls"`), openCodeCall("", done), "model"},
+		"it says that it calls, and does not":         {openCodeAnswer(`,"finish":"tool-calls"`), "", "model"},
+		"it stops beside a call":                      {openCodeAnswer(`,"finish":"stop"`), openCodeCall("", done), "model"},
+		"it stops beside a call that fails":           {openCodeAnswer(`,"finish":"stop"`), openCodeCall("", failed), "model"},
+		"the provider has made the call":              {openCodeAnswer(`,"finish":"stop"`), openCodeCall(`,"metadata":{"providerExecuted":true}`, done), "ended"},
+		"the call was cut off":                        {openCodeAnswer(`,"finish":"length"`), openCodeCall("", `"metadata":{"interrupted":true},`+failed), "ended"},
+		"the context is full, before it is compacted": {openCodeAnswer(""), "", "model"},
+	}
+	var names []string
+	for name := range tests {
+		names = append(names, name)
+	}
+	turns := openCodeTurns(t, names, func(o *openCode, name string) {
+		o.message(name, name+" 1", openCodeUser, `{"type":"text","text":"go"}`)
+		parts := []string{openCodeStep}
+		if call := tests[name].call; call != "" {
+			parts = append(parts, call)
+		}
+		o.message(name, name+" 2", tests[name].answer, parts...)
+	})
+	for name, test := range tests {
+		if got := reading(turns[name]); got != test.want {
+			t.Errorf("%s: %q, wanted %q", name, got, test.want)
+		}
+	}
+}
+
+// A call that changes files is progress, also if its result is an old one. The names are those of OpenCode's tools.
+func TestToolsOfOpenCodeThatEdit(t *testing.T) {
+	t.Parallel()
+	const first, second = 1795266901000, 1795266909000
+	edits := map[string]bool{"edit": true, "write": true, "apply_patch": true, "read": false, "task": false, "patch": false, "multiedit": false}
+	var names []string
+	for name := range edits {
+		names = append(names, name)
+	}
+	turns := openCodeTurns(t, names, func(o *openCode, name string) {
+		call := func(id string, end int64) string {
+			return fmt.Sprintf(`{"type":"tool","callID":%q,"tool":%q,"state":{"status":"completed","input":{},"output":"ok","time":{"start":%d,"end":%d}}}`, id, name, end-500, end)
+		}
+		o.message(name, name+" 1", openCodeUser, `{"type":"text","text":"go"}`)
+		o.message(name, name+" 2", openCodeAnswer(`,"finish":"tool-calls"`), openCodeStep, call("c1", first), call("c2", second))
+	})
+	for name, edit := range edits {
+		want := int64(first)
+		if edit {
+			want = second
+		}
+		if got := turns[name].ProgressAt.UnixMilli(); got != want {
+			t.Errorf("%s: %d, wanted %d", name, got, want)
+		}
+	}
+}
