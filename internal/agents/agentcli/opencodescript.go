@@ -17,7 +17,9 @@ type openCodeRow struct {
 	errorStatus, completed float64
 	part                   string
 	partAt                 int64
-	kind, text             string
+	kind                   string
+	own                    bool // of a prompt: OpenCode has written it, not a person
+	text                   string
 	tool, call, state      string
 	input, output          string
 	start, end             float64
@@ -26,7 +28,7 @@ type openCodeRow struct {
 
 func (r *openCodeRow) scan(rows *sql.Rows) error {
 	return rows.Scan(&r.message, &r.createdAt, &r.messageAt, &r.role, &r.finish, &r.errorName, &r.errorText, &r.errorStatus, &r.completed,
-		&r.part, &r.partAt, &r.kind, &r.text, &r.tool, &r.call, &r.state, &r.input, &r.output, &r.start, &r.end, &r.untold)
+		&r.part, &r.partAt, &r.kind, &r.own, &r.text, &r.tool, &r.call, &r.state, &r.input, &r.output, &r.start, &r.end, &r.untold)
 }
 
 // openCodeScript passes the rows of a session to a turn, in their order.
@@ -43,14 +45,18 @@ func (o *openCodeScript) row(r *openCodeRow) {
 		created := millis(float64(r.createdAt))
 		switch r.role {
 		case "user":
-			o.turn.prompt(created)
+			o.turn.begin(created)
 		case "assistant":
 			o.turn.answersAnew() // a message follows the results of the one before
 			o.turn.request(created)
 		}
 	}
-	if r.role == "assistant" && r.part != "" {
+	switch {
+	case r.part == "":
+	case r.role == "assistant":
 		o.part(r)
+	case r.role == "user" && !r.own:
+		o.turn.typed()
 	}
 	o.last = *r
 }

@@ -107,3 +107,62 @@ func TestToolsOfOpenCodeThatEdit(t *testing.T) {
 		}
 	}
 }
+
+// OpenCode writes messages of its user, too. Only what a person has written counts as one who types.
+func TestPromptsOfOpenCodeThatAPersonTypes(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		parts []string
+		typed bool
+	}{
+		"a text":                     {[]string{`{"type":"text","text":"go on"}`}, true},
+		"a file, and then a text":    {[]string{`{"type":"text","text":"Called the Read tool","synthetic":true}`, `{"type":"file","mime":"text/plain","url":"file:///a"}`, `{"type":"text","text":"go on"}`}, true},
+		"an order to compact":        {[]string{`{"type":"compaction","auto":false}`}, true},
+		"OpenCode's own":             {[]string{`{"type":"compaction","auto":true,"overflow":true}`}, false},
+		"to continue after that":     {[]string{`{"type":"text","text":"Continue if you have next steps","synthetic":true,"metadata":{"compaction_continue":true}}`}, false},
+		"before its parts are there": {nil, false},
+	}
+	var names []string
+	for name := range tests {
+		names = append(names, name)
+	}
+	first, second := map[string]int64{}, map[string]int64{}
+	turns := openCodeTurns(t, names, func(o *openCode, name string) {
+		o.message(name, name+" 1", openCodeUser, `{"type":"text","text":"go"}`)
+		first[name] = o.at
+		o.message(name, name+" 2", openCodeAnswer(`,"finish":"stop"`), openCodeStep, `{"type":"text","text":"done"}`)
+		o.message(name, name+" 3", openCodeUser, tests[name].parts...)
+		second[name] = o.at
+	})
+	for name, test := range tests {
+		want := first[name]
+		if test.typed {
+			want = second[name]
+		}
+		turn := turns[name]
+		if got := turn.TypedAt.UnixMilli(); got != want {
+			t.Errorf("%s: typed at %d, wanted %d", name, got, want)
+		}
+		if got := reading(turn); got != "model" || turn.OpenAt.UnixMilli() != second[name] {
+			t.Errorf("%s: %q since %v", name, got, turn.OpenAt)
+		}
+	}
+}
+
+// A compaction is part of the turn: the agent goes on after it.
+func TestCompactionOfOpenCode(t *testing.T) {
+	t.Parallel()
+	var typed int64
+	turn := openCodeTurns(t, []string{"s"}, func(o *openCode, _ string) {
+		o.message("s", "m1", openCodeUser, `{"type":"text","text":"go"}`)
+		typed = o.at
+		o.message("s", "m2", openCodeAnswer(""), openCodeStep)
+		o.message("s", "m3", openCodeUser, `{"type":"compaction","auto":true,"overflow":true}`)
+		o.message("s", "m4", openCodeAnswer(`,"summary":true,"finish":"stop"`), openCodeStep, `{"type":"text","text":"## Goal"}`)
+		o.message("s", "m5", openCodeUser, `{"type":"text","text":"Continue if you have next steps","synthetic":true}`)
+		o.message("s", "m6", `{"role":"assistant","time":{"created":1}}`, openCodeStep, openCodeCall("", `"status":"running"`))
+	})["s"]
+	if got := reading(turn); got != "tool bash(make)" || turn.TypedAt.UnixMilli() != typed {
+		t.Errorf("%q, typed at %v", got, turn.TypedAt)
+	}
+}
