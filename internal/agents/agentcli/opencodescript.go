@@ -33,15 +33,17 @@ func (r *openCodeRow) scan(rows *sql.Rows) error {
 
 // openCodeScript passes the rows of a session to a turn, in their order.
 type openCodeScript struct {
-	turn   turn
-	last   openCodeRow // the last row of the present message
-	called bool        // it has a call with whose result the model is asked to go on
+	turn    turn
+	last    openCodeRow // the last row of the present message
+	stepped bool        // it has a step of the model
+	called  bool        // it has a call with whose result the model is asked to go on
+	refused bool        // it has a call that a person has refused
 }
 
 func (o *openCodeScript) row(r *openCodeRow) {
 	if r.message != o.last.message {
 		o.close()
-		o.called = false
+		o.stepped, o.called, o.refused = false, false, false
 		created := millis(float64(r.createdAt))
 		switch r.role {
 		case "user":
@@ -69,13 +71,18 @@ func (o *openCodeScript) part(r *openCodeRow) {
 		o.turn.say(r.text, at)
 	case "reasoning", "step-start", "step-finish":
 		o.turn.answered(at)
+		o.stepped = true
 	case "tool":
 		o.called = o.called || !r.untold
+		o.refused = o.refused || r.state == "error" && slices.Contains(openCodeRefusals, r.output)
 		o.toolPart(r, at)
 	case "patch":
 		o.turn.progressAt = at
 	}
 }
+
+// openCodeRefusals are the errors of a call that a person has refused. OpenCode ends the turn with that answer.
+var openCodeRefusals = []string{"The user rejected permission to use this specific tool call.", "The user dismissed this question"}
 
 // openCodeEdits are the tools that change files: its packages/opencode/src/tool has no others.
 var openCodeEdits = []string{"edit", "write", "apply_patch"}
@@ -132,7 +139,10 @@ func (o *openCodeScript) close() {
 			f.Until = limitLifted(f.Text, at, time.Local)
 		}
 		o.turn.failed(f)
-	case r.finish != "" && r.finish != "tool-calls" && !o.called:
+	case r.finish != "" && r.finish != "tool-calls" && !o.called, r.completed > 0 && o.refused:
 		o.turn.end(at)
+	case r.completed > 0 && r.finish == "" && o.called && !o.stepped: // a person's "!make"
+		o.turn.end(at)
+		o.turn.typed()
 	}
 }

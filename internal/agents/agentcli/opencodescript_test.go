@@ -60,6 +60,9 @@ func TestAnswersThatEndATurnOfOpenCode(t *testing.T) {
 		"it stops beside a call that fails":           {openCodeAnswer(`,"finish":"stop"`), openCodeCall("", failed), "model"},
 		"the provider has made the call":              {openCodeAnswer(`,"finish":"stop"`), openCodeCall(`,"metadata":{"providerExecuted":true}`, done), "ended"},
 		"the call was cut off":                        {openCodeAnswer(`,"finish":"length"`), openCodeCall("", `"metadata":{"interrupted":true},`+failed), "ended"},
+		"a person refuses the call":                   {openCodeAnswer(`,"finish":"tool-calls"`), openCodeCall("", `"status":"error","error":"The user rejected permission to use this specific tool call."`), "ended"},
+		"a person does not answer it":                 {openCodeAnswer(`,"finish":"tool-calls"`), openCodeCall("", `"status":"error","error":"The user dismissed this question"`), "ended"},
+		"a person refuses it and says why":            {openCodeAnswer(`,"finish":"tool-calls"`), openCodeCall("", `"status":"error","error":"The user rejected permission to use this specific tool call with the following feedback: no"`), "model"},
 		"the context is full, before it is compacted": {openCodeAnswer(""), "", "model"},
 	}
 	var names []string
@@ -164,5 +167,24 @@ func TestCompactionOfOpenCode(t *testing.T) {
 	})["s"]
 	if got := reading(turn); got != "tool bash(make)" || turn.TypedAt.UnixMilli() != typed {
 		t.Errorf("%q, typed at %v", got, turn.TypedAt)
+	}
+}
+
+// A command that a person runs with "!" is a message of its own, in which no model takes part.
+func TestCommandThatAPersonRunsInOpenCode(t *testing.T) {
+	t.Parallel()
+	turns := openCodeTurns(t, []string{"runs", "over"}, func(o *openCode, name string) {
+		o.message(name, name+" 1", openCodeUser, `{"type":"text","text":"The following tool was executed by the user","synthetic":true}`)
+		if name == "runs" {
+			o.message(name, name+" 2", `{"role":"assistant","time":{"created":1}}`, openCodeCall("", `"status":"running"`))
+			return
+		}
+		o.message(name, name+" 2", openCodeAnswer(""), openCodeCall("", `"status":"completed","output":"ok"`))
+	})
+	if got := reading(turns["runs"]); got != "tool bash(make)" {
+		t.Errorf("while it runs: %q", got)
+	}
+	if got := turns["over"]; reading(got) != "ended" || got.TypedAt.IsZero() {
+		t.Errorf("when it is over: %q, typed at %v", reading(got), got.TypedAt)
 	}
 }
