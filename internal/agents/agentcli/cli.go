@@ -48,7 +48,7 @@ type CLI struct {
 	Hooks *Hooks
 }
 
-// Place is where a CLI keeps its files: a folder.
+// Place is where a CLI keeps its files: a folder, or the one file that a variable names.
 type Place struct {
 	// Variables name the whole folder in the environment, the first that is set. None: nothing moves it.
 	Variables []string
@@ -57,10 +57,24 @@ type Place struct {
 	Base, BaseVariable string
 	// Folder is its name.
 	Folder string
+	// FileVariable names a file in the folder, or anywhere by an absolute path, that is then the place. "": nothing does.
+	FileVariable string
 }
 
-// In is the folder, by the user's home directory and the environment.
+// In is the place, by the user's home directory and the environment.
 func (p Place) In(home string, env func(name string) string) string {
+	if p.FileVariable == "" {
+		return p.folder(home, env)
+	}
+	file := env(p.FileVariable)
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(p.folder(home, env), file)
+}
+
+// folder is the place without a file.
+func (p Place) folder(home string, env func(name string) string) string {
 	for _, name := range p.Variables {
 		if dir := env(name); dir != "" {
 			return dir
@@ -191,8 +205,10 @@ func Variables() []string {
 	for _, c := range table {
 		if c.files != nil {
 			names = append(names, c.Place.Variables...)
-			if c.Place.BaseVariable != "" {
-				names = append(names, c.Place.BaseVariable)
+			for _, name := range []string{c.Place.BaseVariable, c.Place.FileVariable} {
+				if name != "" {
+					names = append(names, name)
+				}
 			}
 		}
 	}

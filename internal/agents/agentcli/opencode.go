@@ -25,12 +25,12 @@ const (
 // openCodeFiles are OpenCode's files.
 type openCodeFiles struct {
 	source
-	last openCodeLook
+	last map[string]openCodeLook // by the path of the database
 }
 
 func newOpenCodeFiles(s source) files { return &openCodeFiles{source: s} }
 
-// openCodeLook remembers OpenCode's database, which is queried only when it has changed.
+// openCodeLook remembers a database, which is queried only when it has changed.
 type openCodeLook struct {
 	db, wal  fs.FileInfo // at the last look; nil: it did not exist
 	sessions []Session
@@ -39,30 +39,64 @@ type openCodeLook struct {
 	since    time.Time
 }
 
-// sessions returns the sessions of OpenCode in the wanted directories. The database belongs to a program that writes
-// it: it is opened read-only, only during a look, and without waiting for locks.
+// sessions returns the sessions of OpenCode in the wanted directories. A session that is in several databases, since one
+// is a copy, is taken from where it was last written.
 func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
-	path := filepath.Join(r.place, "opencode.db")
+	paths, err := r.databases()
+	errs, looks := []error{err}, map[string]openCodeLook{}
+	var all []Session
+	for _, path := range paths {
+		look, err := lookOpenCode(path, r.last[path], w)
+		looks[path], errs = look, append(errs, err)
+		for _, s := range look.sessions {
+			i := slices.IndexFunc(all, func(other Session) bool { return other.ID == s.ID })
+			switch {
+			case i < 0:
+				all = append(all, s)
+			case all[i].Turn.Sequence < s.Turn.Sequence:
+				all[i] = s
+			}
+		}
+	}
+	r.last = looks
+	return all, errors.Join(errs...)
+}
+
+// databases are those in OpenCode's folder, or the one that its variable names. Each channel of its releases has a
+// database of its own: opencode.db, opencode-dev.db (its Database.path).
+func (r *openCodeFiles) databases() ([]string, error) {
+	if info, err := os.Lstat(r.place); err == nil && info.Mode().IsRegular() {
+		_, _ = r.list(filepath.Dir(r.place)) // only to have the folder followed
+		return []string{r.place}, nil
+	}
+	f, err := r.list(r.place)
+	var paths []string
+	for _, name := range f.names {
+		if name == "opencode.db" || strings.HasPrefix(name, "opencode-") && filepath.Ext(name) == ".db" {
+			paths = append(paths, filepath.Join(r.place, name))
+		}
+	}
+	return paths, err
+}
+
+// lookOpenCode returns the sessions of a database, and what of it was not read. The database belongs to a program that
+// writes it: it is opened read-only, only during a look, and without waiting for locks.
+func lookOpenCode(path string, before openCodeLook, w *wanted) (openCodeLook, error) {
 	db, err := os.Lstat(path)
 	if err != nil || !db.Mode().IsRegular() {
-		r.last = openCodeLook{}
 		if err == nil || missing(err) {
-			return nil, nil
+			return openCodeLook{}, nil
 		}
-		return nil, err
-	}
-	if _, err := r.list(filepath.Dir(path)); err != nil { // only to have the folder followed
-		return nil, err
+		return openCodeLook{}, err
 	}
 	wal, err := os.Lstat(path + "-wal")
 	if err != nil {
 		wal = nil // no process has it open
 	}
-	before := &r.last
 	dirs := strings.Join(w.roots, "\x00")
 	since := w.openCodeSince()
 	if sameFile(db, before.db) && sameFile(wal, before.wal) && dirs == before.dirs && !before.since.After(since) {
-		return append([]Session(nil), before.sessions...), before.fault
+		return before, before.fault
 	}
 	sessions, err := readOpenCode(path, wal != nil, w)
 	switch {
@@ -72,10 +106,9 @@ func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
 	case errors.Is(err, errUnread):
 		err = fmt.Errorf("read %s: %w", path, err)
 	default:
-		return append([]Session(nil), before.sessions...), fmt.Errorf("read %s: %w", path, err)
+		return before, fmt.Errorf("read %s: %w", path, err)
 	}
-	r.last = openCodeLook{db: db, wal: wal, sessions: sessions, fault: err, dirs: dirs, since: since}
-	return append([]Session(nil), sessions...), err
+	return openCodeLook{db: db, wal: wal, sessions: sessions, fault: err, dirs: dirs, since: since}, err
 }
 
 // openCodeSince is since when a session counts: Since, or the start of a living process. Its latest session may be older

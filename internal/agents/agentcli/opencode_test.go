@@ -54,7 +54,7 @@ type openCode struct {
 func forgetOpenCode(r *Reader) {
 	for _, f := range r.files {
 		if o, is := f.files.(*openCodeFiles); is {
-			o.last = openCodeLook{}
+			o.last = nil
 		}
 	}
 }
@@ -227,5 +227,38 @@ func TestOpenCodeThatIsSomethingElse(t *testing.T) {
 			make(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
 			same(t, name, w.found(NewReader(w.options), Query{Dirs: []string{w.dir("shop")}}))
 		})
+	}
+}
+
+// Each channel of OpenCode's releases has a database of its own, and a variable may name another one.
+func TestDatabasesOfOpenCode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	q := Query{Dirs: []string{shop}}
+	place := w.options.Places[OpenCode]
+	release, dev := newOpenCode(t, filepath.Join(place, openCodeDatabase)), newOpenCode(t, filepath.Join(place, "opencode-dev.db"))
+	release.session("a", shop)
+	dev.session("b", shop)
+	r := NewReader(w.options)
+	same(t, "two channels", w.found(r, q), "opencode a 0", "opencode b 0")
+	dev.message("b", "m1", `{"role":"user"}`)
+	for _, name := range []string{"opencode-a.db", "opencode-z.db"} { // read before and after it
+		older := newOpenCode(t, filepath.Join(place, name))
+		older.at = dev.at - 1
+		older.session("b", shop)
+	}
+	same(t, "with older copies", w.found(r, q), "opencode a 0", "opencode b 0 model")
+	for name, file := range map[string]string{"in the folder": "mine.sqlite", "elsewhere": filepath.Join(w.home, "x", "mine.db")} {
+		path := file
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(place, file)
+		}
+		named := NewReader(Options{Places: DefaultPlaces(w.home, func(variable string) string {
+			return map[string]string{"OPENCODE_DB": file}[variable]
+		})})
+		same(t, name+", before it is made", w.found(named, q))
+		newOpenCode(t, path).session("c", shop)
+		same(t, name, w.found(named, q), "opencode c 0")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Options say where the CLIs keep their files.
 type Options struct {
-	// Places are their folders. A CLI without one is not read.
+	// Places are their folders, or a file in place of one. A CLI without a place is not read.
 	Places Places
 
 	// OpenFiles returns the paths of the files that a process has open. nil, or no paths: the system does not say.

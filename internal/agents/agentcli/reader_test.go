@@ -345,9 +345,9 @@ func TestDefaultPlaces(t *testing.T) {
 		t.Error(d)
 	}
 	moved := DefaultPlaces("/home/u", func(name string) string {
-		return map[string]string{"GEMINI_CLI_HOME": "/g", "QWEN_HOME": "/qwen"}[name]
+		return map[string]string{"GEMINI_CLI_HOME": "/g", "QWEN_HOME": "/qwen", "OPENCODE_DB": "x.db"}[name]
 	})
-	if moved[Gemini] != filepath.Join("/g", ".gemini") || moved[Qwen] != "/qwen" {
+	if moved[Gemini] != filepath.Join("/g", ".gemini") || moved[Qwen] != "/qwen" || moved[OpenCode] != filepath.FromSlash("/home/u/.local/share/opencode/x.db") {
 		t.Error(moved)
 	}
 }

@@ -107,7 +107,7 @@ var table = []CLI{
 			flags:         []string{"--version", "-v", "--help", "-h"},
 			headlessWords: []string{"run"},
 		},
-		Place: Place{Base: ".local/share", BaseVariable: "XDG_DATA_HOME", Folder: "opencode"}, files: newOpenCodeFiles,
+		Place: Place{Base: ".local/share", BaseVariable: "XDG_DATA_HOME", Folder: "opencode", FileVariable: "OPENCODE_DB"}, files: newOpenCodeFiles,
 		SilentUntilPrompted: true,
 		Resume:              "opencode run --session {session} {preamble}",
 	},
