@@ -99,14 +99,11 @@ func lookOpenCode(path string, before openCodeLook, w *wanted) (openCodeLook, er
 		return before, before.fault
 	}
 	sessions, err := readOpenCode(path, wal != nil, w)
-	switch {
-	case err == nil:
-	case isForeign(err):
-		err = nil
-	case errors.Is(err, errUnread):
+	if err != nil {
 		err = fmt.Errorf("read %s: %w", path, err)
-	default:
-		return before, fmt.Errorf("read %s: %w", path, err)
+		if !errors.Is(err, errUnread) {
+			return before, err
+		}
 	}
 	return openCodeLook{db: db, wal: wal, sessions: sessions, fault: err, dirs: dirs, since: since}, err
 }
@@ -123,9 +120,10 @@ func (w *wanted) openCodeSince() time.Time {
 	return since
 }
 
-// isForeign reports an error of a database that is not OpenCode's, or has an unknown schema: it is no evidence.
+// isForeign reports an error of a database that is not OpenCode's, or of another generation: it is no evidence. Other
+// columns in a table of OpenCode's are an error.
 func isForeign(err error) bool {
-	return containsAny(err.Error(), "no such table", "no such column", "not a database")
+	return containsAny(err.Error(), "no such table", "not a database")
 }
 
 func sameFile(a, b fs.FileInfo) bool {
@@ -151,32 +149,49 @@ func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
 	db.SetMaxOpenConns(1)
 	ctx, cancel := context.WithTimeout(context.Background(), openCodePatience)
 	defer cancel()
-	found, err := openCodeList(ctx, db, w)
-	if err != nil && !errors.Is(err, errUnread) {
+	found, err := openCodeList(ctx, db, w, "session")
+	newer, newerErr := openCodeList(ctx, db, w, "session_v2")
+	if err := errors.Join(err, newerErr); err != nil && !errors.Is(err, errUnread) {
 		return nil, err
 	}
 	var sessions []Session
-	errs := []error{err}
+	errs := []error{err, newerErr, openCodeUnread(newer, found)}
 	for _, s := range found {
 		s.File = path
-		if err := openCodeTurn(ctx, db, &s); err != nil {
+		err := openCodeTurn(ctx, db, &s)
+		switch {
+		case err == nil:
+			sessions = append(sessions, s)
+		case !isForeign(err):
 			errs = append(errs, err)
-			continue
 		}
-		sessions = append(sessions, s)
 	}
 	return sessions, errors.Join(errs...)
 }
 
-// openCodeList returns the latest sessions, without their turns.
-func openCodeList(ctx context.Context, db *sql.DB, w *wanted) ([]Session, error) {
+// openCodeUnread is an error if one of the sessions of OpenCode 2 is newer than those of OpenCode 1 that were found.
+// OpenCode 2 begins with a copy of these, and keeps all that follows in tables that are not read.
+func openCodeUnread(newer, found []Session) error {
+	for _, s := range newer {
+		if !slices.ContainsFunc(found, func(old Session) bool { return old.ID == s.ID && old.Turn.Sequence >= s.Turn.Sequence }) {
+			return fmt.Errorf("session %s is of OpenCode 2: %w", s.ID, errUnread)
+		}
+	}
+	return nil
+}
+
+// openCodeList returns the latest sessions of a table, without their turns.
+func openCodeList(ctx context.Context, db *sql.DB, w *wanted, table string) ([]Session, error) {
 	var since int64
 	if from := w.openCodeSince(); !from.IsZero() {
 		since = from.UnixMilli()
 	}
-	rows, err := db.QueryContext(ctx, `SELECT id, directory, version, coalesce(parent_id, '') <> '', time_updated FROM session
+	rows, err := db.QueryContext(ctx, `SELECT id, directory, version, coalesce(parent_id, '') <> '', time_updated FROM `+table+`
 		WHERE time_archived IS NULL AND time_updated >= ? ORDER BY 4, time_updated DESC`, since)
 	if err != nil {
+		if isForeign(err) {
+			err = nil
+		}
 		return nil, err
 	}
 	defer rows.Close()

@@ -2,9 +2,11 @@ package agentcli
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -217,9 +219,6 @@ func TestOpenCodeThatIsSomethingElse(t *testing.T) {
 		},
 		"empty":        func(t *testing.T, path string) { writeFile(t, path, "") },
 		"other tables": func(t *testing.T, path string) { newOpenCode(t, path).exec(`DROP TABLE session`) },
-		"other columns": func(t *testing.T, path string) {
-			newOpenCode(t, path).exec(`DROP TABLE session; CREATE TABLE session (name text)`)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -260,5 +259,81 @@ func TestDatabasesOfOpenCode(t *testing.T) {
 		same(t, name+", before it is made", w.found(named, q))
 		newOpenCode(t, path).session("c", shop)
 		same(t, name, w.found(named, q), "opencode c 0")
+	}
+}
+
+// What another schema of the same table would show is not known.
+func TestOpenCodeWithOtherColumns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase)).exec(`DROP TABLE session; CREATE TABLE session (name text)`)
+	r := NewReader(w.options)
+	for range 2 {
+		if sessions, err := r.Sessions(Query{Dirs: []string{w.dir("shop")}}); err == nil || r.Fault(OpenCode) == nil || len(sessions) > 0 {
+			t.Errorf("%v, %v", sessions, err)
+		}
+	}
+}
+
+// openCode2Tables are those of OpenCode 2's sessions (its packages/core/src/session/sql.ts, 2.0).
+const openCode2Tables = `
+DROP TABLE session_message;
+CREATE TABLE session_v2 (id text PRIMARY KEY, project_id text NOT NULL, workspace_id text, parent_id text, fork_session_id text, fork_boundary text,
+	slug text NOT NULL, directory text NOT NULL, path text, title text, version text NOT NULL, share_url text, summary_additions integer,
+	summary_deletions integer, summary_files integer, summary_diffs text, metadata text, cost real DEFAULT 0 NOT NULL,
+	tokens_input integer DEFAULT 0 NOT NULL, tokens_output integer DEFAULT 0 NOT NULL, tokens_reasoning integer DEFAULT 0 NOT NULL,
+	tokens_cache_read integer DEFAULT 0 NOT NULL, tokens_cache_write integer DEFAULT 0 NOT NULL, revert text, permission text, agent text, model text,
+	time_created integer NOT NULL, time_updated integer NOT NULL, time_idle integer, time_viewed integer, idle_outcome text, time_compacting integer,
+	time_archived integer, time_suspended integer, resume_attempts integer DEFAULT 0 NOT NULL,
+	CONSTRAINT fk_session_v2_project_id_project_id_fk FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE);
+CREATE TABLE session_message (id text PRIMARY KEY, session_id text NOT NULL, type text NOT NULL, seq integer NOT NULL, time_created integer NOT NULL,
+	time_updated integer NOT NULL, data text NOT NULL,
+	CONSTRAINT fk_session_message_session_id_session_v2_id_fk FOREIGN KEY (session_id) REFERENCES session_v2(id) ON DELETE CASCADE);`
+
+// Sessions of OpenCode 2 are not read, and are not silence.
+func TestSessionsOfOpenCode2AreUnread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop, other := w.dir("shop"), w.dir("other")
+	const newer = "session_v2"
+	lives := []Process{{Kind: OpenCode, PID: 7, Start: 70, Dir: shop, Began: time.Now().Add(-100 * time.Hour)}}
+	tests := map[string]struct {
+		do        func(o *openCode)
+		processes []Process
+		fault     bool
+		want      []string
+	}{
+		"OpenCode 1":                   {func(o *openCode) { o.session("a", shop) }, nil, false, []string{"a"}},
+		"OpenCode 2 beside it":         {func(o *openCode) { o.session("a", shop); o.sessionIn(newer, "b", nil, shop) }, nil, true, []string{"a"}},
+		"copied":                       {func(o *openCode) { o.session("a", shop); o.sessionIn(newer, "a", nil, shop) }, nil, false, []string{"a"}},
+		"copied, and 1 goes on":        {func(o *openCode) { o.sessionIn(newer, "a", nil, shop); o.at++; o.session("a", shop) }, nil, false, []string{"a"}},
+		"copied, and 2 goes on":        {func(o *openCode) { o.session("a", shop); o.at++; o.sessionIn(newer, "a", nil, shop) }, nil, true, []string{"a"}},
+		"elsewhere":                    {func(o *openCode) { o.sessionIn(newer, "b", nil, other) }, nil, false, nil},
+		"long ago":                     {func(o *openCode) { o.at -= 72 * 3600e3; o.sessionIn(newer, "b", nil, shop) }, nil, false, nil},
+		"long ago, and it still lives": {func(o *openCode) { o.at -= 72 * 3600e3; o.sessionIn(newer, "b", nil, shop) }, lives, true, nil},
+		"OpenCode 2 alone": {func(o *openCode) {
+			o.exec(`DROP TABLE part; DROP TABLE message; DROP TABLE session`)
+			o.sessionIn(newer, "b", nil, shop)
+		}, nil, true, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), openCodeDatabase)
+			o := newOpenCode(t, path)
+			o.exec(openCode2Tables)
+			test.do(o)
+			r := NewReader(Options{Places: Places{OpenCode: path}})
+			for range 2 { // the second look is answered from memory
+				sessions, err := r.Sessions(Query{Dirs: []string{shop}, Since: time.Now().Add(-48 * time.Hour), Processes: test.processes})
+				var ids []string
+				for _, s := range sessions {
+					ids = append(ids, s.ID)
+				}
+				if !slices.Equal(ids, test.want) || errors.Is(err, errUnread) != test.fault || errors.Is(r.Fault(OpenCode), errUnread) != test.fault {
+					t.Errorf("%q, %v", ids, err)
+				}
+			}
+		})
 	}
 }
