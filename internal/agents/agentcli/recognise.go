@@ -21,6 +21,8 @@ type program struct {
 	headlessFlags, headlessWords []string
 	// piped says that without a terminal its sessions end with their prompt, too.
 	piped bool
+	// promptOptions give a session at a terminal its prompt. None: its words do.
+	promptOptions []string
 	// streamOption makes one take prompts from its input as long as that is open, with the value stream-json. "": none
 	// does.
 	streamOption string
@@ -106,6 +108,12 @@ func Prompted(args []string) bool {
 	p, rest := locate(args, "")
 	if p == nil {
 		return false
+	}
+	if len(p.promptOptions) > 0 {
+		return Headless(args) || slices.ContainsFunc(rest, func(arg string) bool {
+			option, _, _ := strings.Cut(arg, "=")
+			return slices.Contains(p.promptOptions, option)
+		})
 	}
 	var words []string
 	named := 0 // words that identify the session to continue

@@ -47,6 +47,13 @@ func TestRecognise(t *testing.T) {
 		{"npx @qwen-code/qwen-code@latest", Qwen},
 		{"/home/u/.opencode/bin/opencode", OpenCode},
 		{"node /usr/lib/node_modules/opencode-ai/bin/opencode", OpenCode},
+		{"/usr/lib/node_modules/opencode-ai/bin/.opencode run go", OpenCode},
+		{"opencode ./shop", OpenCode},
+		{"opencode --log-level DEBUG --format json run serve it", OpenCode},
+		{"npx @opencode/cli@2 run go", OpenCode},
+		{"node /usr/lib/node_modules/@opencode/cli/bin/opencode.cjs --standalone run go", OpenCode},
+		{"/usr/lib/node_modules/@opencode/cli-linux-x64/bin/opencode", OpenCode},
+		{"opencode2 mini", OpenCode},
 
 		{"", ""},
 		{"claude mcp serve", ""},
@@ -65,6 +72,14 @@ func TestRecognise(t *testing.T) {
 		{"codex-linux-sandbox -- sh -c codex", ""},
 		{"opencode serve --port 4096", ""},
 		{"opencode acp", ""},
+		{"opencode attach http://localhost:4096", ""},
+		{"opencode --server http://localhost:4096 session list", ""},
+		{"opencode console login", ""},
+		{"opencode generate", ""},
+		{"opencode plug prettier", ""},
+		{"opencode service start", ""},
+		{"opencode api get /session", ""},
+		{"opencode2 serve --service --port 0", ""},
 		{"gemini mcp list", ""},
 		{"gemini gemma start", ""},
 		{"gemini --acp", ""},
@@ -124,11 +139,13 @@ func TestHeadless(t *testing.T) {
 		"gemini":           false,
 		"opencode run fix": true,
 		"opencode":         false,
-		"qwen -p fix":      true,
-		"qwen":             false,
-		"claude mcp -p":    false,
-		"bash -c claude":   false,
-		"":                 false,
+		"opencode --variant high --dir web run fix": true,
+		"opencode --prompt run":                     false,
+		"qwen -p fix":                               true,
+		"qwen":                                      false,
+		"claude mcp -p":                             false,
+		"bash -c claude":                            false,
+		"":                                          false,
 	} {
 		if got := Headless(strings.Fields(command), true); got != want {
 			t.Errorf("%q: %v", command, got)
@@ -144,6 +161,29 @@ func TestHeadless(t *testing.T) {
 	} {
 		if got := Headless(strings.Fields(command), false); got != want {
 			t.Errorf("%q without a terminal: %v", command, got)
+		}
+	}
+}
+
+func TestPrompted(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]bool{
+		"claude":                       false,
+		"claude --model opus":          false,
+		"claude fix":                   true,
+		"claude -p fix":                true,
+		"codex resume --last":          false,
+		"codex resume 1 go on":         true,
+		"opencode":                     false,
+		"opencode ./shop":              false, // a directory
+		"opencode --session 1":         false,
+		"opencode ./shop --prompt fix": true,
+		"opencode --prompt=fix":        true,
+		"opencode run fix":             true,
+		"sh -c claude":                 false,
+	} {
+		if got := Prompted(strings.Fields(command)); got != want {
+			t.Errorf("%q: %v", command, got)
 		}
 	}
 }

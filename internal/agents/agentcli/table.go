@@ -101,11 +101,13 @@ var table = []CLI{
 	{
 		Kind: OpenCode, Title: "OpenCode",
 		program: program{
-			names: []string{"opencode"}, packages: []string{"opencode-ai"}, paths: []string{"/opencode-ai/", "/opencode-linux-", "/opencode-darwin-", "/opencode-windows-", "/.opencode/bin/"},
-			other:         []string{"serve", "web", "acp", "auth", "providers", "agent", "upgrade", "uninstall", "models", "stats", "export", "import", "github", "pr", "session", "db", "mcp", "debug", "completion", "plugin"},
-			takes:         []string{"-m", "--model", "--agent", "--prompt", "-s", "--session", "--port", "--hostname", "--log-level"},
+			// Those of 1 and 2: a release has its binary as .opencode beside its script, and 2 is opencode2 beside 1.
+			names: []string{"opencode", ".opencode", "opencode2"}, packages: []string{"opencode-ai", "@opencode/cli"},
+			paths:         []string{"/opencode-ai/", "/opencode-linux-", "/opencode-darwin-", "/opencode-windows-", "/.opencode/bin/", "/@opencode/cli/"},
+			other:         []string{"serve", "web", "acp", "attach", "auth", "console", "providers", "agent", "upgrade", "update", "uninstall", "models", "stats", "export", "import", "github", "pr", "session", "db", "mcp", "debug", "completion", "plugin", "plug", "generate", "api", "service", "reload", "pair"},
+			takes:         []string{"-m", "--model", "--agent", "--prompt", "-s", "--session", "--port", "--hostname", "--mdns-domain", "--cors", "--log-level", "--replay-limit", "--server", "--command", "--format", "-f", "--file", "--title", "--attach", "-p", "--password", "-u", "--username", "--dir", "--variant"},
 			flags:         []string{"--version", "-v", "--help", "-h"},
-			headlessWords: []string{"run"},
+			headlessWords: []string{"run"}, promptOptions: []string{"--prompt"}, // its word is a directory
 		},
 		Place: Place{Base: ".local/share", BaseVariable: "XDG_DATA_HOME", Folder: "opencode", FileVariable: "OPENCODE_DB"}, files: newOpenCodeFiles,
 		SilentUntilPrompted: true,
