@@ -103,6 +103,26 @@ func TestPresentSessionIsReadHoweverOld(t *testing.T) {
 	same(t, "processes that are younger", w.found(NewReader(w.options), q))
 }
 
+// One call of OpenCode that takes days writes nothing, and its session's time is that of the answer before. Subagents that
+// have worked since do not hide it.
+func TestCallOfOpenCodeThatTakesDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	o := newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+	o.at = time.Now().Add(-72 * time.Hour).UnixMilli()
+	o.session("s", shop)
+	o.message("s", "m1", openCodeUser, `{"type":"text","text":"go"}`)
+	o.message("s", "m2", `{"role":"assistant","time":{"created":1}}`, openCodeStep,
+		fmt.Sprintf(`{"type":"tool","callID":"c1","tool":"bash","state":{"status":"running","input":{"command":"make"},"time":{"start":%d}}}`, o.at))
+	o.at = time.Now().UnixMilli()
+	o.sessionIn("session", "sub", "s", shop)
+	q := Query{Dirs: []string{shop}, Since: time.Now().Add(-48 * time.Hour)}
+	same(t, "its process is gone", w.found(NewReader(w.options), q), "opencode sub 0")
+	q.Processes = []Process{{Kind: OpenCode, PID: 7, Start: 70, Dir: shop, Began: time.Now().Add(-100 * time.Hour)}}
+	same(t, "its process lives", w.found(NewReader(w.options), q), "opencode s 7 tool", "opencode sub 0")
+}
+
 // A session that is written on after a long rest is among the latest again.
 func TestOrderOfTranscriptsIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
