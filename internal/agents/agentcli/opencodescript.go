@@ -38,29 +38,42 @@ type openCodeScript struct {
 	stepped bool        // it has a step of the model
 	called  bool        // it has a call with whose result the model is asked to go on
 	refused bool        // it has a call that a person has refused
+	queued  bool        // it waits for the end of the answer before it
 }
 
 func (o *openCodeScript) row(r *openCodeRow) {
 	if r.message != o.last.message {
 		o.close()
-		o.stepped, o.called, o.refused = false, false, false
-		created := millis(float64(r.createdAt))
-		switch r.role {
-		case "user":
-			o.turn.begin(created)
-		case "assistant":
-			o.turn.answersAnew() // a message follows the results of the one before
-			o.turn.request(created)
-		}
+		o.begin(r)
 	}
 	switch {
 	case r.part == "":
 	case r.role == "assistant":
 		o.part(r)
+	case r.role == "user" && !r.own && o.queued:
+		o.turn.typedAt = millis(float64(r.createdAt))
 	case r.role == "user" && !r.own:
 		o.turn.typed()
 	}
 	o.last = *r
+}
+
+// begin handles the beginning of a message. A prompt during an answer is written at once, and read by the model after
+// it: what the answer has open stays open.
+func (o *openCodeScript) begin(r *openCodeRow) {
+	o.queued = r.role == "user" && (o.queued || o.last.role == "assistant" && o.last.completed == 0 && o.last.errorName == "")
+	o.stepped, o.called, o.refused = false, false, false
+	created := millis(float64(r.createdAt))
+	switch {
+	case o.queued && created.After(o.turn.lastAt):
+		o.turn.touch(created)
+	case o.queued:
+	case r.role == "user":
+		o.turn.begin(created)
+	case r.role == "assistant":
+		o.turn.answersAnew() // a message follows the results of the one before
+		o.turn.request(created)
+	}
 }
 
 // part handles a part of an answer.

@@ -188,3 +188,35 @@ func TestCommandThatAPersonRunsInOpenCode(t *testing.T) {
 		t.Errorf("when it is over: %q, typed at %v", reading(got), got.TypedAt)
 	}
 }
+
+// A prompt during an answer waits for its end. The call that is open then is what the agent waits for.
+func TestPromptDuringAnAnswerOfOpenCode(t *testing.T) {
+	t.Parallel()
+	names := []string{"open", "over", "two", "ended", "killed"}
+	typed := map[string]int64{}
+	turns := openCodeTurns(t, names, func(o *openCode, name string) {
+		o.message(name, name+" 1", openCodeUser, `{"type":"text","text":"go"}`)
+		state, data := `"status":"running"`, `{"role":"assistant","time":{"created":1}}`
+		switch name {
+		case "over":
+			state = `"status":"completed","output":"ok"`
+		case "ended":
+			state, data = `"status":"completed","output":"ok"`, openCodeAnswer(`,"finish":"tool-calls"`)
+		}
+		o.message(name, name+" 2", data, openCodeStep, openCodeCall("", state))
+		o.message(name, name+" 3", openCodeUser, `{"type":"text","text":"and test it"}`)
+		typed[name] = o.at
+		switch name {
+		case "two":
+			o.message(name, name+" 4", openCodeUser, `{"type":"text","text":"twice"}`)
+			typed[name] = o.at
+		case "killed": // and gone on with
+			o.message(name, name+" 4", data, openCodeStep)
+		}
+	})
+	for name, want := range map[string]string{"open": "tool bash(make)", "over": "model", "two": "tool bash(make)", "ended": "model", "killed": "model"} {
+		if got := turns[name]; reading(got) != want || got.TypedAt.UnixMilli() != typed[name] {
+			t.Errorf("%s: %q, wanted %q; typed at %d, wanted %d", name, reading(got), want, got.TypedAt.UnixMilli(), typed[name])
+		}
+	}
+}
