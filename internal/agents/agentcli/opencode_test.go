@@ -16,8 +16,8 @@ import (
 // openCodeDatabase is the file in which a release of OpenCode keeps its sessions.
 const openCodeDatabase = "opencode.db"
 
-// openCodeTables are those of the database that a release of OpenCode makes, as far as sessions are concerned: its
-// packages/core/src/database/schema.gen.ts, which is what its migrations come to (read in its source, 1.18.3).
+// openCodeTables are the tables of OpenCode's sessions, as its migrations make them. They were read in its source, 1.18.3:
+// packages/core/src/database/schema.gen.ts.
 const openCodeTables = `
 CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, vcs text, name text, icon_url text, icon_url_override text,
 	icon_color text, time_created integer NOT NULL, time_updated integer NOT NULL, time_initialized integer, sandboxes text NOT NULL, commands text);
