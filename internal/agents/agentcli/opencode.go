@@ -169,8 +169,8 @@ func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
 	return sessions, errors.Join(errs...)
 }
 
-// openCodeUnread is an error if a session of OpenCode 2 is newer than in OpenCode 1's table, or is not there. OpenCode 2
-// begins with a copy of that, and keeps all that follows in tables that are not read.
+// openCodeUnread is an error if a session of OpenCode 2 is not in OpenCode 1's table, or newer. OpenCode 2 begins with a
+// copy of that, and keeps all that follows in tables that are not read.
 func openCodeUnread(newer, found []Session) error {
 	for _, s := range newer {
 		if !slices.ContainsFunc(found, func(old Session) bool { return old.ID == s.ID && old.Turn.Sequence >= s.Turn.Sequence }) {

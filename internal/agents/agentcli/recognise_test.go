@@ -54,6 +54,7 @@ func TestRecognise(t *testing.T) {
 		{"node /usr/lib/node_modules/@opencode/cli/bin/opencode.cjs --standalone run go", OpenCode},
 		{"/usr/lib/node_modules/@opencode/cli-linux-x64/bin/opencode", OpenCode},
 		{"opencode2 mini", OpenCode},
+		{"npx @opencode-ai/cli@next", OpenCode},
 
 		{"", ""},
 		{"claude mcp serve", ""},

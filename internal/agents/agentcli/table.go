@@ -102,8 +102,8 @@ var table = []CLI{
 		Kind: OpenCode, Title: "OpenCode",
 		program: program{
 			// Those of 1 and 2: a release has its binary as .opencode beside its script, and 2 is opencode2 beside 1.
-			names: []string{"opencode", ".opencode", "opencode2"}, packages: []string{"opencode-ai", "@opencode/cli"},
-			paths:         []string{"/opencode-ai/", "/opencode-linux-", "/opencode-darwin-", "/opencode-windows-", "/.opencode/bin/", "/@opencode/cli/"},
+			names: []string{"opencode", ".opencode", "opencode2"}, packages: []string{"opencode-ai", "@opencode/cli", "@opencode-ai/cli"},
+			paths:         []string{"/opencode-ai/", "/opencode-linux-", "/opencode-darwin-", "/opencode-windows-", "/.opencode/bin/", "/@opencode/cli/", "/@opencode-ai/cli/"},
 			other:         []string{"serve", "web", "acp", "attach", "auth", "console", "providers", "agent", "upgrade", "update", "uninstall", "models", "stats", "export", "import", "github", "pr", "session", "db", "mcp", "debug", "completion", "plugin", "plug", "generate", "api", "service", "reload", "pair"},
 			takes:         []string{"-m", "--model", "--agent", "--prompt", "-s", "--session", "--port", "--hostname", "--mdns-domain", "--cors", "--log-level", "--replay-limit", "--server", "--command", "--format", "-f", "--file", "--title", "--attach", "-p", "--password", "-u", "--username", "--dir", "--variant"},
 			flags:         []string{"--version", "-v", "--help", "-h"},
