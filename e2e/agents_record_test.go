@@ -136,14 +136,15 @@ func (a *agent) sessionFiles() []string {
 	return names
 }
 
-// transcripts are the agent's transcripts: Claude's projects/<dir>/<session>.jsonl, Codex' rollouts.
+// transcripts are the agent's transcripts: Claude's projects/<dir>/<session>.jsonl, Codex' rollouts, Gemini CLI's chats. OpenCode has a
+// database instead.
 func (a *agent) transcripts() []string {
-	root := filepath.Join(a.config, "projects")
-	if a.kind == "codex" {
-		root = filepath.Join(a.config, "sessions")
+	folder := map[string]string{"claude": "projects", "codex": "sessions", "gemini": "tmp"}[a.kind]
+	if folder == "" {
+		return nil
 	}
 	var names []string
-	_ = filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(filepath.Join(a.config, folder), func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, ".jsonl") {
 			names = append(names, name)
 		}

@@ -11,12 +11,7 @@ import (
 )
 
 // resume is the command that goes on with an agent's session without a terminal.
-func resume(kind string) []string {
-	if kind == "codex" {
-		return []string{"codex", "exec", "--skip-git-repo-check", "resume", "{session}", "{preamble}"}
-	}
-	return []string{"claude", "-p", "--resume", "{session}", "{preamble}"}
-}
+func resume(kind string) []string { return agentCLIs[kind].resume }
 
 // preamble is in every text that an agent is resumed with.
 const preamble = "Go on with the task where it was left"

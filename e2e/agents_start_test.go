@@ -55,7 +55,7 @@ echo checked
 // agentSetup is what a test wants of an agent. The zero value is an interactive one on a terminal, past every startup
 // dialog, whose hooks write down what they get.
 type agentSetup struct {
-	headless  bool             // claude -p, codex exec: pipes instead of a terminal
+	headless  bool             // claude -p, codex exec, gemini -p, opencode run: pipes instead of a terminal
 	fresh     bool             // the directory was never trusted, nor, of Codex, its hooks
 	noHooks   bool             // no hooks in its settings
 	script    mockmodel.Script // what the model says and runs
@@ -79,15 +79,29 @@ func (s agentSetup) elsewhere() bool {
 	return len(s.server) > 0 && strings.HasPrefix(s.server[0], "http")
 }
 
+// agentCLI is what tests must know of an agent CLI to start it.
+type agentCLI struct {
+	model    func(testing.TB, mockmodel.Mode, mockmodel.Script) *mockmodel.Server
+	settings func(*agent, agentSetup) (argv, env []string) // writes its settings
+	resume   []string                                      // goes on with a session without a terminal
+}
+
+var agentCLIs = map[string]agentCLI{
+	"claude":   {mockmodel.Anthropic, (*agent).claude, []string{"claude", "-p", "--resume", "{session}", "{preamble}"}},
+	"codex":    {mockmodel.OpenAI, (*agent).codex, []string{"codex", "exec", "--skip-git-repo-check", "resume", "{session}", "{preamble}"}},
+	"gemini":   {mockmodel.Gemini, (*agent).gemini, []string{"gemini", "-m", geminiModel, "--approval-mode", "yolo", "--resume", "{session}", "-p", "{preamble}"}},
+	"opencode": {mockmodel.OpenAI, (*agent).opencode, []string{"opencode", "run", "--session", "{session}", "{preamble}"}},
+}
+
 // agent is one real agent CLI against a mock model.
 type agent struct {
 	t          *testing.T
 	w          *workspace
-	kind       string // "claude" or "codex"
+	kind       string // of agentCLIs
 	mode       mockmodel.Mode
 	model      *mockmodel.Server
 	home       string // its HOME
-	config     string // CLAUDE_CONFIG_DIR, CODEX_HOME
+	config     string // where its CLI has its settings, or its sessions: CLAUDE_CONFIG_DIR, CODEX_HOME
 	project    string // its working directory
 	stdoutName string // of the workspace's files, the one that has its stdout
 	cmd        *exec.Cmd
@@ -97,10 +111,14 @@ type agent struct {
 	done       chan struct{} // closed when the process is gone
 }
 
-// startAgent starts kind ("claude" or "codex") in a throw-away home and project against a model in the given mode. The
-// agent and everything it starts is gone at the end of the test.
-func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup) *agent {
+// newAgent writes the settings of a CLI, of agentCLIs, in a throw-away home and project, and makes the command that starts it against a
+// model in the given mode. The agent and everything it starts is gone at the end of the test.
+func newAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup) *agent {
 	t.Helper()
+	cli, known := agentCLIs[kind]
+	if !known {
+		t.Fatalf("no agent %q", kind)
+	}
 	w := newWorkspace(t)
 	a := &agent{t: t, w: w, kind: kind, mode: mode, home: w.path("home"), project: w.path("shop"), stdoutName: "stdout"}
 	for _, dir := range []string{a.home, a.project} {
@@ -110,17 +128,8 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	}
 	a.write(filepath.Join(a.project, "check.sh"), checkScript)
 	setup.script.Command = cmp.Or(setup.script.Command, slowCheck)
-	var argv, env []string
-	switch kind {
-	case "claude":
-		a.model = mockmodel.Anthropic(t, mode, setup.script)
-		argv, env = a.claude(setup)
-	case "codex":
-		a.model = mockmodel.OpenAI(t, mode, setup.script)
-		argv, env = a.codex(setup)
-	default:
-		t.Fatalf("no agent %q", kind)
-	}
+	a.model = cli.model(t, mode, setup.script)
+	argv, env := cli.settings(a, setup)
 	argv = slices.Concat(argv, setup.args, []string{agentPrompt})
 	if setup.wrapped {
 		argv = slices.Concat([]string{timed(), "agent", "run", "--home", a.agents(), agentName, "--"}, argv)
@@ -135,6 +144,13 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	a.rec = newRecorder(a)
 	t.Cleanup(a.explain)
 	t.Cleanup(a.stop)
+	return a
+}
+
+// startAgent makes an agent and starts it.
+func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup) *agent {
+	t.Helper()
+	a := newAgent(t, kind, mode, setup)
 	if setup.prepare != nil {
 		setup.prepare(a)
 	}
@@ -261,7 +277,7 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 	a.config = filepath.Join(a.home, ".claude")
 	const key = "sk-ant-mock-0000000000000000000000000000"
 	// Its automatic mode decides for the human, except where a rule says that the human is asked.
-	permissions := map[string]any{"allow": []string{"Bash(sh check.sh:*)", "Bash(git:*)", "mcp__" + serverName}, "ask": []string{"Bash(touch:*)"}}
+	permissions := map[string]any{"allow": []string{"Bash(sh check.sh:*)", "Bash(sh nested.sh:*)", "Bash(git:*)", "mcp__" + serverName}, "ask": []string{"Bash(touch:*)"}}
 	if setup.offer {
 		permissions["defaultMode"] = "default"
 	}

@@ -3,8 +3,8 @@
 // Real clients (Go SDK, TypeScript SDK 1.x and 2.x, Python SDK, the Inspector's command line) talk through
 // `outlive run` to real servers (the same SDKs, server-everything, and a few servers that take a probe badly), while
 // the tests kill the servers. Servers that are odd in one way each (servers/odd_server) are tried with and without outlive.
-// The real Claude Code and Codex, in a terminal and headless, have mock models (mockmodel) that tell them what to call;
-// mockmodel speaks the APIs of OpenCode and Gemini CLI, too.
+// The real Claude Code, Codex, Gemini CLI and OpenCode, in a terminal and headless, have mock models (mockmodel) that tell them what to
+// call; the first two also run each other.
 // Everything is started as a user would start it; nothing of outlive is imported.
 //
 // OUTLIVE_TIER says which run it is. At the door, which is the default, tests of the monitor and of a fleet with one hub wait by a build

@@ -39,6 +39,8 @@ var foreignParts = []struct{ part, name string }{
 	{"/inspector/", "MCP Inspector"},
 	{".bin/claude", "Claude Code"},
 	{".bin/codex", "Codex"},
+	{".bin/gemini", "Gemini CLI"},
+	{".bin/opencode", "OpenCode"},
 }
 
 // foreignNames are the foreign programs in a command line, or in the text of a configuration.

@@ -19,13 +19,14 @@ door=
 [ "${OUTLIVE_TIER:-door}" != door ] || door=1
 
 # chromium is the browser that looks at the dashboard, tmux the terminal in which outlive top is looked at; OpenSSH's server is what
-# other machines have.
+# other machines have. OpenCode would fetch ripgrep from elsewhere.
 missing=""
 for program in jq chromium tmux; do
 	command -v "$program" >/dev/null || missing="$missing $program"
 done
 [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 command -v ssh >/dev/null || missing="$missing openssh-client"
+[ -n "$door" ] || command -v rg >/dev/null || missing="$missing ripgrep"
 if [ -n "$missing" ]; then
 	echo "== installing$missing"
 	sudo=""

@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/outlive-mcp/outlive/e2e/mockmodel"
+)
+
+// geminiModel is a model that Gemini CLI knows, and for which it takes no other.
+const geminiModel = "gemini-2.5-pro"
+
+// gemini writes Gemini CLI's settings and returns its command line, without room for more arguments, and its environment.
+func (a *agent) gemini(setup agentSetup) (argv, env []string) {
+	a.config = filepath.Join(a.home, ".gemini")
+	a.writeJSON(filepath.Join(a.config, "settings.json"), map[string]any{
+		"security":  map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": false}},
+		"general":   map[string]any{"enableAutoUpdate": false, "maxAttempts": 2},
+		"privacy":   map[string]any{"usageStatisticsEnabled": false},
+		"telemetry": map[string]any{"enabled": false},
+		"ui":        map[string]any{"dynamicWindowTitle": true},
+	})
+	approval, prompt := "yolo", "-i"
+	if a.mode == mockmodel.Permission {
+		approval = "default"
+	}
+	if setup.headless {
+		prompt = "-p"
+	}
+	argv = []string{filepath.Join(tools.root, "node_modules", ".bin", "gemini"), "-m", geminiModel, "--approval-mode", approval, prompt}
+	return argv, []string{
+		"GEMINI_API_KEY=mock", "GOOGLE_GEMINI_BASE_URL=" + a.model.URL, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_TELEMETRY_ENABLED=false",
+		"CI=", "GITHUB_ACTIONS=", // with them it takes no terminal for one
+	}
+}
+
+// opencode writes the settings of OpenCode 1 and returns its command line and environment.
+func (a *agent) opencode(setup agentSetup) (argv, env []string) {
+	a.config = filepath.Join(a.home, ".local", "share", "opencode")
+	a.writeJSON(a.w.path(filepath.Join("config", "opencode", "opencode.json")), map[string]any{
+		"autoupdate": false, "share": "disabled", "model": "mock/gpt-mock", "small_model": "mock/gpt-mock",
+		"provider": map[string]any{"mock": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": map[string]any{"baseURL": a.model.URL + "/v1", "apiKey": "mock"},
+			"models": map[string]any{"gpt-mock": map[string]any{"name": "Mock", "tool_call": true, "limit": map[string]any{"context": 128000, "output": 8192}}},
+		}},
+		"permission": map[string]any{"bash": map[string]any{"*": "allow", "touch *": "ask"}},
+		"compaction": map[string]any{"auto": false},
+	})
+	argv = []string{filepath.Join(tools.root, "node_modules", ".bin", "opencode")}
+	if setup.headless {
+		argv = append(argv, "run", "--format", "json")
+	} else {
+		argv = append(argv, "--prompt")
+	}
+	return argv, []string{
+		"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+	}
+}
+
+// longCheck takes longer than a test waits for a verdict.
+const longCheck = "sh check.sh 100"
+
+// longSecond is longCheck in the second call of a turn, with which Gemini CLI writes no text.
+var longSecond = mockmodel.Script{Command: "test -d once && " + longCheck + "; mkdir -p once", Rounds: 2}
+
+// inCommand waits until the agent's command has run for a while, and the monitor still calls the agent working.
+func inCommand(a *agent, m *watcher) {
+	a.await("its command", func() bool {
+		for _, line := range a.w.processes("check.sh") {
+			if strings.HasPrefix(line, "sh check.sh") {
+				return true
+			}
+		}
+		return false
+	})
+	m.await("two more cycles", m.twoMore())
+	m.rests("working")
+}
+
+// impatient is a limit of silence that a test can wait for.
+var impatient = declaration{"expect": declaration{"model_silent": "3s"}}
+
+// Servers that have an error of their own.
+var (
+	gemini500 = mockmodel.Script{Refusal: mockmodel.Refusal{Status: 500, Body: map[string]any{"error": map[string]any{
+		"code": 500, "status": "INTERNAL", "message": "An internal error has occurred. Please retry.",
+	}}}}
+	opencode500 = openaiRefusal(500, map[string]any{"type": "server_error", "message": "The server had an error while processing your request."})
+)
+
+// otherStates are states of CLIs beside Claude Code and Codex, each as its own files or its terminal's title show it. What none of them
+// shows is silence: both ask a model that is limited or has an error again and again, and write nothing meanwhile.
+var otherStates = map[string][]detection{
+	"gemini": {
+		{"working", mockmodel.Loop, agentSetup{script: longSecond}, nil, "working", inCommand},
+		{"working-first", mockmodel.Tool, agentSetup{script: mockmodel.Script{Command: longCheck}}, nil, "working", inCommand},
+		{"working-print", mockmodel.Loop, agentSetup{headless: true, script: longSecond}, nil, "working", inCommand},
+		{"idle", mockmodel.Answer, agentSetup{}, nil, "idle", nil},
+		{"done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "done", nil},
+		{"hang", mockmodel.Hang, agentSetup{}, impatient, "model_silent", nil},
+		{"500", mockmodel.Refuse, agentSetup{script: gemini500}, impatient, "model_silent", nil},
+		{"429", mockmodel.RateLimit, agentSetup{}, impatient, "model_silent", nil},
+		{"500-ended", mockmodel.Refuse, agentSetup{headless: true, wrapped: true, script: gemini500}, nil, "crashed", nil}, // its exit status is all
+		{"429-ended", mockmodel.RateLimit, agentSetup{headless: true, wrapped: true}, nil, "crashed", nil},
+		{"key", mockmodel.Auth, agentSetup{}, nil, "auth_expired", nil},
+		{"400", mockmodel.Invalid, agentSetup{}, nil, "execution_error", nil},
+		{"context", mockmodel.Context, agentSetup{}, nil, "context_exhausted", nil},
+		{"question", mockmodel.Question, agentSetup{wrapped: true}, nil, "waiting_permission", nil}, // the title is that of a permission
+		{"permission", mockmodel.Permission, agentSetup{wrapped: true}, nil, "waiting_permission", nil},
+	},
+	"opencode": {
+		{"working", mockmodel.Tool, agentSetup{script: mockmodel.Script{Command: longCheck}}, nil, "working", inCommand},
+		{"working-run", mockmodel.Tool, agentSetup{headless: true, script: mockmodel.Script{Command: longCheck}}, nil, "working", inCommand},
+		{"idle", mockmodel.Answer, agentSetup{}, nil, "idle", nil},
+		{"done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "done", nil},
+		{"hang", mockmodel.Hang, agentSetup{headless: true}, impatient, "model_silent", nil},
+		{"500", mockmodel.Refuse, agentSetup{headless: true, script: opencode500}, impatient, "model_silent", nil},
+		{"429", mockmodel.RateLimit, agentSetup{headless: true}, impatient, "model_silent", nil},
+		{"401", mockmodel.Auth, agentSetup{}, nil, "auth_expired", nil},
+		{"400", mockmodel.Invalid, agentSetup{}, nil, "execution_error", nil},
+		{"context", mockmodel.Context, agentSetup{}, nil, "context_exhausted", nil},
+		{"question", mockmodel.Question, agentSetup{}, nil, "waiting_question", nil},
+	},
+}
+
+// TestMonitorDetectsOtherCLIs: what the monitor calls the states of the real Gemini CLI and OpenCode, as [TestMonitorDetects] does.
+func TestMonitorDetectsOtherCLIs(t *testing.T) {
+	needFull(t, "the states of two more CLIs, minutes of two cores")
+	t.Parallel()
+	for kind, states := range otherStates {
+		for _, d := range states {
+			t.Run(kind+"/"+d.name, func(t *testing.T) {
+				t.Parallel()
+				d.isSeen(t, kind)
+			})
+		}
+	}
+}
+
+// TestMonitorResumesOtherCLIs: killed in the middle of a command, they go on with the very session they had, as [TestMonitorResumes].
+func TestMonitorResumesOtherCLIs(t *testing.T) {
+	needFull(t, "the door has TestMonitorResumes, with two other CLIs")
+	t.Parallel()
+	for kind := range otherStates {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			d := declaration{"start": declaration{"resume": resume(kind)}, "expect": done["expect"]}
+			a, m := startWatched(t, kind, mockmodel.Loop, agentSetup{headless: true, script: longSecond}, d, nil)
+			inCommand(a, m)
+			a.model.SetMode(mockmodel.Answer)
+			for pid := range a.w.processes("node_modules") { // Gemini CLI are two
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			m.judges("crashed")
+			a.resumed()
+			m.judges("done")
+			m.tellsNobody()
+			if n := strings.Count(m.journal(), "- **Action:**"); n != 1 {
+				t.Errorf("%d entries of one recovery:\n%s", n, m.journal())
+			}
+		})
+	}
+}
