@@ -59,8 +59,12 @@ func startWatched(t *testing.T, kind string, mode mockmodel.Mode, setup agentSet
 // more in d. hooks are the flags of `outlive hooks install`; nil: it is not run.
 func (m *watcher) startAgent(kind string, mode mockmodel.Mode, setup agentSetup, d declaration, hooks []string, flags ...string) *agent {
 	m.t.Helper()
+	first := setup.prepare
 	setup.prepare = func(a *agent) {
-		m.a, m.dir, m.flags = a, a.agents(), append([]string{"--home", a.agents()}, flags...)
+		if first != nil {
+			first(a)
+		}
+		m.watches(a, flags...)
 		m.declare(d)
 		if hooks != nil {
 			m.outlive(append([]string{"hooks", "install", kind, "--home", a.agents()}, hooks...)...)
@@ -68,6 +72,11 @@ func (m *watcher) startAgent(kind string, mode mockmodel.Mode, setup agentSetup,
 		m.start()
 	}
 	return startAgent(m.t, kind, mode, setup)
+}
+
+// watches makes the home of the agent the one that is watched.
+func (m *watcher) watches(a *agent, flags ...string) {
+	m.a, m.dir, m.flags = a, a.agents(), append([]string{"--home", a.agents()}, flags...)
 }
 
 func newWatcher(t *testing.T) *watcher {
@@ -80,20 +89,31 @@ func newWatcher(t *testing.T) *watcher {
 	return m
 }
 
-// declare writes the registry.
+// declare writes the registry with one agent.
 func (m *watcher) declare(d declaration) {
 	m.t.Helper()
 	entry := declaration{"kind": m.a.kind, "path": m.a.project}
 	maps.Copy(entry, d)
-	text, err := json.Marshal(entry)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	head := "version: 2\n"
+	m.register(map[string]declaration{agentName: entry})
+}
+
+// register writes the registry.
+func (m *watcher) register(agents map[string]declaration) {
+	m.t.Helper()
+	var text strings.Builder
+	text.WriteString("version: 2\n")
 	if m.pings != "" {
-		head += "listen: " + m.pings + "\n"
+		text.WriteString("listen: " + m.pings + "\n")
 	}
-	m.a.write(filepath.Join(m.dir, "registry.yaml"), fmt.Sprintf("%sagents:\n  %s: %s\n", head, agentName, text))
+	text.WriteString("agents:\n")
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		entry, err := json.Marshal(agents[name])
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "  %s: %s\n", name, entry)
+	}
+	m.a.write(filepath.Join(m.dir, "registry.yaml"), text.String())
 }
 
 // environ is what the monitor and the other verbs get: they find the agent's files and commands as its user's would.

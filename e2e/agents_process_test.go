@@ -48,7 +48,7 @@ func TestMonitorComesTooLate(t *testing.T) {
 			m := newWatcher(t)
 			d := declaration{"expect": declaration{"stale": "2s"}, "start": declaration{"resume": resume(kind)}}
 			setup := agentSetup{wrapped: true, prepare: func(a *agent) {
-				m.a, m.dir, m.flags = a, a.agents(), []string{"--home", a.agents(), "--answers", "off"}
+				m.watches(a, "--answers", "off")
 				m.declare(d)
 			}}
 			a := startAgent(t, kind, mockmodel.Tool, setup)

@@ -107,10 +107,16 @@ func (m *watcher) rests(class string) {
 func (m *watcher) isQuiet(class string) {
 	m.t.Helper()
 	m.rests(class)
+	m.leavesAlone()
+}
+
+// leavesAlone fails the test when an agent was called stalled, or anything was told or done.
+func (m *watcher) leavesAlone() {
+	m.t.Helper()
 	all, _ := m.judgements(0)
 	for _, j := range all {
 		if j.Verdict.Stall != "" {
-			m.t.Errorf("it was called %s: %s", j.Verdict.Class, j.Verdict.Details)
+			m.t.Errorf("%s was called %s: %s", j.Agent, j.Verdict.Class, j.Verdict.Details)
 		}
 	}
 	m.tellsNobody()

@@ -20,12 +20,15 @@ var eraChanges = []eraChange{
 	{"py-modern", "ts2-modern", "go-legacy"},
 }
 
+// shellWord is a word for a shell, which expands nothing in it.
+func shellWord(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
 // deploy makes what the script starts from now on another server.
 func (w *workspace) deploy(t *testing.T, name string) {
 	t.Helper()
 	text := "exec"
 	for _, arg := range servers()[name].argv {
-		text += " '" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		text += " " + shellWord(arg)
 	}
 	if err := os.WriteFile(w.path("serve.new"), []byte(text+"\n"), 0o600); err != nil {
 		t.Fatal(err)
