@@ -99,8 +99,8 @@ func (k *worker) worksFor(lasts time.Duration, chance *rand.Rand) {
 	k.m.t.Logf("%s has done %v", k.name, count)
 }
 
-// doesWhatIsDue has one agent killed in the middle of a command, which is resumed, and another's login die, which is told. After an hour in
-// which nothing was done this shows that something would have been.
+// doesWhatIsDue kills one agent in the middle of a command, and lets another's login die. The first is resumed, the second is told: after
+// an hour in which nothing was done this shows that something would have been.
 func (m *watcher) doesWhatIsDue(killed, loggedOut *worker, dead job) {
 	m.t.Helper()
 	_, ends := m.judgements(0)

@@ -97,7 +97,7 @@ func (a *agent) nests(kind string, mode mockmodel.Mode, file, dir string) *mockm
 	return model
 }
 
-// killsNested kills the CLI that the agent runs in the middle of a command of its own, once the monitor has seen that.
+// killsNested kills the CLI that the agent runs, in the middle of a command of its own. The monitor has seen it by then.
 func (m *watcher) killsNested(session any) {
 	m.t.Helper()
 	m.a.await("the command of the nested CLI", func() bool {

@@ -79,6 +79,14 @@ func inCommand(a *agent, m *watcher) {
 	m.rests("working")
 }
 
+// inQuietCommand waits until Gemini CLI takes a command for one that waits for its input. It has written something, and then nothing for
+// half a minute, as a build may do.
+func inQuietCommand(a *agent, m *watcher) {
+	a.awaitTitle("Action Required")
+	m.await("two more cycles", m.twoMore())
+	m.rests("working")
+}
+
 // impatient is a limit of silence that a test can wait for.
 var impatient = declaration{"expect": declaration{"model_silent": "3s"}}
 
@@ -90,13 +98,14 @@ var (
 	opencode500 = openaiRefusal(500, map[string]any{"type": "server_error", "message": "The server had an error while processing your request."})
 )
 
-// otherStates are states of CLIs beside Claude Code and Codex, each as its own files or its terminal's title show it. What none of them
-// shows is silence: both ask a model that is limited or has an error again and again, and write nothing meanwhile.
+// otherStates are states of other CLIs, as their own files or the titles of their terminals show them. Both ask a model that is limited or
+// has an error again and again, and write nothing meanwhile: that is silence.
 var otherStates = map[string][]detection{
 	"gemini": {
 		{"working", mockmodel.Loop, agentSetup{script: longSecond}, nil, "working", inCommand},
 		{"working-first", mockmodel.Tool, agentSetup{script: mockmodel.Script{Command: longCheck}}, nil, "working", inCommand},
 		{"working-print", mockmodel.Loop, agentSetup{headless: true, script: longSecond}, nil, "working", inCommand},
+		{"working-quiet", mockmodel.Tool, agentSetup{wrapped: true, script: mockmodel.Script{Command: "echo building; " + longCheck}}, nil, "working", inQuietCommand},
 		{"idle", mockmodel.Answer, agentSetup{}, nil, "idle", nil},
 		{"done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "done", nil},
 		{"hang", mockmodel.Hang, agentSetup{}, impatient, "model_silent", nil},

@@ -111,8 +111,8 @@ type agent struct {
 	done       chan struct{} // closed when the process is gone
 }
 
-// newAgent writes the settings of a CLI, of agentCLIs, in a throw-away home and project, and makes the command that starts it against a
-// model in the given mode. The agent and everything it starts is gone at the end of the test.
+// newAgent makes the command that starts a CLI, of agentCLIs, in a throw-away home and project, against a model in the given mode. Its
+// settings are written. The agent and everything it starts is gone at the end of the test.
 func newAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup) *agent {
 	t.Helper()
 	cli, known := agentCLIs[kind]

@@ -30,7 +30,7 @@ type job struct {
 	argv, env []string
 }
 
-// newWorkers makes so many agents of each CLI in one home, and the monitor that watches them, which is still to be started.
+// newWorkers makes so many agents of each CLI in one home. The monitor that watches them is still to be started.
 func newWorkers(t *testing.T, each int, expect declaration) (*watcher, []*worker) {
 	t.Helper()
 	m := newWatcher(t)
@@ -102,9 +102,8 @@ func (m *watcher) allAre(class string, workers []*worker) {
 	})
 }
 
-// TestEndsAreNoCrashes: runs that end with their turn and exit status 0, of six agents at once, which is more than the machine has cores.
-// None is called crashed, none is started again, and nobody is told. While a process with threads ends, it looks dead before its parent
-// can learn how it has ended.
+// TestEndsAreNoCrashes: runs of six agents at once end with their turn and exit status 0. None is called crashed, none is started again,
+// and nobody is told. While a process with threads ends, it looks dead before its parent can learn how it has ended.
 func TestEndsAreNoCrashes(t *testing.T) {
 	needFull(t, "ends of real CLIs by the dozen, of which each meets another moment of the monitor")
 	t.Parallel()
