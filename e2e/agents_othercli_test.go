@@ -62,11 +62,19 @@ func (a *agent) opencode(setup agentSetup) (argv, env []string) {
 // longCheck takes longer than a test waits for a verdict.
 const longCheck = "sh check.sh 100"
 
-// longSecond is longCheck in the second call of a turn, with which Gemini CLI writes no text.
-var longSecond = mockmodel.Script{Command: "test -d once && " + longCheck + "; mkdir -p once", Rounds: 2}
+// secondCommand is a command that is run by the second call of a turn: Gemini's mock model says something with the first only.
+func secondCommand(command string) mockmodel.Script {
+	return mockmodel.Script{Command: "test -d once && " + command + "; mkdir -p once", Rounds: 2}
+}
 
-// inCommand waits until the agent's command has run for a while, and the monitor still calls the agent working.
+// inCommand waits until the agent's command has run for a while, and the monitor calls the agent working still.
 func inCommand(a *agent, m *watcher) {
+	commandRuns(a, m)
+	m.rests("working")
+}
+
+// commandRuns waits until the agent's command has run for a while.
+func commandRuns(a *agent, m *watcher) {
 	a.await("its command", func() bool {
 		for _, line := range a.w.processes("check.sh") {
 			if strings.HasPrefix(line, "sh check.sh") {
@@ -76,7 +84,12 @@ func inCommand(a *agent, m *watcher) {
 		return false
 	})
 	m.await("two more cycles", m.twoMore())
-	m.rests("working")
+}
+
+// inUnseenCommand waits until the monitor calls the agent idle while its command runs.
+func inUnseenCommand(a *agent, m *watcher) {
+	commandRuns(a, m)
+	m.rests("idle")
 }
 
 // inQuietCommand waits until Gemini CLI takes a command for one that waits for its input. It has written something, and then nothing for
@@ -102,10 +115,10 @@ var (
 // has an error again and again, and write nothing meanwhile: that is silence.
 var otherStates = map[string][]detection{
 	"gemini": {
-		{"working", mockmodel.Loop, agentSetup{script: longSecond}, nil, "working", inCommand},
-		{"working-first", mockmodel.Tool, agentSetup{script: mockmodel.Script{Command: longCheck}}, nil, "working", inCommand},
-		{"working-print", mockmodel.Loop, agentSetup{headless: true, script: longSecond}, nil, "working", inCommand},
-		{"working-quiet", mockmodel.Tool, agentSetup{wrapped: true, script: mockmodel.Script{Command: "echo building; " + longCheck}}, nil, "working", inQuietCommand},
+		{"working", mockmodel.Loop, agentSetup{script: secondCommand(longCheck)}, nil, "working", inCommand},
+		{"command-after-text", mockmodel.Tool, agentSetup{script: mockmodel.Script{Command: longCheck}}, nil, "idle", inUnseenCommand}, // its calls are written when they have ended
+		{"working-print", mockmodel.Loop, agentSetup{headless: true, script: secondCommand(longCheck)}, nil, "working", inCommand},
+		{"working-quiet", mockmodel.Loop, agentSetup{wrapped: true, script: secondCommand("echo building && " + longCheck)}, nil, "working", inQuietCommand},
 		{"idle", mockmodel.Answer, agentSetup{}, nil, "idle", nil},
 		{"done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "done", nil},
 		{"hang", mockmodel.Hang, agentSetup{}, impatient, "model_silent", nil},
@@ -156,7 +169,7 @@ func TestMonitorResumesOtherCLIs(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			d := declaration{"start": declaration{"resume": resume(kind)}, "expect": done["expect"]}
-			a, m := startWatched(t, kind, mockmodel.Loop, agentSetup{headless: true, script: longSecond}, d, nil)
+			a, m := startWatched(t, kind, mockmodel.Loop, agentSetup{headless: true, script: secondCommand(longCheck)}, d, nil)
 			inCommand(a, m)
 			a.model.SetMode(mockmodel.Answer)
 			for pid := range a.w.processes("node_modules") { // Gemini CLI are two
