@@ -12,7 +12,7 @@ import (
 // incidentOn has an agent of a machine end, and returns its incident as another machine sees it.
 func incidentOn(t *testing.T, on, from *joined) string {
 	t.Helper()
-	agent := newAgent(t, on, "shop")
+	agent := startSleepingAgent(t, on, "shop")
 	monitor := on.command("monitor", "--answers", "off")
 	monitor.Env = append(monitor.Env, "PIV_MONITOR_INTERVAL_MS=1000")
 	on.begin(t, "monitor.log", monitor)
@@ -27,8 +27,8 @@ func incidentOn(t *testing.T, on, from *joined) string {
 	return line.FindStringSubmatch(string(out))[1]
 }
 
-// newAgent starts an agent that does nothing, and has the machine know it.
-func newAgent(t *testing.T, on *joined, name string) *exec.Cmd {
+// startSleepingAgent starts an agent that does nothing, and has the machine know it.
+func startSleepingAgent(t *testing.T, on *joined, name string) *exec.Cmd {
 	t.Helper()
 	dir, home := on.path(name), on.path("state/outlive/agents")
 	for _, d := range []string{dir, home} {

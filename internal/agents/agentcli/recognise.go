@@ -110,7 +110,7 @@ func Prompted(args []string) bool {
 		return false
 	}
 	if len(p.promptOptions) > 0 {
-		return Headless(args) || slices.ContainsFunc(rest, func(arg string) bool {
+		return Headless(args, true) || slices.ContainsFunc(rest, func(arg string) bool {
 			option, _, _ := strings.Cut(arg, "=")
 			return slices.Contains(p.promptOptions, option)
 		})
