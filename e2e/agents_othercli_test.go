@@ -29,7 +29,7 @@ func (a *agent) gemini(setup agentSetup) (argv, env []string) {
 	if setup.headless {
 		prompt = "-p"
 	}
-	argv = []string{filepath.Join(tools.root, "node_modules", ".bin", "gemini"), "-m", geminiModel, "--approval-mode", approval, prompt}
+	argv = []string{filepath.Join(tools.root, "clis", "node_modules", ".bin", "gemini"), "-m", geminiModel, "--approval-mode", approval, prompt}
 	return argv, []string{
 		"GEMINI_API_KEY=mock", "GOOGLE_GEMINI_BASE_URL=" + a.model.URL, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_TELEMETRY_ENABLED=false",
 		"CI=", "GITHUB_ACTIONS=", // with them it takes no terminal for one
@@ -48,7 +48,7 @@ func (a *agent) opencode(setup agentSetup) (argv, env []string) {
 		"permission": map[string]any{"bash": map[string]any{"*": "allow", "touch *": "ask"}},
 		"compaction": map[string]any{"auto": false},
 	})
-	argv = []string{filepath.Join(tools.root, "node_modules", ".bin", "opencode")}
+	argv = []string{filepath.Join(tools.root, "clis", "node_modules", ".bin", "opencode")}
 	if setup.headless {
 		argv = append(argv, "run", "--format", "json")
 	} else {

@@ -66,6 +66,15 @@ if [ -z "$door" ] && { ! installed conformance "$hash" || [ ! -x conformance/nod
 	echo "$hash" >.work/conformance.stamp
 fi
 
+# Agent CLIs that are driven by the full run only: they are large. Without a lock file, for one that is made where a registry lacks a
+# package of another system is refused by npm ci.
+hash="$(cat clis/package.json clis/.npmrc | sha256sum) $(node --version)"
+if [ -z "$door" ] && { ! installed clis "$hash" || [ ! -d clis/node_modules ]; }; then
+	echo "== npm install in clis"
+	npm install --prefix clis --loglevel=error </dev/null
+	echo "$hash" >.work/clis.stamp
+fi
+
 hash="$(sha256sum <requirements.txt) $(python3 --version)"
 if ! installed venv "$hash" || [ ! -x .work/venv/bin/python ]; then
 	echo "== python -m venv, pip install"
