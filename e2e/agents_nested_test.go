@@ -105,7 +105,7 @@ func (m *watcher) killsNested(session any) {
 			return hook["hook_event_name"] == "PreToolUse" && hook["session_id"] != session
 		})
 	})
-	m.await("two more cycles", m.twoMore())
+	m.a.lives(m.t, waits(6*time.Second)) // one look at least: of a declared agent the monitor writes down what changes, not each look
 	running := m.a.w.processes(nestedPrompt)
 	if len(running) == 0 {
 		m.t.Error("the nested CLI does not run any more")
@@ -173,7 +173,7 @@ func (n nesting) isOfNoConcern(t *testing.T, host, nested string, end mockmodel.
 	if model.Turns() == 0 {
 		t.Error("the nested CLI has not asked its model")
 	}
-	a.lives(t, waits(20*time.Second)) // nothing announces that nothing will come
+	a.lives(t, waits(12*time.Second)) // two looks: nothing announces that nothing will come, and Codex leaves a command after 30 s
 	m.isQuiet(n.class)
 	if n.sleeps != "" {
 		m.resumesItself()
