@@ -83,6 +83,41 @@ func TestAReportThatComesDuringALook(t *testing.T) {
 	}
 }
 
+// A process ends, and its wrapper reports that, after the table of processes was read: no contradiction.
+func TestAnEndAfterTheTableWasRead(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		ends bool
+		want diagnose.Class
+	}{"it has ended": {true, diagnose.Done}, "it lives": {false, diagnose.Contradiction}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.declare("", w.agent("shop", "kind: claude\n"+starts))
+			c := w.claude("shop", 1001).headless()
+			w.process(1000, w.dir("shop"), 0)
+			w.reportsOf("shop", 1001, true, nil)
+			c.prompt()
+			w.spends(time.Minute, 10*time.Second)
+			w.reportsOf("shop", 1001, true, &agentrun.Exit{At: w.wall})
+			seen := false // while the table is read
+			w.onLook = func(pid int) {
+				if pid == 1001 && tt.ends && seen {
+					delete(w.living, 1001)
+				}
+				seen = seen || pid == 1001
+			}
+			w.cycle()
+			if v := w.diagnosis(); v.Class != tt.want {
+				t.Errorf("%s (%s), want %s", v.Class, v.Details, tt.want)
+			}
+			if len(w.started)+len(w.said) != 0 {
+				t.Errorf("started %v, said %q", w.rungs(), w.said)
+			}
+		})
+	}
+}
+
 // A headless command whose turn is over and that does not exit is done or hangs. Nobody ends it, and whoever does ends nothing that
 // would have to be gone on with.
 func TestAHeadlessCommandThatHangsAtItsEnd(t *testing.T) {

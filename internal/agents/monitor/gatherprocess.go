@@ -314,7 +314,10 @@ const outputGrain = 10 * time.Second
 func (g *gathering) ended(r *agentrun.Report) {
 	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal}
 	if g.e.Process.Life == diagnose.Alive {
-		return // a contradictory declaration, which is reported elsewhere
+		if proc, err := g.processes.Look(r.PID); err != nil && !errors.Is(err, os.ErrProcessDone) || err == nil && proc.Identity == g.f.process {
+			return // a contradiction, which has its own class
+		}
+		g.f.process = process.Identity{} // it has ended since the table of processes was read
 	}
 	g.died = true
 	p := &g.e.Process
