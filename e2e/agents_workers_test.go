@@ -107,7 +107,7 @@ func (m *watcher) allAre(class string, workers []*worker) {
 func TestEndsAreNoCrashes(t *testing.T) {
 	needFull(t, "ends of real CLIs by the dozen, of which each meets another moment of the monitor")
 	t.Parallel()
-	wanted := 60
+	wanted := 24
 	if tierOf() == "hunt" {
 		wanted = 500
 	}
