@@ -298,7 +298,7 @@ func TestTheCauseOutlivesTheProcess(t *testing.T) {
 			w.pass(10 * time.Second) // nobody looks between the error and the end
 			c.fails(tt.word, tt.status, tt.text)
 			c.exits(1)
-			w.spends(max(tt.after-30*time.Second, 30*time.Second), 10*time.Second)
+			w.spends(max(tt.after-30*time.Second, 30*time.Second), max(tt.after/60, 10*time.Second))
 			if len(w.started) != 0 {
 				t.Errorf("before its time: started %v", w.rungs())
 			}

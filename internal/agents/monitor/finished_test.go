@@ -37,7 +37,7 @@ func TestAHeadlessCommandThatExits0IsDone(t *testing.T) {
 			tt.exit.At = w.wall
 			w.reportsOf("shop", 1001, tt.headless, &tt.exit)
 			clear(w.living)
-			w.spends(10*time.Minute, 10*time.Second)
+			w.spends(10*time.Minute, 30*time.Second)
 			if acted := len(w.started) > 0; acted != tt.acts || !tt.acts && len(w.said) != 0 {
 				t.Errorf("started %v, said %q", w.started, w.said)
 			}
@@ -116,7 +116,7 @@ func TestWhoWantsToKnowOfAnEnd(t *testing.T) {
 			w.reportsOf("shop", 1001, true, &agentrun.Exit{At: w.wall})
 			clear(w.living)
 		}
-		w.spends(3*time.Hour, 2*time.Minute)
+		w.spends(3*time.Hour, 10*time.Minute)
 	}
 	for name, tt := range map[string]struct {
 		head, keys string
