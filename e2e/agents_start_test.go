@@ -138,7 +138,7 @@ func newAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup) 
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	a.cmd.Dir = a.project
 	// Nothing but the model server may be reached: a proxy that nobody serves refuses everything else at once.
-	a.cmd.Env = append(w.env(), "HOME="+a.home, "TERM=xterm-256color", "HTTPS_PROXY=http://127.0.0.1:9",
+	a.cmd.Env = append(w.env(), "HOME="+a.home, "PWD="+a.project, "TERM=xterm-256color", "HTTPS_PROXY=http://127.0.0.1:9",
 		"HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "E2E_HOOKS="+w.path("hooks.jsonl"), "E2E_OUTLIVE="+timed())
 	a.cmd.Env = append(append(a.cmd.Env, env...), setup.env...)
 	a.rec = newRecorder(a)
