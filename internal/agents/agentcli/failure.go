@@ -3,6 +3,7 @@ package agentcli
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
@@ -17,6 +18,18 @@ func statusOf(status int, text string) int {
 		status, _ = strconv.Atoi(m[1]) // three digits
 	}
 	return status
+}
+
+// Told is the error that a CLI's output names as the end of a turn, in the words of any of them.
+func Told(text string, at time.Time) Failure {
+	if strings.HasPrefix(text, geminiAPIError) {
+		return geminiFailure(text, at)
+	}
+	f := Failure{Kind: failureKind(0, text), Status: statusOf(0, text), Text: text, At: at, Final: true}
+	if f.Kind == RateLimited {
+		f.Until = limitLifted(text, at, time.Local)
+	}
+	return f
 }
 
 // retryIn are words of errors that pass by themselves.

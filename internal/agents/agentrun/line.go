@@ -2,11 +2,8 @@ package agentrun
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"strconv"
-	"time"
-
-	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // lineLimit is how much of a JSON line is read, in bytes. Later parts, such as long results, are not needed.
@@ -47,96 +44,43 @@ func (l *lines) scan(b []byte, emit func(line []byte)) {
 	}
 }
 
+// errorLimit is how much is kept of an error, in bytes: the words of a provider within a CLI's own.
+const errorLimit = 2 << 10
+
 // streamEvent is what a line of JSON has said.
 type streamEvent struct {
-	last    string // its type
 	session string
-	result  string
-	message string // of an error
-	retry   *Retry
-	goesOn  bool // the model has answered: retries have succeeded
+	failed  string // the error that a turn has ended with
+	goesOn  bool   // the model has answered, or another turn has begun
 }
 
-// readLine reads a line, or its beginning. ok is false if it is not an agent's JSON line.
-func readLine(line []byte) (e streamEvent, ok bool) {
+// readLine reads a line, or its beginning. One that is not an agent's says nothing.
+func readLine(line []byte) (e streamEvent) {
 	rest, _ := bytes.CutPrefix(line, []byte(lineStart))
-	end := bytes.IndexByte(rest, '"')
-	if end <= 0 || end > 64 {
-		return e, false
-	}
-	e.last = printable(string(rest[:end]), 64)
-	switch e.last {
-	case "system":
-		e.system(members(line))
-	case "init": // Gemini
+	kind, _, _ := bytes.Cut(rest, []byte(`"`))
+	switch string(kind) {
+	case "system", "init": // Claude Code, Gemini
 		e.session = text(members(line)["session_id"])
 	case "result":
 		e.ended(members(line))
 	case "thread.started": // Codex
 		e.session = text(members(line)["thread_id"])
-	case "turn.completed":
-		e.result, e.goesOn = "success", true
 	case "turn.failed":
-		e.result = "error"
-		e.message = text(members(members(line)["error"])["message"])
-	case "error":
-		e.message = text(members(line)["message"])
-		e.retry = reconnecting(e.message)
-	case "assistant", "user", "stream_event", "item.started", "item.updated", "item.completed", "message", "tool_use", "tool_result":
+		e.failed = text(members(members(line)["error"])["message"])
+	case "turn.completed", "assistant", "user", "stream_event", "item.started", "item.updated", "item.completed", "message", "tool_use", "tool_result":
 		e.goesOn = true
 	}
-	e.message = printable(e.message, titleLimit)
-	return e, true
+	e.session, e.failed = printable(e.session, titleLimit), printable(e.failed, errorLimit)
+	return e
 }
 
-// system reads Claude Code's system lines.
-func (e *streamEvent) system(m map[string]json.RawMessage) {
-	e.session = text(m["session_id"])
-	subtype := text(m["subtype"])
-	if subtype != "" {
-		e.last = printable("system/"+subtype, 64)
-	}
-	if subtype == "api_retry" {
-		e.retry = &Retry{
-			Attempt: number(m["attempt"]), Max: number(m["max_retries"]), Status: number(m["error_status"]),
-			Delay: time.Duration(min(float(m["retry_delay_ms"]), 1e9) * float64(time.Millisecond)),
-		}
-		e.message = text(m["error"])
-	}
-}
-
-// ended reads how a run of Claude Code has ended; Gemini's has a status instead of a subtype.
+// ended reads how a run of Claude Code has ended; Gemini's has a status instead of a subtype. An API error ends one of
+// Claude Code with is_error, although its subtype is success.
 func (e *streamEvent) ended(m map[string]json.RawMessage) {
 	e.session, e.goesOn = text(m["session_id"]), true
-	if e.result = printable(text(m["subtype"]), 64); e.result == "" {
-		e.result = printable(text(m["status"]), 64)
+	if string(m["is_error"]) == "true" || text(m["status"]) == "error" {
+		e.failed = cmp.Or(text(m["result"]), text(members(m["error"])["message"]))
 	}
-	if string(m["is_error"]) == "true" && (e.result == "success" || e.result == "") {
-		e.result = "error" // an API error ends a run with is_error, although its subtype is success
-	}
-	if e.result == "error" {
-		if e.message = text(m["result"]); e.message == "" {
-			e.message = text(members(m["error"])["message"])
-		}
-	}
-}
-
-var (
-	reconnects = lazyregexp.New(`^Reconnecting\.\.\. (\d+)/(\d+)`)
-	httpStatus = lazyregexp.New(`\b([45]\d\d)\b`)
-)
-
-// reconnecting reads Codex's retry message; nil if it is none.
-func reconnecting(message string) *Retry {
-	m := reconnects.FindStringSubmatch(message)
-	if m == nil {
-		return nil
-	}
-	r := &Retry{Attempt: number(json.RawMessage(m[1])), Max: number(json.RawMessage(m[2]))}
-	if status := httpStatus.FindString(message[len(m[0]):]); status != "" {
-		r.Status = number(json.RawMessage(status))
-	}
-	return r
 }
 
 // members reads the members of an object, as many as a truncated line has.
@@ -166,22 +110,4 @@ func text(raw json.RawMessage) string {
 		return ""
 	}
 	return s
-}
-
-// number reads a whole number from 0 up; anything else is 0.
-func number(raw json.RawMessage) int {
-	n, err := strconv.ParseInt(string(raw), 10, 32)
-	if err != nil {
-		return 0
-	}
-	return int(max(n, 0))
-}
-
-// float reads a number from 0 up; anything else is 0.
-func float(raw json.RawMessage) float64 {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil {
-		return 0
-	}
-	return max(f, 0)
 }

@@ -49,8 +49,8 @@ type Report struct {
 
 	Exit    *Exit   `json:"exit,omitempty"`    // nil: it runs
 	Notice  *Notice `json:"notice,omitempty"`  // the last of sd_notify; nil: it has said nothing
-	Stream  *Stream `json:"stream,omitempty"`  // of stream-json output; nil: it writes none
 	Session string  `json:"session,omitempty"` // that the output names
+	Failed  string  `json:"failed,omitempty"`  // the error that its last turn ended with, by stream-json output; not redacted
 }
 
 // Process is the agent's process. Its start time is 0 if the process had ended before it was examined.
@@ -75,23 +75,6 @@ type Notice struct {
 	Stuck      bool      `json:"stuck,omitempty"` // WATCHDOG=trigger, and no WATCHDOG=1 since
 	PID        int       `json:"pid,omitempty"`   // who has said the last: the agent, or somebody below it
 	At         time.Time `json:"at,omitzero"`     // when
-}
-
-// Stream is what the JSON lines of an agent's output have said last.
-type Stream struct {
-	Last    string    `json:"last"` // type of the last line
-	At      time.Time `json:"at"`
-	Result  string    `json:"result,omitempty"`    // "success", or the kind of error that it ended with
-	Retry   *Retry    `json:"api_retry,omitempty"` // nil: it is not retrying
-	Message string    `json:"message,omitempty"`   // of the last error; not redacted
-}
-
-// Retry is a model error after which the agent retries by itself.
-type Retry struct {
-	Attempt int           `json:"attempt"`
-	Max     int           `json:"max,omitempty"`
-	Delay   time.Duration `json:"delay,omitempty"`
-	Status  int           `json:"status,omitempty"` // of HTTP
 }
 
 // reportLimit is the longest report there can be, in bytes.

@@ -52,7 +52,7 @@ func (s *seen) output(stream int, b []byte, now time.Time, each func(piece)) {
 		p.signs(func(g sign) { s.sign(g, now) })
 		each(p)
 	})
-	src.lines.scan(b, func(line []byte) { s.line(line, now) })
+	src.lines.scan(b, s.line)
 	s.mu.Unlock()
 	s.poke()
 }
@@ -86,33 +86,13 @@ func (s *seen) sign(g sign, now time.Time) {
 	}
 }
 
-func (s *seen) line(line []byte, now time.Time) {
-	e, ok := readLine(line)
-	if !ok {
-		return
-	}
-	if s.report.Stream == nil {
-		s.report.Stream = &Stream{}
-	}
+func (s *seen) line(line []byte) {
+	e := readLine(line)
 	if e.session != "" && e.session != s.report.Session {
-		s.report.Session, s.urgent = printable(e.session, titleLimit), true
+		s.report.Session, s.urgent = e.session, true
 	}
-	st := s.report.Stream
-	st.Last, st.At = e.last, now
-	over := e.goesOn || e.result != ""
-	switch {
-	case e.retry != nil:
-		st.Retry, st.Message, s.urgent = e.retry, e.message, true
-	case over && st.Retry != nil:
-		st.Retry, st.Message, s.urgent = nil, "", true
-	}
-	if e.message != "" {
-		st.Message, s.urgent = e.message, true
-	}
-	if e.result != "" {
-		st.Result, s.urgent = e.result, true
-	} else if e.goesOn {
-		st.Result = "" // another turn has begun
+	if (e.goesOn || e.failed != "") && e.failed != s.report.Failed {
+		s.report.Failed, s.urgent = e.failed, true
 	}
 }
 
@@ -241,10 +221,6 @@ func (s *seen) snapshot(now time.Time) Report {
 	if r.Notice != nil {
 		n := *r.Notice
 		r.Notice = &n
-	}
-	if r.Stream != nil {
-		st := *r.Stream
-		r.Stream = &st
 	}
 	tail := slices.Clone(s.tail[:s.end])
 	if s.full {

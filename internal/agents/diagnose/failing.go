@@ -117,7 +117,7 @@ func endedBy(kind agentcli.FailureKind) func(*Evidence, Policy) answer {
 		if e.Process.Life != Dead || e.LastError.Kind != kind {
 			return no("it has not ended after such an error")
 		}
-		a := yes(e.Process.Gone, "%s; the last that its session shows is an error: %s", e.Process.text(), e.LastError.text())
+		a := yes(e.Process.Gone, "%s; the last that it has shown is an error: %s", e.Process.text(), e.LastError.text())
 		a.hold = e.LastError.ResetIn
 		return a
 	}

@@ -30,6 +30,7 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	g.run()
 	g.ownCLIs()
 	g.sessions()
+	g.told()
 	g.hooks()
 	g.manifest()
 	g.cpu()

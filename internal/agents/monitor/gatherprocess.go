@@ -325,6 +325,15 @@ func (g *gathering) ended(r *agentrun.Report) {
 	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
 }
 
+// told takes the error that the output of a CLI named at its end, if its session shows none: `gemini -p` writes none.
+func (g *gathering) told() {
+	r := g.report
+	if !g.died || r == nil || r.Exit == nil || r.Exit.Code == 0 || r.Failed == "" || vendorKind(g.agent.Kind) == "" || g.e.LastError.Kind != "" {
+		return
+	}
+	g.e.LastError = g.failure(agentcli.Told(r.Failed, r.Exit.At))
+}
+
 // undeclared reports whether the agent's owner has not said what marks its work as done.
 func (g *gathering) undeclared() bool {
 	done := g.agent.Declared.Expect.Done
