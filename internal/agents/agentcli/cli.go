@@ -103,6 +103,8 @@ type Patience struct {
 type Signs struct {
 	// Busy, Idle and Waiting are single characters, alone or followed by a space.
 	Busy, Idle, Waiting string
+	// Quiet says that Waiting is shown, too, while a command runs that has written nothing for a while.
+	Quiet bool
 	// Spins says that the title begins with a Braille pattern while it is busy, followed by the title that it has at
 	// rest.
 	Spins bool

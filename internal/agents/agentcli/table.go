@@ -88,7 +88,7 @@ var table = []CLI{
 		ErrorExits: []int{41, 42, 44, 52, 54, 55, 130},
 		LimitExits: []int{53}, // its limit of turns
 		Resume:     "gemini --resume {session} -p {preamble}",
-		Signs:      Signs{Busy: "✦⏲", Idle: "◇", Waiting: "✋"},
+		Signs:      Signs{Busy: "✦⏲", Idle: "◇", Waiting: "✋", Quiet: true}, // measured: after 30 s
 		Hooks: &Hooks{ // on by default since 0.26.0; its notification reports a permission request but cannot grant it
 			PowerShell: true,
 			Unit:       time.Millisecond, Off: []string{"hooksConfig", "enabled"}, OffValue: "false", File: "settings.json",

@@ -31,6 +31,7 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	g.ownCLIs()
 	g.sessions()
 	g.told()
+	g.quietCommand()
 	g.hooks()
 	g.manifest()
 	g.cpu()

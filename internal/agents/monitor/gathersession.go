@@ -173,6 +173,24 @@ func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task 
 	return d
 }
 
+// quietCommand corrects the title of a CLI that asks for a person, too, when a command has written nothing for a while. What
+// was started since the session's last record, and before the title, is such a command; a call that wants a permission has
+// not been started.
+func (g *gathering) quietCommand() {
+	if g.e.Title.Status != agentcli.Waiting {
+		return
+	}
+	for _, v := range g.own {
+		runs := func(e process.Entry) bool {
+			began := g.now.Wall.Add(-e.Age)
+			return began.After(v.Turn.LastAt) && began.After(v.SubagentAt) && began.Before(g.report.TitleAt)
+		}
+		if agentcli.Of(v.Kind).Signs.Quiet && slices.ContainsFunc(g.sources.helpers(g.f.process), runs) {
+			g.e.Title.Status = agentcli.Busy
+		}
+	}
+}
+
 // failure is a vendor's error as evidence.
 func (g *gathering) failure(x agentcli.Failure) diagnose.SessionError {
 	if x.Kind == agentcli.NoFailure {

@@ -47,6 +47,39 @@ func (w *world) geminiReports(name string, change func(*agentrun.Report)) {
 	}
 }
 
+// Gemini CLI's title asks for a person before a dialog, and when a command has written nothing for half a minute (0.61.0).
+func TestATitleOverAQuietCommand(t *testing.T) {
+	t.Parallel()
+	const helper = 1500
+	for name, tt := range map[string]struct {
+		began time.Duration // of the helper, since the answer
+		class diagnose.Class
+	}{
+		"a command that runs":                     {time.Second, diagnose.AtWork},
+		"an MCP server, or an earlier command":    {-30 * time.Second, diagnose.WaitingPermission},
+		"what was started while the dialog is up": {40 * time.Second, diagnose.WaitingPermission},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.declare("", w.agent("shop", "kind: gemini\n"+starts))
+			w.gemini("shop")
+			answered := w.wall
+			w.pass(time.Minute)
+			w.process(helper, w.dir("shop"), w.wall.Sub(answered.Add(tt.began)))
+			w.parents[helper], w.parents[1001] = 1001, 1000
+			w.geminiReports("shop", func(r *agentrun.Report) {
+				r.StartedAt, r.OutputAt = answered.Add(-time.Minute), w.wall
+				r.Title, r.TitleState, r.TitleAt = "✋  Action Required (shop)", agentcli.Waiting, answered.Add(33*time.Second)
+			})
+			w.cycle()
+			if v := w.diagnosis(); v.Class != tt.class {
+				t.Errorf("it is called %s, want %s: %s", v.Class, tt.class, v.Details)
+			}
+		})
+	}
+}
+
 // `gemini -p` writes no error into its session: its output has it, as stream-json, and no exit status says so.
 func TestAnErrorThatOnlyTheOutputShows(t *testing.T) {
 	t.Parallel()
