@@ -118,7 +118,7 @@ func (m *watcher) register(agents map[string]declaration) {
 
 // environ is what the monitor and the other verbs get: they find the agent's files and commands as its user's would.
 func (m *watcher) environ() []string {
-	bin := filepath.Join(tools.root, "node_modules", ".bin")
+	bin := filepath.Join(tools.root, "node_modules", ".bin") + ":" + filepath.Join(tools.root, "clis", "node_modules", ".bin")
 	telegram := []string{"TELEGRAM_BOT_TOKEN=" + m.phone.Token, "TELEGRAM_CHAT_ID=" + chatName, "TELEGRAM_API_URL=" + m.phone.URL()}
 	return slices.Concat(m.a.cmd.Env, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, telegram, m.env)
 }
