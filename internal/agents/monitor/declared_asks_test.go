@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -178,6 +179,7 @@ func TestAQuestion(t *testing.T) {
 	for name, answer := range map[string]string{"answered": "Take the blue one; $(rm -r x)", "nobody answers": ""} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.opts.Environ = os.Environ()
 			w.declare("", w.agent("shop", "kind: claude\n"+answering))
 			c := w.claude("shop", 1001).headless()
 			c.prompt()

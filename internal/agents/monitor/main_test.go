@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 const noteDown = "note-down"
 
 // noting is a command, as it stands in a registry, that writes its arguments to the end of a file, each with a | behind it. A
-// relative path begins in the agent's directory.
+// relative path begins in the agent's directory, which it takes from PWD, as OpenCode does.
 func noting(path string, args ...string) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -24,6 +25,9 @@ func noting(path string, args ...string) string {
 }
 
 func note(path string, args []string) int {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(os.Getenv("PWD"), path)
+	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 1

@@ -85,6 +85,9 @@ func (x *executor) nudge(ctx context.Context, rec *attempt) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
 	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ)
+	if cmd.Dir != "" {
+		cmd.Env = append(cmd.Env, "PWD="+cmd.Dir) // OpenCode takes its directory from it
+	}
 	cmd.WaitDelay = time.Second
 	if err := batchfile.Prepare(cmd); err != nil {
 		return fmt.Errorf("%s: %w", rec.Command[0], err)
