@@ -16,8 +16,8 @@ import (
 // openCodeDatabase is the file in which a release of OpenCode keeps its sessions.
 const openCodeDatabase = "opencode.db"
 
-// openCodeTables are the tables of OpenCode's sessions, as its migrations make them. They were read in its source, 1.18.3:
-// packages/core/src/database/schema.gen.ts.
+// openCodeTables are the tables of OpenCode's sessions, as its migrations make them (packages/core/src/database/schema.gen.ts, 1.18.3). A
+// database of the real 1.18.33 has the same columns.
 const openCodeTables = `
 CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, vcs text, name text, icon_url text, icon_url_override text,
 	icon_color text, time_created integer NOT NULL, time_updated integer NOT NULL, time_initialized integer, sandboxes text NOT NULL, commands text);

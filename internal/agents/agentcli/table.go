@@ -81,7 +81,7 @@ var table = []CLI{
 			headlessFlags: []string{"-p", "--prompt"}, piped: true,
 			once: []string{"--session-id"}, // it exits with 42 if there is such a session
 		},
-		// All of this row but its hooks is held against the source of 0.56.
+		// Its exits, options and variables are held against the source of 0.56.
 		Place: Place{BaseVariable: "GEMINI_CLI_HOME", Folder: ".gemini"}, files: newGeminiFiles,
 		EndsOnSIGINT: true, // with status 0; the process above it, with the same arguments, ignores SIGINT and SIGTERM
 		// No login, bad input, no sandbox, bad settings, a full disk, a folder that is not trusted; 130: cancelled by a person.
