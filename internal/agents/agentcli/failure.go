@@ -20,7 +20,7 @@ func statusOf(status int, text string) int {
 	return status
 }
 
-// Told is the error that a CLI's output names as the end of a turn, in the words of any of them.
+// Told is the error with which a CLI's output says that a turn has ended.
 func Told(text string, at time.Time) Failure {
 	if strings.HasPrefix(text, geminiAPIError) {
 		return geminiFailure(text, at)

@@ -325,7 +325,7 @@ func (g *gathering) ended(r *agentrun.Report) {
 	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
 }
 
-// told takes the error that the output of a CLI named at its end, if its session shows none: `gemini -p` writes none.
+// told takes the error that a CLI's output named at its end, if its session shows none. `gemini -p` writes none into it.
 func (g *gathering) told() {
 	r := g.report
 	if !g.died || r == nil || r.Exit == nil || r.Exit.Code == 0 || r.Failed == "" || vendorKind(g.agent.Kind) == "" || g.e.LastError.Kind != "" {

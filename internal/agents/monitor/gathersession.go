@@ -173,9 +173,8 @@ func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task 
 	return d
 }
 
-// quietCommand corrects the title of a CLI that asks for a person, too, when a command has written nothing for a while. What
-// was started since the session's last record, and before the title, is such a command; a call that wants a permission has
-// not been started.
+// quietCommand corrects the title of a CLI that also asks for a person over a quiet command. What was started since the
+// session's last record, and before the title, is such a command; a call that wants a permission has not been started.
 func (g *gathering) quietCommand() {
 	if g.e.Title.Status != agentcli.Waiting {
 		return

@@ -47,7 +47,7 @@ func (w *world) geminiReports(name string, change func(*agentrun.Report)) {
 	}
 }
 
-// Gemini CLI's title asks for a person before a dialog, and when a command has written nothing for half a minute (0.61.0).
+// Gemini CLI's title asks for a person before a dialog, and over a command that is silent for 30 s (0.61.0).
 func TestATitleOverAQuietCommand(t *testing.T) {
 	t.Parallel()
 	const helper = 1500
