@@ -106,7 +106,7 @@ func inUnseenCommand(a *agent, m *watcher) {
 // half a minute, as a build may do.
 func inQuietCommand(a *agent, m *watcher) {
 	a.awaitTitle("Action Required")
-	time.Sleep(waits(10 * time.Second)) // two looks
+	a.lives(a.t, waits(10*time.Second)) // two looks
 	m.seesCommand()
 }
 

@@ -23,6 +23,8 @@ type CLI struct {
 	Place Place
 	// files reads them. nil: they are not read, and its processes are not looked for.
 	files func(source) files
+	// told reads an error of its output. nil, or not ok: by the words that all have in common.
+	told func(text string, at time.Time) (f Failure, ok bool)
 
 	// SilentUntilPrompted says that it writes no session before its first prompt. false: its session shows at once.
 	SilentUntilPrompted bool

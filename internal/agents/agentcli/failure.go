@@ -20,10 +20,12 @@ func statusOf(status int, text string) int {
 	return status
 }
 
-// Told is the error with which a CLI's output says that a turn has ended.
-func Told(text string, at time.Time) Failure {
-	if strings.HasPrefix(text, geminiAPIError) {
-		return geminiFailure(text, at)
+// Told is the error with which a CLI's output says that a turn has ended, as its row reads it or by the words of any.
+func Told(kind Kind, text string, at time.Time) Failure {
+	if read := Of(kind).told; read != nil {
+		if f, ok := read(text, at); ok {
+			return f
+		}
 	}
 	f := Failure{Kind: failureKind(0, text), Status: statusOf(0, text), Text: text, At: at, Final: true}
 	if f.Kind == RateLimited {

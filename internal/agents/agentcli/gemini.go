@@ -324,3 +324,8 @@ func geminiFailure(text string, at time.Time) Failure {
 	}
 	return f
 }
+
+// geminiTold reads the error of `gemini -p --output-format stream-json`.
+func geminiTold(text string, at time.Time) (f Failure, ok bool) {
+	return geminiFailure(text, at), strings.HasPrefix(text, geminiAPIError)
+}

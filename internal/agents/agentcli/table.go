@@ -82,7 +82,7 @@ var table = []CLI{
 			once: []string{"--session-id"}, // it exits with 42 if there is such a session
 		},
 		// Its exits, options and variables are held against the source of 0.56.
-		Place: Place{BaseVariable: "GEMINI_CLI_HOME", Folder: ".gemini"}, files: newGeminiFiles,
+		Place: Place{BaseVariable: "GEMINI_CLI_HOME", Folder: ".gemini"}, files: newGeminiFiles, told: geminiTold,
 		EndsOnSIGINT: true, // with status 0; the process above it, with the same arguments, ignores SIGINT and SIGTERM
 		// No login, bad input, no sandbox, bad settings, a full disk, a folder that is not trusted; 130: cancelled by a person.
 		ErrorExits: []int{41, 42, 44, 52, 54, 55, 130},

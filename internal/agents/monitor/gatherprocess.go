@@ -327,11 +327,11 @@ func (g *gathering) ended(r *agentrun.Report) {
 
 // told takes the error that a CLI's output named at its end, if its session shows none. `gemini -p` writes none into it.
 func (g *gathering) told() {
-	r := g.report
-	if !g.died || r == nil || r.Exit == nil || r.Exit.Code == 0 || r.Failed == "" || vendorKind(g.agent.Kind) == "" || g.e.LastError.Kind != "" {
+	r, kind := g.report, vendorKind(g.agent.Kind)
+	if !g.died || r == nil || r.Exit == nil || r.Exit.Code == 0 || r.Failed == "" || kind == "" || g.e.LastError.Kind != "" {
 		return
 	}
-	g.e.LastError = g.failure(agentcli.Told(r.Failed, r.Exit.At))
+	g.e.LastError = g.failure(agentcli.Told(kind, r.Failed, r.Exit.At))
 }
 
 // undeclared reports whether the agent's owner has not said what marks its work as done.
