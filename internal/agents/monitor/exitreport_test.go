@@ -10,6 +10,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
+// atWorkHeadless is a world in which a headless command, the process 1001, has worked on its prompt for a minute behind its wrapper.
+func atWorkHeadless(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\n"+starts))
+	c := w.claude("shop", 1001).headless()
+	w.process(1000, w.dir("shop"), 0)
+	w.reportsOf("shop", 1001, true, nil)
+	c.prompt()
+	w.spends(time.Minute, 10*time.Second)
+	return w
+}
+
 // A process has ended, and its wrapper lives and has not said how: it is asked again before anything is decided.
 func TestAnEndThatItsWrapperHasYetToReport(t *testing.T) {
 	t.Parallel()
@@ -29,13 +42,7 @@ func TestAnEndThatItsWrapperHasYetToReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.declare("", w.agent("shop", "kind: claude\n"+starts))
-			c := w.claude("shop", 1001).headless()
-			w.process(1000, w.dir("shop"), 0)
-			w.reportsOf("shop", 1001, true, nil)
-			c.prompt()
-			w.spends(time.Minute, 10*time.Second)
+			w := atWorkHeadless(t)
 			delete(w.living, 1001)
 			w.spends(6*time.Second, 3*time.Second)
 			if v := w.diagnosis(); v.Class != diagnose.Grace || len(w.started)+len(w.said) > 0 {
@@ -56,13 +63,7 @@ func TestAnEndThatItsWrapperHasYetToReport(t *testing.T) {
 // The wrapper reports between the reading of the reports and the look at the process.
 func TestAReportThatComesDuringALook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.declare("", w.agent("shop", "kind: claude\n"+starts))
-	c := w.claude("shop", 1001).headless()
-	w.process(1000, w.dir("shop"), 0)
-	w.reportsOf("shop", 1001, true, nil)
-	c.prompt()
-	w.spends(time.Minute, 10*time.Second)
+	w := atWorkHeadless(t)
 	delete(w.living, 1001)
 	asked := false
 	w.onLook = func(pid int) {
@@ -92,13 +93,7 @@ func TestAnEndAfterTheTableWasRead(t *testing.T) {
 	}{"it has ended": {true, diagnose.Done}, "it lives": {false, diagnose.Contradiction}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.declare("", w.agent("shop", "kind: claude\n"+starts))
-			c := w.claude("shop", 1001).headless()
-			w.process(1000, w.dir("shop"), 0)
-			w.reportsOf("shop", 1001, true, nil)
-			c.prompt()
-			w.spends(time.Minute, 10*time.Second)
+			w := atWorkHeadless(t)
 			w.reportsOf("shop", 1001, true, &agentrun.Exit{At: w.wall})
 			seen := false // while the table is read
 			w.onLook = func(pid int) {
