@@ -20,6 +20,8 @@ func NewExits() (*Exits, error) {
 	w.close = sync.OnceFunc(func() {
 		close(w.quit)
 		w.wake()
+		<-w.done
+		_ = unix.Close(w.event) // not before: the number would soon be another file's
 	})
 	go w.run()
 	return &w.Exits, nil
@@ -42,12 +44,13 @@ func (w *pidWatch) run() {
 		for _, fd := range w.fds {
 			_ = unix.Close(fd)
 		}
-		_ = unix.Close(w.event)
 		close(w.done)
 	}()
 	for {
 		list := w.open()
 		_, err := unix.Poll(list, -1)
+		var count [8]byte
+		_, _ = unix.Read(w.event, count[:]) // before quit is asked, so that no wake-up is lost between the two
 		select {
 		case <-w.quit:
 			return
@@ -56,8 +59,6 @@ func (w *pidWatch) run() {
 		if err != nil { // interrupted
 			continue
 		}
-		var count [8]byte
-		_, _ = unix.Read(w.event, count[:])
 		for _, p := range list[1:] {
 			if p.Revents != 0 {
 				w.gone(int(p.Fd))

@@ -222,6 +222,31 @@ func TestExits(t *testing.T) {
 	}
 }
 
+// A Close that came just after an event was not seen: a monitor that was ended as its agent ended went on for ever.
+func TestExitsCloseAfterAnEvent(t *testing.T) {
+	closed := make(chan error, 1)
+	go func() {
+		for range 20_000 {
+			e, err := NewExits()
+			if err != nil {
+				closed <- err
+				return
+			}
+			e.Watch(nil)
+			e.Close()
+		}
+		closed <- nil
+	}()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(tier.Limit(20 * time.Second)):
+		t.Fatal("Close does not return")
+	}
+}
+
 func TestTable(t *testing.T) {
 	pids := agenttest.Start(t, "agent child", t.TempDir())
 	all := System{}.All()

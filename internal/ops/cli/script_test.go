@@ -63,6 +63,7 @@ func TestScript(t *testing.T) {
 				return err
 			}
 			env.Defer(func() { _ = os.RemoveAll(run) })
+			env.Defer(func() { logErrors(env) })
 			env.Setenv("XDG_RUNTIME_DIR", run)
 			return nil
 		},
@@ -71,6 +72,19 @@ func TestScript(t *testing.T) {
 			"client": client,
 		},
 	})
+}
+
+// logErrors shows what the background commands of a failed script wrote to *.err: among it the goroutines of one that hung.
+func logErrors(env *testscript.Env) {
+	t, ok := env.T().(testing.TB)
+	if !ok || !t.Failed() {
+		return
+	}
+	files, _ := filepath.Glob(filepath.Join(env.WorkDir, "*.err"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		t.Logf("%s: %s (%v)", filepath.Base(file), text, err)
+	}
 }
 
 // exits runs a command and wants a certain exit status.
