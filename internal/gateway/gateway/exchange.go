@@ -119,24 +119,10 @@ func (e *exchange) send() {
 	}
 	line := e.line
 	e.line = nil
-	if e.session != nil && l.server.bridged && l.sharedModern() {
-		line = e.named(line)
-	}
 	l.gw.post(l, line)
 	if l.server.Lazy && !l.server.Sleeps {
 		l.lists.listen()
 	}
-}
-
-// named adds the authenticated principal to a request for a translated server that many clients share: the bridge
-// distinguishes clients by it, and does not trust their own claims.
-func (e *exchange) named(line []byte) []byte {
-	meta := jsonrpc.FindPath(line, "params", "_meta")
-	now, err := jsonrpc.Set(nil, meta.Of(line), jsonrpc.AppendQuoted(nil, e.session.principal), mcp.MetaPrincipal)
-	if err != nil {
-		return line // not an object: it is refused
-	}
-	return changed(nil, line, change{meta, now})
 }
 
 // counts reports whether a client waits for the exchange. Listening, which never ends, does not count.

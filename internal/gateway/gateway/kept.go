@@ -42,7 +42,7 @@ func whose(l *Link, about []byte) backend.Whose {
 	case e.session == nil:
 		return backend.Whose{Own: true}
 	default:
-		return backend.Whose{Client: e.session.name, ID: []byte(e.id)}
+		return backend.Whose{Client: e.session.name, Principal: e.session.principal, ID: []byte(e.id)}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 // is shown and whose file "dialogue" has one step a line:
 //
 //	C> line      the client sends          S> line   the server sends
+//	C>NAME line  the client of this name sends, one of many that share the server
 //	C< line      the client has got next   S< line   the server has got next
 //	C<~ text     … a line that contains    S<~ text  … a line that contains
 //	S<* text     the server has got a subscriptions/listen that contains text; what outlive asks before and behind it on its
@@ -49,7 +50,10 @@ func TestDialogues(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range archive.Files {
-				d := dialogue{t: t, name: f.Name, w: newWorld(dialogueOptions(t, f.Name))}
+				d := dialogue{t: t, name: f.Name, principals: map[string]string{}}
+				o := dialogueOptions(t, f.Name)
+				o.Whose = func(id []byte) Whose { return Whose{Principal: d.principals[string(id)]} }
+				d.w = newWorld(o)
 				d.w.b.Open(d.w.now)
 				for i, line := range strings.Split(string(f.Data), "\n") {
 					d.line = i + 1
@@ -132,11 +136,17 @@ type dialogue struct {
 	name  string
 	line  int
 	w     *fakeWorld
+
+	principals map[string]string // of the clients' requests, by raw id
 }
 
 func (d *dialogue) step(line string) {
 	d.t.Helper()
 	mark, rest, _ := strings.Cut(line, " ")
+	if name, named := strings.CutPrefix(mark, "C>"); named {
+		mark = "C>"
+		d.principals[string(jsonrpc.Find([]byte(rest), "id").Of([]byte(rest)))] = name
+	}
 	switch mark {
 	case "", "#":
 	case "C>":

@@ -135,7 +135,7 @@ func (e *eras) sayBare(line []byte) {
 func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
 	e.beginAdapter()
 	s := e.adapter
-	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Shared: e.opts.Shared})
+	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
 	s.asked, s.decided = false, true
 	s.client = append(lines, s.client...)
 	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),

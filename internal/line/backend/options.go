@@ -87,6 +87,17 @@ type Options struct {
 // here may take its time: it is only slow, and another process would be no faster.
 const RemoteProbePatience = 8 * time.Second
 
+// principal tells a bridge which of many clients has sent a request; nil if there is one client.
+func (o Options) principal() func(id []byte) string {
+	switch {
+	case !o.Shared:
+		return nil
+	case o.Whose == nil:
+		return func([]byte) string { return "" }
+	}
+	return func(id []byte) string { return o.Whose(id).Principal }
+}
+
 func (o Options) withDefaults() Options {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {

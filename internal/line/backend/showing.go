@@ -10,9 +10,10 @@ import (
 
 // Whose is the client of a request that the backend's client, a gateway, sends.
 type Whose struct {
-	Client string // as it calls itself; "": unknown
-	ID     []byte // raw, as that client knows the request; nil: as the backend does
-	Own    bool   // the gateway asks for itself
+	Client    string // as it calls itself; "": unknown
+	Principal string // whom the transport has authenticated; "": nobody
+	ID        []byte // raw, as that client knows the request; nil: as the backend does
+	Own       bool   // the gateway asks for itself
 }
 
 // showing shows the messages to those who watch them with [Options.Tap]. While nobody does, each message costs one atomic load, in on.

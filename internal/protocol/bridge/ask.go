@@ -41,6 +41,7 @@ type questions struct {
 	Known     map[string]bool // targets whose calls have asked
 	Ruling    time.Time       // when Open is looked at; zero: on each event
 	Cancelled cancelledCalls
+	principal func(id []byte) string // see [Options]
 }
 
 // add takes a question of one client's server.

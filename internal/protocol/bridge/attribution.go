@@ -51,10 +51,11 @@ type party struct {
 func (p party) alike(other party) bool { return p == other && p.Info != "" }
 
 // newShared returns the side of many clients.
-func newShared(c *core, seal sealer) *modernSide {
+func newShared(c *core, seal sealer, principal func(id []byte) string) *modernSide {
 	s := newModernSide(c, seal)
 	s.Can = everyAbility
 	s.Questions.Shared, s.Questions.Known = true, map[string]bool{}
+	s.Questions.principal = principal
 	return s
 }
 
@@ -79,13 +80,12 @@ func (qs *questions) inTurn(target string, came time.Time) bool {
 	return true
 }
 
-// partyOf reads the client of a request from its raw _meta.
-func (qs *questions) partyOf(meta []byte) party {
+// partyOf tells the client of a request by its raw id and _meta.
+func (qs *questions) partyOf(id, meta []byte) party {
 	if !qs.Shared {
 		return party{}
 	}
-	principal, _ := jsonrpc.Unquote(member(meta, mcp.MetaPrincipal))
-	return party{Principal: principal, Info: string(member(meta, mcp.MetaClientInfo))}
+	return party{Principal: qs.principal(id), Info: string(member(meta, mcp.MetaClientInfo))}
 }
 
 // cancelled notes a call that the server may still work on. One whose question was refused ends soon.

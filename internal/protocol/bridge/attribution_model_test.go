@@ -32,6 +32,7 @@ type manyClients struct {
 	asks   map[string]*manyCall // questions the server waits for, by raw id
 	others []string             // requests of the bridge's own
 	shown  int                  // questions that clients were shown
+	principals
 }
 
 // manyCall is one call of a client, in as many rounds as it takes.
@@ -50,8 +51,8 @@ var manyParties = []party{
 
 func newWorldOfMany(t *rapid.T) *manyClients {
 	w := &manyClients{t: t, now: start, waits: map[string]*manyCall{}, parked: map[string]*manyCall{}, works: map[string]*manyCall{},
-		asks: map[string]*manyCall{}}
-	w.b = New(Options{Mode: ModernClient, Key: make([]byte, 32), Shared: true})
+		asks: map[string]*manyCall{}, principals: principals{}}
+	w.b = New(Options{Mode: ModernClient, Key: make([]byte, 32), Principal: w.principals.of})
 	w.call(party{}, false, false)
 	return w
 }
@@ -170,7 +171,8 @@ func (w *manyClients) send(c *manyCall, who party, more string) string {
 	w.next++
 	id := strconv.Itoa(w.next)
 	w.waits[id] = c
-	meta := `"_meta":{"` + mcp.MetaProtocolVersion + `":"2026-07-28","` + mcp.MetaPrincipal + `":"` + who.Principal + `"`
+	w.principals[id] = who.Principal
+	meta := `"_meta":{"` + mcp.MetaProtocolVersion + `":"2026-07-28"`
 	if who.Info != "" {
 		meta += `,"` + mcp.MetaClientInfo + `":` + who.Info
 	}

@@ -8,10 +8,32 @@ import (
 
 // The lines of dialogues with a server that many clients share.
 
-// by is the _meta of a request: who sends it, what can be asked, and more members.
+// by is the _meta of a request: who sends it, what can be asked, and more members. The principal is known beside the line, see
+// principals.
 func by(principal, name, can, more string) string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"` + name +
-		`"},"io.modelcontextprotocol/clientCapabilities":` + can + more + `,"dev.outlive/principal":"` + principal + `"}`
+		`"},"io.modelcontextprotocol/clientCapabilities":` + can + more + `}` + besideLine + principal + besideLine
+}
+
+// besideLine encloses a principal in a line of a test. It is no part of what the bridge gets.
+const besideLine = "|"
+
+// principals knows whom the transport has authenticated for the requests of a test, by their raw ids; nil: there is one client.
+type principals map[string]string
+
+// of is [Options.Principal].
+func (ps principals) of(id []byte) string { return ps[string(id)] }
+
+// take returns a client's line as the bridge gets it, and keeps the principal beside it.
+func (ps principals) take(line string) []byte {
+	before, rest, named := strings.Cut(line, besideLine)
+	if ps == nil || !named {
+		return []byte(line)
+	}
+	principal, after, _ := strings.Cut(rest, besideLine)
+	line = before + after
+	ps[string(member([]byte(line), "id"))] = principal
+	return []byte(line)
 }
 
 const canBeAsked = `{"elicitation":{},"roots":{}}`
@@ -103,7 +125,7 @@ C {"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","ttlMs":0,"cacheScop
 
 func playShared(t *testing.T, script string) {
 	t.Helper()
-	playOn(t, Options{Mode: ModernClient, Key: []byte(strings.Repeat("k", 32)), Shared: true}, hiShared+script)
+	playOn(t, Options{Mode: ModernClient, Key: []byte(strings.Repeat("k", 32))}, principals{}, hiShared+script)
 }
 
 func TestASharedServerAsks(t *testing.T) {
@@ -205,9 +227,10 @@ func TestOneAtATime(t *testing.T) {
 
 // Whoever withdraws very many calls does not make the bridge forget that of another client.
 func TestVeryManyAreWithdrawn(t *testing.T) {
-	b := New(Options{Mode: ModernClient, Key: make([]byte, 32), Shared: true})
-	call := func(id int, who string) Output {
-		return b.FromClient(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, id, who), start)
+	who := principals{}
+	b := New(Options{Mode: ModernClient, Key: make([]byte, 32), Principal: who.of})
+	call := func(id int, by string) Output {
+		return b.FromClient(who.take(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, id, by)), start)
 	}
 	withdraw := func(id int) {
 		b.FromClient(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), start)

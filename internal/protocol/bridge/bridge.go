@@ -31,8 +31,9 @@ type Options struct {
 	Key []byte
 	// Client distinguishes this client from others with the same key, so that none can use another one's state.
 	Client string
-	// Shared: several modern clients share the server. Its questions and logs must reach only the right one.
-	Shared bool
+	// Principal tells whom the transport has authenticated for the client's request with this raw id; "": nobody. With it several
+	// modern clients share the server, and its questions and logs must reach only the right one. nil: there is one client.
+	Principal func(id []byte) string
 }
 
 // Output is the result of a call of the bridge. The lines are without newline, in sending order, and valid until the
@@ -78,8 +79,8 @@ func New(opts Options) *Bridge {
 		b.side = newLegacySide(&b.core)
 	case ModernClient:
 		seal := sealer{key: opts.Key, client: opts.Client}
-		if b.side = newModernSide(&b.core, seal); opts.Shared {
-			b.side = newShared(&b.core, seal)
+		if b.side = newModernSide(&b.core, seal); opts.Principal != nil {
+			b.side = newShared(&b.core, seal, opts.Principal)
 		}
 	default:
 		panic("bridge: no mode")

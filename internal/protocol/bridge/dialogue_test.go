@@ -11,13 +11,16 @@ import (
 // the _meta of every request to a modern server; $state the requestState the client was given last.
 func play(t *testing.T, mode Mode, script string) {
 	t.Helper()
-	playOn(t, Options{Mode: mode, Key: []byte(strings.Repeat("k", 32)), Client: "alice"}, script)
+	playOn(t, Options{Mode: mode, Key: []byte(strings.Repeat("k", 32)), Client: "alice"}, nil, script)
 }
 
 // playOn plays a dialogue on a bridge with these options. Two more steps are what the keeper of the server tells: "o" that
 // it has answered a request that was withdrawn, by its raw id, and "r" that no process is left that has heard of any.
-func playOn(t *testing.T, opts Options, script string) {
+func playOn(t *testing.T, opts Options, who principals, script string) {
 	t.Helper()
+	if who != nil {
+		opts.Principal = who.of
+	}
 	b, now := New(opts), start
 	var out Output
 	var state string
@@ -59,7 +62,7 @@ func playOn(t *testing.T, opts Options, script string) {
 		done(i + 1)
 		switch step[0] {
 		case 'c':
-			out = b.FromClient([]byte(text), now)
+			out = b.FromClient(who.take(text), now)
 		case 's':
 			out = b.FromServer([]byte(text), now)
 		case 't':

@@ -74,7 +74,7 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 // when the client sent it.
 func (s *modernSide) meant(line []byte, came time.Time) *task {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	who := s.seal(s.Questions.partyOf(s.env.Meta.Of(line)))
+	who := s.seal(s.Questions.partyOf(s.env.ID.Of(line), s.env.Meta.Of(line)))
 	number, round, ok := who.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
 	if t := s.Calls.numbered(number); ok && t != nil && t.suspended() && t.Round == round {
 		return t

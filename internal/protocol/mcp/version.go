@@ -55,10 +55,6 @@ const MetaOutcome = "dev.outlive/outcome"
 // the eras, and which way.
 const MetaBridge = "dev.outlive/bridge"
 
-// MetaPrincipal is the key under which the gateway says, in the _meta of a request to a server that is translated, whom
-// the transport has authenticated.
-const MetaPrincipal = "dev.outlive/principal"
-
 // OwnMeta is the _meta of a request of outlive's own for a client, given that of one of its requests: version, client and
 // capabilities. The rest, such as a log level or a trace, is of the client's request alone.
 func OwnMeta(meta []byte) []byte {
