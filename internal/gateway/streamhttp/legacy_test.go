@@ -169,11 +169,20 @@ func TestMessagesBeforeTheAnswerMakeAnEventStream(t *testing.T) {
 	}
 }
 
+// arrayOfTwo is an array with two requests, and answersOfTwo what echo answers to them.
+var (
+	arrayOfTwo   = `[` + call(1) + `, {"jsonrpc":"2.0","method":"n"}, ` + call(`"b"`) + `]`
+	answersOfTwo = []string{`{"jsonrpc":"2.0","id":1,"result":{"name":"t"}}`, `{"jsonrpc":"2.0","id":"b","result":{"name":"t"}}`}
+)
+
+// An array is answered as on stdio, with one array.
 func TestBatch(t *testing.T) {
 	w := newWorld(t, &testHub{}, Options{})
 	session := w.greet("2025-03-26")
-	e := w.open("POST", `[`+call(1)+`, {"jsonrpc":"2.0","method":"n"}, `+call(`"b"`)+`]`, session)
-	e.want(`{"jsonrpc":"2.0","id":1,"result":{"name":"t"}}`, `{"jsonrpc":"2.0","id":"b","result":{"name":"t"}}`, "END")
+	a := w.do("POST", arrayOfTwo, session)
+	if want := `[` + strings.Join(answersOfTwo, ",") + `]`; a.status != 200 || a.header.Get("Content-Type") != "application/json" || a.body != want {
+		t.Errorf("%d %s %s\nwant %s", a.status, a.header.Get("Content-Type"), a.body, want)
+	}
 	for _, tc := range []struct {
 		body     string
 		status   int
@@ -187,6 +196,34 @@ func TestBatch(t *testing.T) {
 	} {
 		if a := w.do("POST", tc.body, session); a.status != tc.status || !strings.Contains(a.body, tc.contains) {
 			t.Errorf("%s: %+v", tc.body, a)
+		}
+	}
+}
+
+// Where the server says something before the last answer, each answer is an event: clients read one message from an event.
+func TestBatchDuringWhichSomethingIsSaid(t *testing.T) {
+	w := newWorld(t, &testHub{answer: func(s *testSession, line []byte, reply Stream) {
+		if strings.Contains(string(line), `"id":1,`) {
+			reply.Send([]byte(note(1)))
+		}
+		echo(s, line, reply)
+	}}, Options{})
+	e := w.open("POST", arrayOfTwo, w.greet("2025-03-26"))
+	e.want(note(1), answersOfTwo[0], answersOfTwo[1], "END")
+}
+
+// A second answer to a request is heard by nobody, and stands for no other answer.
+func TestSecondAnswer(t *testing.T) {
+	w := newWorld(t, &testHub{answer: func(s *testSession, line []byte, reply Stream) {
+		echo(s, line, reply)
+		echo(s, line, reply)
+	}}, Options{})
+	for _, tc := range []struct{ version, body, want string }{
+		{"2025-11-25", call(1), answersOfTwo[0]},
+		{"2025-03-26", arrayOfTwo, `[` + strings.Join(answersOfTwo, ",") + `]`},
+	} {
+		if a := w.do("POST", tc.body, w.greet(tc.version)); a.status != 200 || a.body != tc.want {
+			t.Errorf("%s: %d %s\nwant %s", tc.version, a.status, a.body, tc.want)
 		}
 	}
 }
