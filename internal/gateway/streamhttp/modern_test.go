@@ -2,7 +2,9 @@ package streamhttp
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +167,31 @@ func TestSchemaParamHeaders(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != tc.want {
 			t.Errorf("%s: %q, want %q", tc.schema, s, tc.want)
+		}
+	}
+}
+
+// Schemas are read here as a connection to a server elsewhere reads them, whose test reads the same file. A schema with a mark
+// that breaks a rule has no headers: clients do not use the tool, and of those that do none is demanded.
+func TestMarksAreReadAlike(t *testing.T) {
+	text, err := os.ReadFile("../../../testdata/marks/schemas.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Name, Headers string // no headers where a rule is broken
+		Schema        json.RawMessage
+	}
+	if err := json.Unmarshal(text, &rows); err != nil || len(rows) == 0 {
+		t.Fatalf("%d schemas, %v", len(rows), err)
+	}
+	for _, row := range rows {
+		var got []string
+		for _, p := range SchemaParamHeaders(row.Schema) {
+			got = append(got, p.Header+"="+strings.Join(p.Path, "."))
+		}
+		if s := strings.Join(got, " "); s != row.Headers {
+			t.Errorf("%s: %q, want %q", row.Name, s, row.Headers)
 		}
 	}
 }
