@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,6 +131,62 @@ func TestRequestsThatBreakOff(t *testing.T) {
 		t.Errorf("%d handshakes instead of 1", got)
 	}
 	k.end()
+}
+
+// A server elsewhere that answers a request twice is heard once, whichever way the second answer comes.
+func TestSecondAnswerOfAServerElsewhere(t *testing.T) {
+	body := func(w http.ResponseWriter, kind, text string) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, text)
+	}
+	for way, say := range map[string]func(w http.ResponseWriter, answer, before string){
+		"in one array": func(w http.ResponseWriter, answer, _ string) {
+			body(w, "application/json", "["+answer+","+answer+"]")
+		},
+		"in one event": func(w http.ResponseWriter, answer, _ string) {
+			body(w, "text/event-stream", "data: ["+answer+","+answer+"]\n\n")
+		},
+		"in two events": func(w http.ResponseWriter, answer, _ string) {
+			body(w, "text/event-stream", "data: "+answer+"\n\ndata: "+answer+"\n\n")
+		},
+		"with the answer to the next request": func(w http.ResponseWriter, answer, before string) {
+			if before == "" {
+				body(w, "application/json", answer)
+				return
+			}
+			body(w, "text/event-stream", "data: "+before+"\n\ndata: "+answer+"\n\n")
+		},
+	} {
+		t.Run(way, func(t *testing.T) {
+			f, before := &far{}, ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				text, _ := io.ReadAll(r.Body)
+				var m struct {
+					ID     json.RawMessage
+					Method string
+				}
+				_ = json.Unmarshal(text, &m)
+				if m.Method != "tools/call" {
+					r.Body = io.NopCloser(bytes.NewReader(text))
+					f.ServeHTTP(w, r)
+					return
+				}
+				answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
+				say(w, answer, before)
+				before = answer
+			}))
+			defer server.Close()
+			k := keep(t, Options{
+				Remote:  &remote.Options{URL: server.URL},
+				Backend: backend.Options{Name: "far", Command: []string{server.URL}, NoTools: true, Elsewhere: true},
+			})
+			k.greet(`"name":"far"`)
+			for id := 2; id < 6; id++ { // a second answer would be taken for that to the next call
+				k.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add"}}`, id), fmt.Sprintf(`"id":%d,`, id))
+			}
+			k.end()
+		})
+	}
 }
 
 // wires makes a client's connections, tells when one is closed, and can have their writes fail.
