@@ -158,7 +158,9 @@ func TestSecondAnswerOfAServerElsewhere(t *testing.T) {
 		},
 	} {
 		t.Run(way, func(t *testing.T) {
-			f, before := &far{}, ""
+			f := &far{}
+			var before atomic.Value
+			before.Store("")
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				text, _ := io.ReadAll(r.Body)
 				var m struct {
@@ -172,8 +174,7 @@ func TestSecondAnswerOfAServerElsewhere(t *testing.T) {
 					return
 				}
 				answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
-				say(w, answer, before)
-				before = answer
+				say(w, answer, before.Swap(answer).(string))
 			}))
 			defer server.Close()
 			k := keep(t, Options{
