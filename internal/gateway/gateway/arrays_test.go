@@ -35,7 +35,7 @@ func request(id, methodOrTool string) string {
 
 func array(elements ...string) string { return "[" + strings.Join(elements, ",") + "]" }
 
-// gathered fails the test unless all that came is one array with an answer for each of these raw ids, with the text in it.
+// gathered fails the test unless one array came, with one answer to each raw id. The answer has the text in it.
 func gathered(t *testing.T, in *inbox, wanted map[string]string) {
 	t.Helper()
 	var elements []json.RawMessage

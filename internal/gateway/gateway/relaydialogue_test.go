@@ -154,8 +154,8 @@ func bridgedRelay(t *testing.T, era mcp.Era) *relay {
 
 var bothEras = []mcp.Era{mcp.Legacy, mcp.Modern}
 
-// A client hears of a changed list once, also where a bridge stands between it and the server: when the server says so, or when
-// the next process has another one. It hears nothing where nothing has changed.
+// A client hears of a changed list once, also where a bridge stands between it and the server. It does when the server says so, or
+// when the next process has another list, and hears nothing where nothing has changed.
 func TestListChangedThroughABridge(t *testing.T) {
 	for _, client := range bothEras {
 		for _, server := range bothEras {
@@ -199,8 +199,8 @@ func TestListChangedThroughABridge(t *testing.T) {
 	}
 }
 
-// A server behind a gateway that comes back as one of the other era goes on for its clients, who keep theirs, and again when the
-// change is taken back.
+// A server behind a gateway may come back as one of the other era: its clients keep theirs, and go on. So they do when the change is
+// taken back.
 func TestEraChangeBehindAGateway(t *testing.T) {
 	for _, client := range bothEras {
 		for i, first := range bothEras {
@@ -255,7 +255,7 @@ func TestRoundsOfOthersAfterAnEraChange(t *testing.T) {
 	}
 }
 
-// Two clients whose calls ask them something are asked one thing each, its own one, and each call gets its client's answer.
+// Two clients whose calls ask are asked one question each, and each call gets the answer of its own client.
 func TestTwoClientsAreAskedOneQuestionEach(t *testing.T) {
 	for name, test := range map[string]struct {
 		plain          bool
@@ -294,8 +294,8 @@ func TestTwoClientsAreAskedOneQuestionEach(t *testing.T) {
 	}
 }
 
-// A round comes over another connection than the call before it, and goes on where that was asked, or is begun anew or refused
-// with the reason where that process is no more.
+// A round that comes over another connection goes on at the process that has asked. Where that is no more the call is begun anew, or
+// its client is told that the outcome is unknown.
 func TestRoundsOverAnotherConnection(t *testing.T) {
 	const lost = "may or may not have taken effect"
 	crash := func(w *relay) { w.proc("a").die(1) }

@@ -63,7 +63,7 @@ func newRelayModel(t *rapid.T, seen map[string]int) *relayModel {
 	return m
 }
 
-// begins notes that a process has begun a call, or a round of it: never twice what must not be repeated.
+// begins notes that a process has begun a round of a call. What must not be repeated is not begun twice.
 func (m *relayModel) begins(p *relayProc, msg relayMessage) {
 	key := msg.Params.Arguments.Key
 	c := m.calls[key]
@@ -214,12 +214,13 @@ func (m *relayModel) actions() map[string]func(*rapid.T) {
 		"time passes": func(t *rapid.T) {
 			m.pass(rapid.SampledFrom([]time.Duration{time.Millisecond, 150 * time.Millisecond, 2 * time.Second, 40 * time.Second}).Draw(t, "time"))
 		},
-		"all processes work": func(*rapid.T) { m.works(500 * time.Millisecond) },
-		"":                   func(*rapid.T) { m.check() },
+		"all processes work":       func(*rapid.T) { m.works(500 * time.Millisecond) },
+		"all processes work again": func(*rapid.T) { m.works(5 * time.Second) },
+		"":                         func(*rapid.T) { m.check() },
 	}
 }
 
-// works has all processes read, and end when they are to, for a while: left to chance, hardly any would come up.
+// works has all processes read, and end when they are to, for a while. Left to chance, hardly any would come up.
 func (m *relayModel) works(d time.Duration) {
 	m.eager = true
 	m.pass(d)
@@ -330,7 +331,7 @@ func (m *relayModel) unanswered() (all string) {
 	return all
 }
 
-// TestRelayModel lets clients of both eras use servers of both that crash, are replaced and answer as they like: each request gets
+// TestRelayModel lets clients of both eras use servers of both, which crash, are replaced and answer as they like. Each request gets
 // exactly one answer, under its id and with what belongs to it, or none if it was cancelled; no call that must not be repeated is
 // begun twice; what is said of a call's outcome is true; questions reach the client whose call asks, and answers the process that has
 // asked; progress rises; and nothing is left over. For a long run: go test -run TestRelayModel -rapid.checks=100000.

@@ -9,8 +9,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// relayPeer is one client of the model, over HTTP: what belongs to no request comes apart, and in the modern era each request has
-// a connection of its own.
+// relayPeer is one client of the model, over HTTP. What belongs to no request comes apart, and in the modern era each request has a
+// connection of its own.
 type relayPeer struct {
 	m       *relayModel
 	name    string // whom the transport has authenticated
@@ -93,7 +93,7 @@ func (c *relayCall) Send(line []byte) {
 	}
 }
 
-// answered looks at the answer to a call of a tool: it is the call's own, and says truly whether the call was begun.
+// answered looks at an answer: it is the call's own, and says truly whether the call was begun.
 func (c *relayCall) answered(m relayMessage, line string) {
 	model := c.peer.m
 	if _, text, found := strings.Cut(line, `"text":"key `); found {

@@ -207,7 +207,7 @@ func (p *relayProc) serve(m relayMessage, line string) {
 	}
 }
 
-// list has tools of each kind: do answers at once, ask and see ask their client first, and the others wait for the test.
+// list has tools of each kind: do answers at once, ask and see ask first, the others wait for the test.
 func (p *relayProc) list() string {
 	all := `{"tools":[{"name":"do"},{"name":"ask"},{"name":"see","annotations":{"readOnlyHint":true}},{"name":"bump"},` +
 		`{"name":"look","annotations":{"readOnlyHint":true}},{"name":"set","annotations":{"idempotentHint":true}}`

@@ -19,7 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// relay is the whole way between clients and servers without sockets and processes: a Gateway, behind each of its links a
+// relay is the whole way between clients and servers, without sockets and processes. It has a Gateway, behind each of its links a
 // backend.Backend as a Runner has it, and processes that are simulated (relayproc_test.go). Time is what the test says.
 type relay struct {
 	t      failer

@@ -200,7 +200,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Where the server says something before the last answer, each answer is an event: clients read one message from an event.
+// Where the server says something before, each answer is an event: clients read one message from an event.
 func TestBatchDuringWhichSomethingIsSaid(t *testing.T) {
 	w := newWorld(t, &testHub{answer: func(s *testSession, line []byte, reply Stream) {
 		if strings.Contains(string(line), `"id":1,`) {

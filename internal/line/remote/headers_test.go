@@ -96,8 +96,8 @@ func TestToolMarks(t *testing.T) {
 	}
 }
 
-// Schemas are read here as the gateway's front reads them, whose test reads the same file: a tool whose marks break a rule is
-// left out, and any other one has these headers.
+// Schemas are read here as the gateway's front reads them, whose test reads the same file. A tool whose marks break a rule is left
+// out, and any other one has these headers.
 func TestMarksAreReadAlike(t *testing.T) {
 	text, err := os.ReadFile("../../../testdata/marks/schemas.json")
 	if err != nil {
