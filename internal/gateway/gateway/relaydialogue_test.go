@@ -142,12 +142,13 @@ func (c *relayClient) ended(what string, in *inbox, text string) {
 	}
 }
 
-// bridgedRelay is a relay before one server, a, that speaks one era and is translated.
-func bridgedRelay(t *testing.T, era mcp.Era) *relay {
-	w := newRelay(t, Options{})
+// bridgedRelay is a relay before one server, a, that speaks one era and is translated. With plain it is shown as it is, as runs that
+// share it see it.
+func bridgedRelay(t *testing.T, era mcp.Era, plain bool, instances int) *relay {
+	w := newRelay(t, Options{Plain: plain, PoolIdle: time.Minute})
 	w.eras["a"] = era
 	s := named("a")
-	s.Bridge = true
+	s.Bridge, s.Shared, s.Instances = true, plain, instances
 	w.serve(s)
 	return w
 }
@@ -160,7 +161,7 @@ func TestListChangedThroughABridge(t *testing.T) {
 	for _, client := range bothEras {
 		for _, server := range bothEras {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				w := bridgedRelay(t, server)
+				w := bridgedRelay(t, server, false, 1)
 				c := w.join("alice", client == mcp.Modern)
 				hears := &c.general
 				if c.modern {
@@ -204,15 +205,15 @@ func TestListChangedThroughABridge(t *testing.T) {
 func TestEraChangeBehindAGateway(t *testing.T) {
 	for _, client := range bothEras {
 		for i, first := range bothEras {
-			for _, planned := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s client, first a %s server, planned %v", client, first, planned), func(t *testing.T) {
-					w := bridgedRelay(t, first)
+			for _, how := range []struct{ planned, plain bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+				t.Run(fmt.Sprintf("%s client, first a %s server, planned %v, as it is %v", client, first, how.planned, how.plain), func(t *testing.T) {
+					w := bridgedRelay(t, first, how.plain, 1)
 					c := w.join("alice", client == mcp.Modern)
 					c.ended("before", c.call("do", 1, ""), "key 1")
 					before := c.tools()
 					for key, era := range []mcp.Era{bothEras[1-i], first, bothEras[1-i]} {
 						w.eras["a"] = era
-						if p := w.proc("a"); planned {
+						if p := w.proc("a"); how.planned {
 							p.k.restart()
 						} else {
 							p.die(1)
@@ -232,7 +233,7 @@ func TestEraChangeBehindAGateway(t *testing.T) {
 // Also where a server has become one that is translated, nobody goes on with what another client was asked.
 func TestRoundsOfOthersAfterAnEraChange(t *testing.T) {
 	for _, changes := range []bool{false, true} {
-		w := bridgedRelay(t, mcp.Legacy)
+		w := bridgedRelay(t, mcp.Legacy, false, 1)
 		if changes {
 			w.eras["a"] = mcp.Modern
 		}
@@ -270,11 +271,7 @@ func TestTwoClientsAreAskedOneQuestionEach(t *testing.T) {
 		"of one translated process that is shown as it is": {true, mcp.Modern, mcp.Legacy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newRelay(t, Options{Plain: test.plain, PoolIdle: time.Minute})
-			w.eras["a"] = test.server
-			s := named("a")
-			s.Bridge, s.Shared = true, test.plain
-			w.serve(s)
+			w := bridgedRelay(t, test.server, test.plain, 1)
 			alice, bob := w.join("alice", test.client == mcp.Modern), w.join("bob", test.client == mcp.Modern)
 			a, b := alice.call("ask", 1, ""), bob.call("ask", 2, "")
 			for range 5 {
@@ -319,11 +316,7 @@ func TestRoundsOverAnotherConnection(t *testing.T) {
 		"a legacy server that is replaced":                {mcp.Legacy, 1, "ask", planned, "key 2", []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newRelay(t, Options{})
-			w.eras["a"] = test.server
-			s := named("a")
-			s.Bridge, s.Instances = true, test.instances
-			w.serve(s)
+			w := bridgedRelay(t, test.server, false, test.instances)
 			c := w.join("alice", true)
 			c.ended("before", c.call("do", 1, ""), "key 1")
 			c.tools()

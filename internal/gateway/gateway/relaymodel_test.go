@@ -304,8 +304,8 @@ func (m *relayModel) finish() {
 		m.allAnswer()
 		m.pass(15 * time.Second)
 	}
-	for p := range m.procs {
-		m.t.Fatalf("process %s still runs", p.name())
+	if left := slices.Collect(m.procs); len(left) > 0 {
+		m.t.Fatalf("%d processes still run, such as %s", len(left), left[0].name())
 	}
 	for _, k := range m.kept {
 		if l := k.link; l.busy != 0 || len(l.waiting)+len(l.asks) > 0 {
