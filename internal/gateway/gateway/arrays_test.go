@@ -33,7 +33,7 @@ func request(id, methodOrTool string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, methodOrTool)
 }
 
-func array(elements ...string) string { return "[" + strings.Join(elements, ",") + "]" }
+func arrayOf(elements ...string) string { return "[" + strings.Join(elements, ",") + "]" }
 
 // gathered fails the test unless one array came, with one answer to each raw id. The answer has the text in it.
 func gathered(t *testing.T, in *inbox, wanted map[string]string) {
@@ -66,12 +66,12 @@ func TestArrays(t *testing.T) {
 	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
 	t.Run("of two servers and of the gateway", func(t *testing.T) {
 		_, c := settled(t, "2025-03-26")
-		in := c.ask(array(request("1", "a_do"), note, request("2", "ping"), request(`"3"`, "b_do"), request("4", "a_none"), request("5", "tools/list")))
+		in := c.ask(arrayOf(request("1", "a_do"), note, request("2", "ping"), request(`"3"`, "b_do"), request("4", "a_none"), request("5", "tools/list")))
 		gathered(t, in, map[string]string{"1": `"text":"a"`, "2": `"result":{}`, `"3"`: `"text":"b"`, "4": "Unknown tool", "5": "b_hang"})
 	})
 	t.Run("it waits for the last answer, and a second answer is none", func(t *testing.T) {
 		w, c := settled(t, "2025-03-26")
-		in := c.ask(array(request("1", "a_hang"), request("2", "ping"), request("3", "b_hang")))
+		in := c.ask(arrayOf(request("1", "a_hang"), request("2", "ping"), request("3", "b_hang")))
 		want(t, "early", in)
 		a, b := w.of("a")[0], w.of("b")[0]
 		a.answer(a.open[0], `"one"`)
@@ -84,7 +84,7 @@ func TestArrays(t *testing.T) {
 	})
 	t.Run("without what was cancelled", func(t *testing.T) {
 		w, c := settled(t, "2025-03-26")
-		in := c.ask(array(request("1", "a_hang"), request("2", "b_hang")))
+		in := c.ask(arrayOf(request("1", "a_hang"), request("2", "b_hang")))
 		c.ask(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		b := w.of("b")[0]
 		b.answer(b.open[0], `"two"`)
@@ -92,7 +92,7 @@ func TestArrays(t *testing.T) {
 	})
 	t.Run("its server ends", func(t *testing.T) {
 		w, c := settled(t, "2025-03-26")
-		in := c.ask(array(request("1", "a_hang"), request("2", "b_do")))
+		in := c.ask(arrayOf(request("1", "a_hang"), request("2", "b_do")))
 		w.of("a")[0].end()
 		w.settle()
 		gathered(t, in, map[string]string{"1": "the server has ended", "2": `"text":"b"`})
@@ -100,7 +100,7 @@ func TestArrays(t *testing.T) {
 	t.Run("what must not be among them is refused among them", func(t *testing.T) {
 		w, c := settled(t, "2025-03-26")
 		first := w.of("a")[0]
-		in := c.ask(array(request("1", "a_do"), request("2", "initialize"), request("1", "ping"), `{"jsonrpc":"2.0","id":3}`, "7"))
+		in := c.ask(arrayOf(request("1", "a_do"), request("2", "initialize"), request("1", "ping"), `{"jsonrpc":"2.0","id":3}`, "7"))
 		if len(in.lines) == 1 && strings.Count(in.lines[0], `"id":1,`) == 2 { // the id that is there twice is refused once
 			in.lines[0] = strings.Replace(in.lines[0], `"id":1,"error"`, `"id":"twice","error"`, 1)
 		}
@@ -111,7 +111,7 @@ func TestArrays(t *testing.T) {
 	})
 	t.Run("notifications alone are not answered", func(t *testing.T) {
 		_, c := settled(t, "2025-03-26")
-		want(t, "answer", c.ask(array(note, note)))
+		want(t, "answer", c.ask(arrayOf(note, note)))
 	})
 }
 
@@ -120,7 +120,7 @@ func TestArraysOfOtherVersions(t *testing.T) {
 	const refused = `"error":{"code":-32600,"message":"invalid request: this protocol version has no batches"}}`
 	for _, version := range []string{"2024-11-05", "2025-06-18", "2025-11-25"} {
 		w, c := settled(t, version)
-		in := c.ask(array(request("1", "a_do"), `{"jsonrpc":"2.0","method":"notifications/x"}`, request(`"b"`, "ping")))
+		in := c.ask(arrayOf(request("1", "a_do"), `{"jsonrpc":"2.0","method":"notifications/x"}`, request(`"b"`, "ping")))
 		want(t, version, in, `{"jsonrpc":"2.0","id":1,`+refused, `{"jsonrpc":"2.0","id":"b",`+refused)
 		if n := w.of("a")[0].count("tools/call"); n != 0 {
 			t.Errorf("%s: a call has reached the server", version)
@@ -131,6 +131,6 @@ func TestArraysOfOtherVersions(t *testing.T) {
 	w.serve(named("a"))
 	c := w.client()
 	c.modern("1", "tools/list", "")
-	want(t, "of the modern era", c.ask(array(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{`+modernMeta+`}}`)),
+	want(t, "of the modern era", c.ask(arrayOf(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{`+modernMeta+`}}`)),
 		`{"jsonrpc":"2.0","id":2,`+refused)
 }

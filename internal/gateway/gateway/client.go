@@ -35,7 +35,7 @@ func (s *Session) message(line []byte, reply Stream) {
 	err := env.Scan(line)
 	switch {
 	case err == nil && env.Kind == jsonrpc.Batch:
-		s.batch(line, reply)
+		s.array(line, reply)
 		return
 	case err != nil || !env.Version2:
 		s.reject(line, err, reply)
@@ -71,21 +71,6 @@ func (s *Session) reject(line []byte, err error, reply Stream) {
 	}
 }
 
-// batch takes a JSON array, which one version of the protocol allows: its messages are handled and answered one by one.
-func (s *Session) batch(line []byte, reply Stream) {
-	for at := range jsonrpc.Elements(line) {
-		one := at.Of(line)
-		if s.version == mcp.BatchVersion {
-			s.message(one, reply)
-			continue
-		}
-		if s.gw.client.Scan(one) == nil && s.gw.client.Kind == jsonrpc.Request {
-			reply.Send(jsonrpc.AppendError(nil, s.gw.client.ID.Of(one), jsonrpc.InvalidRequest,
-				"invalid request: this protocol version has no batches", nil))
-		}
-	}
-}
-
 // request handles a request, which is answered exactly once.
 func (s *Session) request(line []byte, reply Stream) {
 	env := &s.gw.client
@@ -104,6 +89,9 @@ func (s *Session) request(line []byte, reply Stream) {
 	e := &exchange{num: s.gw.number(), session: s, stream: reply, id: id, method: m, size: len(line)}
 	s.calls[id] = e
 	s.held += e.size
+	if a, ok := reply.(*array); ok {
+		a.open++
+	}
 	if !s.fits(e, line) {
 		return
 	}
@@ -212,6 +200,9 @@ func (s *Session) notification(line []byte) {
 		if e != nil && e.method != mcp.Initialize {
 			reason, _ := jsonrpc.Unquote(jsonrpc.Find(env.Params.Of(line), "reason").Of(env.Params.Of(line)))
 			s.cancel(e, reason)
+			if a, ok := e.stream.(*array); ok {
+				a.done()
+			}
 		}
 	case mcp.NoteInitialized:
 		if s.unplaced() { // each link has said it for itself

@@ -168,7 +168,7 @@ func (e *exchange) over() {
 // answer sends the client a raw result.
 func (e *exchange) answer(result []byte) {
 	e.over()
-	e.stream.Send(jsonrpc.AppendResult(nil, []byte(e.id), result))
+	e.finish(jsonrpc.AppendResult(nil, []byte(e.id), result))
 }
 
 // refuse answers the client with an error.
@@ -186,7 +186,15 @@ func (e *exchange) answerError(err []byte) {
 	}
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.id...)
 	line = append(append(line, `,"error":`...), err...)
-	e.stream.Send(append(line, '}'))
+	e.finish(append(line, '}'))
+}
+
+// finish sends the client its answer.
+func (e *exchange) finish(line []byte) {
+	e.stream.Send(line)
+	if a, ok := e.stream.(*array); ok {
+		a.done()
+	}
 }
 
 // errorOf makes a raw JSON-RPC error object.

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
-	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -28,19 +27,27 @@ func (m *headerParams) keep(views map[string]view) {
 }
 
 // ParamHeaders implements streamhttp.ParamHeaders.
-func (h hub) ParamHeaders(view, tool string) []streamhttp.ParamHeader {
+func (h hub) ParamHeaders(view, tool string) []mcp.ParamHeader {
 	return h.runner.gw.headerParams.of(view, tool)
 }
 
-func (m *headerParams) of(view, tool string) []streamhttp.ParamHeader {
+func (m *headerParams) of(view, tool string) []mcp.ParamHeader {
 	seen, known := m.views.Load(view)
 	if !known {
 		return nil
 	}
 	item, ok := seen.(*catalog.View).Item(mcp.Tools, tool)
-	if !ok || !strings.Contains(item.Raw(), "x-mcp-header") {
+	if !ok || !strings.Contains(item.Raw(), mcp.HeaderMark) {
 		return nil
 	}
 	raw := []byte(item.Raw())
-	return streamhttp.SchemaParamHeaders(jsonrpc.Find(raw, "inputSchema").Of(raw))
+	schema := jsonrpc.Find(raw, "inputSchema").Of(raw)
+	if len(schema) > schemaMost {
+		return nil
+	}
+	headers, _ := mcp.ParamHeaders(schema) // of a tool whose marks break a rule, which clients do not use, none is demanded
+	return headers
 }
+
+// schemaMost is the longest schema of which headers are demanded, in bytes: it is read at each call. Real ones are far shorter.
+const schemaMost = 64 << 10

@@ -80,6 +80,7 @@ func (w *relay) Connect(l *Link) Upstream {
 			Standby: w.spares,
 		},
 		BridgeKey: fmt.Appendf(nil, "%032d", k.number), Shared: l.sharedModern(), Pinned: l.Needed(), Known: w.known[l.Name()],
+		Whose: func(about []byte) backend.Whose { return whose(l, about) },
 	}
 	if !l.server.Bridge {
 		opts.Bridge = bridge.Off

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // Whatever is posted: the status is one of the specification's, a refusal is an error with the request's own id or none,
@@ -20,7 +21,7 @@ func FuzzPost(f *testing.F) {
 		f.Add(body, "2026-07-28", "tools/call", "=?base64?dA==?=", false)
 	}
 	f.Fuzz(func(t *testing.T, body, version, method, name string, inSession bool) {
-		hub := &testHub{params: map[string][]ParamHeader{"t": {{Header: "X", Path: []string{"a", "b"}}}}}
+		hub := &testHub{params: map[string][]mcp.ParamHeader{"t": {{Header: "X", Path: []string{"a", "b"}}}}}
 		hub.answer = func(s *testSession, line []byte, reply Stream) {
 			var e jsonrpc.Envelope
 			if err := e.Scan(line); err != nil || e.Kind == jsonrpc.Batch || strings.ContainsAny(string(line), "\r\n") {

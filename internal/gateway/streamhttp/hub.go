@@ -70,13 +70,5 @@ type Stream interface {
 type ParamHeaders interface {
 	// ParamHeaders returns which arguments of a tool must stand in headers too, nil for none or for a tool that clients of
 	// the view do not know. It is called from any goroutine, for each tools/call of the modern era.
-	ParamHeaders(view, tool string) []ParamHeader
-}
-
-// ParamHeader is one argument that a client must repeat in a header.
-type ParamHeader struct {
-	// Header is the part of the header's name after "Mcp-Param-".
-	Header string
-	// Path leads to the value inside arguments, from the outermost member.
-	Path []string
+	ParamHeaders(view, tool string) []mcp.ParamHeader
 }

@@ -27,7 +27,7 @@ const patience = 2 * time.Minute
 type testHub struct {
 	answer func(s *testSession, line []byte, reply Stream)
 	full   bool // it wants no more sessions
-	params map[string][]ParamHeader
+	params map[string][]mcp.ParamHeader
 
 	news chan struct{} // if not nil: gets a token for every session
 
@@ -61,7 +61,7 @@ func (h *testHub) Resume(p Peer, record []byte) (Session, bool) {
 	return s, true
 }
 
-func (h *testHub) ParamHeaders(_, tool string) []ParamHeader { return h.params[tool] }
+func (h *testHub) ParamHeaders(_, tool string) []mcp.ParamHeader { return h.params[tool] }
 
 func (h *testHub) session(i int) *testSession {
 	h.mu.Lock()

@@ -158,7 +158,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 	}
 }
 
-// batch takes an array of messages, which only 2025-03-26 has. The answers are sent one by one in an event stream.
+// batch takes an array of messages, which only 2025-03-26 has. The answers are one array, too, or one event each.
 func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line []byte, held *load) {
 	if s.protocol() != mcp.BatchVersion {
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "batches are not part of the session's protocol version"})
@@ -184,7 +184,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line [
 	case len(messages) == 0:
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "invalid request: an empty batch"})
 	case asks:
-		f.ask(w, r, s, messages, reply{events: true, held: held})
+		f.ask(w, r, s, messages, reply{array: true, held: held})
 	default:
 		f.tell(w, s, messages)
 	}

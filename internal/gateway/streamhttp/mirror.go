@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // mismatch is the error for headers that do not mirror the body (SEP-2243).
@@ -88,7 +89,7 @@ func (f *Front) checkCall(r *http.Request, view string, line []byte, e *jsonrpc.
 }
 
 // checkParam compares one Mcp-Param header with its argument. Either both or neither must be present.
-func checkParam(r *http.Request, arguments []byte, one ParamHeader) refusal {
+func checkParam(r *http.Request, arguments []byte, one mcp.ParamHeader) refusal {
 	name := textproto.CanonicalMIMEHeaderKey(headerParam + one.Header)
 	raw := jsonrpc.FindPath(arguments, one.Path...).Of(arguments)
 	fields := r.Header[name]

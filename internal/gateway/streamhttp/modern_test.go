@@ -2,21 +2,16 @@ package streamhttp
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
-	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 func TestModernStatuses(t *testing.T) {
 	hub := &testHub{
-		params: map[string][]ParamHeader{"sql": {{Header: "Region", Path: []string{"region"}}, {Header: "Limit", Path: []string{"page", "limit"}}, {Header: "Dry", Path: []string{"dry"}}}},
+		params: map[string][]mcp.ParamHeader{"sql": {{Header: "Region", Path: []string{"region"}}, {Header: "Limit", Path: []string{"page", "limit"}}, {Header: "Dry", Path: []string{"dry"}}}},
 		answer: func(s *testSession, line []byte, reply Stream) {
 			if at := strings.Index(string(line), `"fail":`); at >= 0 {
 				reply.Send(jsonrpc.AppendError(nil, []byte("7"), map[byte]int{'4': -32601, '2': -32602, '1': -32021, '0': -32603}[line[at+7]], "no", nil))
@@ -148,85 +143,4 @@ func TestListenIsALongEventStream(t *testing.T) {
 	hub.session(0).reply(0).Send([]byte(result(1)))
 	e.want(result(1), "END")
 	hub.session(0).await(t, "close")
-}
-
-func TestSchemaParamHeaders(t *testing.T) {
-	for _, tc := range []struct{ schema, want string }{
-		{`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"C"}}}}}`, "A=a C=b.c"},
-		{`{"properties":{"a":{"type":"string"}}}`, ""},
-		{`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, ""},
-		{`{"properties":{"a":{"type":"string","x-mcp-header":"A b"}}}`, ""},
-		{`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, ""},
-		{`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, ""},
-		{`{"items":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, ""},
-		{`nonsense`, ""},
-	} {
-		var got []string
-		for _, p := range SchemaParamHeaders([]byte(tc.schema)) {
-			got = append(got, p.Header+"="+strings.Join(p.Path, "."))
-		}
-		if s := strings.Join(got, " "); s != tc.want {
-			t.Errorf("%s: %q, want %q", tc.schema, s, tc.want)
-		}
-	}
-}
-
-// Schemas are read here as a connection to a server elsewhere reads them, whose test reads the same file. A schema with a mark
-// that breaks a rule has no headers: clients do not use the tool, and of those that do none is demanded.
-func TestMarksAreReadAlike(t *testing.T) {
-	text, err := os.ReadFile("../../../testdata/marks/schemas.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []struct {
-		Name, Headers string // no headers where a rule is broken
-		Schema        json.RawMessage
-	}
-	if err := json.Unmarshal(text, &rows); err != nil || len(rows) == 0 {
-		t.Fatalf("%d schemas, %v", len(rows), err)
-	}
-	for _, row := range rows {
-		var got []string
-		for _, p := range SchemaParamHeaders(row.Schema) {
-			got = append(got, p.Header+"="+strings.Join(p.Path, "."))
-		}
-		if s := strings.Join(got, " "); s != row.Headers {
-			t.Errorf("%s: %q, want %q", row.Name, s, row.Headers)
-		}
-	}
-}
-
-// nested is a schema with a mirrored argument below depth further objects.
-func nested(depth int) string {
-	return `{` + strings.Repeat(`"properties":{"p":{"type":"object",`, depth) + `"properties":{"a":{"type":"string","x-mcp-header":"A"}}` +
-		strings.Repeat("}}", depth) + "}"
-}
-
-// Schemas come from servers: one that is nested deeply, long, or full of headers has none, and costs no more than reading it.
-func TestSchemaParamHeadersLimits(t *testing.T) {
-	wide := func(n int) string {
-		var all []string
-		for i := range n {
-			all = append(all, fmt.Sprintf(`"p%d":{"type":"string","x-mcp-header":"H%d"}`, i, i))
-		}
-		return `{"properties":{` + strings.Join(all, ",") + `}}`
-	}
-	for _, tc := range []struct {
-		name, schema string
-		want         int
-	}{
-		{"as deep as allowed", nested(maxSchemaDepth - 1), 1},
-		{"too deep", nested(maxSchemaDepth), 0},
-		{"4500 levels", nested(4500), 0},
-		{"as many headers as allowed", wide(maxSchemaHeaders), maxSchemaHeaders},
-		{"too many headers", wide(maxSchemaHeaders + 1), 0},
-		{"too long", `{"description":"` + strings.Repeat("d", maxSchemaBytes) + `",` + wide(1)[1:], 0},
-		{"a member twice", `{"properties":{},` + wide(1)[1:], 0},
-	} {
-		begun := time.Now()
-		if got := SchemaParamHeaders([]byte(tc.schema)); len(got) != tc.want {
-			t.Errorf("%s: %d headers, want %d", tc.name, len(got), tc.want)
-		}
-		tier.Within(t, tc.name, time.Since(begun), time.Second) // reading each level anew took four
-	}
 }

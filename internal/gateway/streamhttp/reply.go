@@ -1,8 +1,10 @@
 package streamhttp
 
 import (
+	"bytes"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -15,7 +17,8 @@ type reply struct {
 	r       *http.Request
 	stream  *stream
 	reader  *reader
-	id      []byte          // raw, of the request; nil for GET and batches
+	id      []byte          // raw, of the request; nil for GET and arrays
+	array   bool            // it answers a JSON array of messages
 	session *session        // nil in the modern era
 	held    *load           // of the request; nil for GET, and in the modern era
 	events  bool            // as an event stream in any case
@@ -53,7 +56,8 @@ func (p *reply) run() {
 	p.runEvents()
 }
 
-// runSingle waits for the first message. It returns false when the answer must be an event stream.
+// runSingle waits for the answers. It returns false when they must be events, because something else is said before, or the client has
+// waited long enough.
 func (p *reply) runSingle() (done bool) {
 	wait := p.front.opts.KeepAlive
 	if p.session != nil {
@@ -61,10 +65,13 @@ func (p *reply) runSingle() (done bool) {
 	}
 	var timer *time.Timer
 	for {
-		line, only, begun := p.stream.only()
+		answers, only, begun := p.stream.answers()
 		switch {
+		case only && p.array:
+			p.single(slices.Concat([]byte("["), bytes.Join(answers, []byte(",")), []byte("]")))
+			return true
 		case only:
-			p.single(line)
+			p.single(answers[0])
 			return true
 		case begun:
 			return false
@@ -108,7 +115,7 @@ func (p *reply) overWith() {
 	p.front.refuseOver(p.w, p.session, p.id, "the session has ended")
 }
 
-// single writes the one message that is the answer.
+// single writes the answer, or the array of answers.
 func (p *reply) single(line []byte) {
 	era := mcp.Modern
 	if p.session != nil {

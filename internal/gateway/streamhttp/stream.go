@@ -32,6 +32,7 @@ type stream struct {
 	// Guarded by streamStore.mu.
 	id     uint64   // on a store that keeps; 0 for one that is not kept, and for the GET stream
 	due    int      // outstanding answers
+	said   bool     // it has had a message that is no answer
 	log    [][]byte // the messages number first, first+1, …
 	first  uint64
 	next   uint64  // the first that is not written yet
@@ -109,6 +110,7 @@ func (s *stream) Send(line []byte) {
 		s.streamStore.mu.Unlock()
 		return
 	}
+	s.said = s.said || !final
 	tooSlow := s.waits > s.streamStore.maxQueue // without this message: a long answer does not make its reader slow
 	s.log = append(s.log, copied)
 	s.waits += len(copied)
@@ -253,14 +255,15 @@ func (s *stream) take(r *reader) batch {
 	return b
 }
 
-// only returns the only message of a stream that has ended with it, and ok. begun says whether there is any message.
-func (s *stream) only() (line []byte, ok, begun bool) {
+// answers returns the messages of a stream that has ended, and ok, if all of them are answers. begun says that what is there must
+// be written at once: it is no answer, or there is much of it.
+func (s *stream) answers() (all [][]byte, ok, begun bool) {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
-	if s.ended && len(s.log) == 1 && !s.keep {
-		return s.log[0], true, true
+	if s.ended && len(s.log) > 0 && !s.said && !s.keep {
+		return s.log, true, true
 	}
-	return nil, false, len(s.log) > 0 || s.ended
+	return nil, false, s.said || s.ended || s.waits > s.streamStore.maxQueue/2
 }
 
 // from makes the caller the stream's reader, after the message numbered after.

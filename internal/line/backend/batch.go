@@ -40,13 +40,19 @@ func (b *Backend) clientBatch(line []byte) {
 	}
 }
 
-// clientElement takes one element. Only requests are answered in the array.
+// clientElement takes one element. Requests are answered in the array, and what is no message but has an id.
 func (b *Backend) clientElement(one []byte, allowed bool, group *batch) {
 	err := b.env.Scan(one)
 	isRequest := err == nil && b.env.Kind == jsonrpc.Request
 	switch {
 	case !allowed:
 		b.refuseElement(one)
+	case err != nil || !b.env.Version2 || b.env.Kind == jsonrpc.Batch:
+		before := len(group.answers)
+		group.open++
+		if b.rejectClient(one, err, group); len(group.answers) == before { // it has no id
+			b.flow.closeBatch(group)
+		}
 	case !isRequest:
 		b.clientMessage(one, nil)
 	case mcp.Lookup(b.env.Method.Of(one)) == mcp.Initialize:
