@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,13 @@ var detections = map[string][]detection{
 	},
 }
 
+// twins are the states that another one stands for at the door: with the wrapper or without it, of the other CLI, by a model that ends
+// in the middle of an answer instead of before it.
+var twins = []string{
+	"claude/idle", "claude/401", "claude/stall", "claude/wrapped-exit", "claude/wrapped-undeclared",
+	"codex/exit", "codex/wrapped-idle", "codex/wrapped-done",
+}
+
 // TestMonitorDetects: what the monitor calls the state that a real agent is in, without any help of the agent's but its
 // own files.
 func TestMonitorDetects(t *testing.T) {
@@ -100,6 +108,7 @@ func TestMonitorDetects(t *testing.T) {
 	for _, kind := range []string{"claude", "codex"} {
 		for _, d := range detections[kind] {
 			t.Run(kind+"/"+d.name, func(t *testing.T) {
+				onePerKind(t, !slices.Contains(twins, kind+"/"+d.name))
 				t.Parallel()
 				d.isSeen(t, kind)
 			})
