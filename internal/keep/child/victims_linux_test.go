@@ -92,13 +92,14 @@ func descendWith(c *exec.Cmd) {
 }
 
 // hydra forks a copy of itself into a new session every 2 ms and dies. The fork knows no Go runtime: it may use system
-// calls and nothing else. It gives up after some seconds, should nobody catch it.
+// calls and nothing else. It gives up after a minute, should nobody catch it: others are started after it, which takes time on a
+// busy machine.
 //
 //go:norace
 //go:nosplit
 func hydra() {
 	pause := syscall.Timespec{Nsec: 2e6}
-	for range 3000 {
+	for range 30_000 {
 		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		if errno != 0 || pid != 0 {
 			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
