@@ -205,7 +205,10 @@ func TestAgentEndings(t *testing.T) {
 	needFull(t, "it holds all recordings against the CLIs, minutes of two cores")
 	t.Parallel()
 	for kind, scenarios := range map[string][]agentScenario{"claude": claudeEndings, "codex": codexEndings} {
-		for _, sc := range scenarios {
+		for i, sc := range scenarios {
+			if !oneOfThree(i) && recordings() == "" {
+				continue
+			}
 			t.Run(kind+"/"+sc.name, func(t *testing.T) {
 				t.Parallel()
 				a := startAgent(t, kind, sc.mode, sc.setup)

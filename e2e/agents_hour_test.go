@@ -24,9 +24,7 @@ var brief = declaration{"tool": "1m", "model_silent": "1m", "waiting": "5s", "at
 // TestAnHourOfAgents: four agents of each CLI do ordinary work for an hour. Nothing is done about them, and nobody is told. Then one is
 // killed and another's login is dead: what is due then is done, and no more. E2E_AGENTS says for how long they work, such as 10m.
 func TestAnHourOfAgents(t *testing.T) {
-	if tierOf() != "hunt" {
-		t.Skip("left to .ci/hunt agents: an hour of eight agents")
-	}
+	needHunt(t, "an hour of eight agents")
 	lasts := time.Hour
 	if text := os.Getenv("E2E_AGENTS"); text != "" {
 		var err error

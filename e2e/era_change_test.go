@@ -42,7 +42,7 @@ func (w *workspace) deploy(t *testing.T, name string) {
 // of the other era, by a crash or by a planned restart, and again when the change is taken back. Without a bridge the
 // legacy client is told why nothing works, and the modern one hears what its server says.
 func TestEraChange(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for i, ch := range eraChanges {
 		for _, planned := range []bool{false, true} {

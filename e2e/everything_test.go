@@ -8,7 +8,7 @@ import (
 
 // TestEverything: the reference server, which knows nothing of these tests, behind outlive with every client.
 func TestEverything(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	for _, name := range []string{"go", "ts1", "ts2-legacy", "py-auto", "py-legacy"} {
 		c := clients()[name]
 		t.Run(name, func(t *testing.T) {

@@ -244,7 +244,7 @@ func (n *network) set(t *testing.T, to string) {
 // Two machines and a hub: what happens on one is seen from the other, and what is asked for there is done; one that is cut off is shown
 // as silent, and what has happened meanwhile is told when it is back; and so it is when the hub was killed.
 func TestFleet(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	n := newNetwork(t)
 	f := newFleet(t, n.address+":0")
 	a := f.join(t, "a")

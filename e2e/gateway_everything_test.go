@@ -9,7 +9,7 @@ import (
 // it says by itself, all on the streams of the gateway. Without outlive the server speaks HTTP itself. Clients of both eras
 // have it translated by a gateway; TestBridge makes its trials with them.
 func TestGatewayEverything(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	names := []string{"go-legacy", "ts1", "ts2-legacy", "py-legacy"}
 	if direct() {
 		names = append(names, "go", "py-auto")
@@ -26,7 +26,7 @@ func TestGatewayEverything(t *testing.T) {
 
 // TestGatewayOfOneServer: the same of a gateway that has no file, with its default settings.
 func TestGatewayOfOneServer(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		t.Run(name, func(t *testing.T) {

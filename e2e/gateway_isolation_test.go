@@ -11,7 +11,7 @@ import (
 // TestGatewayIsolation: two clients on one gateway; what belongs to one never reaches the other, before and after kills.
 // Clients of the same SDK count their requests and their progress tokens in the same way, so the same ids are in flight twice.
 func TestGatewayIsolation(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, c := range []struct {
 		name   string

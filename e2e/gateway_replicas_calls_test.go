@@ -128,7 +128,7 @@ func TestReplicasWhenTheCoreIsKilled(t *testing.T) {
 
 // TestReplicasModern: clients of 2026-07-28, which have no sessions, call at all replicas, of which each is killed in turn, and then the core.
 func TestReplicasModern(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range []string{"go", "ts2-modern", "py-modern"} {
 		t.Run(name, func(t *testing.T) {

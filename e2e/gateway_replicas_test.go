@@ -346,7 +346,7 @@ func TestReplicasKnowWhoseASessionIs(t *testing.T) {
 // TestReplicasStreams: a client of each SDK keeps its stream, its subscription and the servers' questions when a replica is killed, and
 // its session when the core is.
 func TestReplicasStreams(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range []string{"ts1", "go-legacy"} {
 		t.Run(name, func(t *testing.T) {

@@ -225,7 +225,7 @@ var gatewayDrivers = []string{"go", "ts1", "ts2-auto", "py-auto"}
 // TestGatewayServersStdio: four servers behind one gateway on stdio, one client of each SDK in turn. The door has one of them here, and
 // all in TestGatewayServersHTTP.
 func TestGatewayServersStdio(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range gatewayDrivers {
 		t.Run(name, func(t *testing.T) {

@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +35,7 @@ func (g *gateway) killed(t *testing.T) {
 // TestSessionsOutliveTheGateway: clients of real SDKs go on after their gateway was killed, and after it was stopped and
 // started, with their session, its subscription and its log level. None of them begins a new session by itself.
 func TestSessionsOutliveTheGateway(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
 		for _, shared := range []bool{false, true} {
@@ -50,6 +52,9 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 				}
 				s.do(t, step{"op": "subscribe", "uri": item})
 				s.do(t, step{"op": "level", "level": "error"})
+				if !eventually(func() bool { return w.remembered() == 2 }) { // a server that is known need not be started again
+					t.Fatal("what the servers show is not kept")
+				}
 				for _, how := range []string{"SIGKILL", "SIGTERM", "an upgrade", "SIGKILL"} {
 					switch how {
 					case "SIGKILL":
@@ -93,6 +98,17 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 			})
 		}
 	}
+}
+
+// remembered is of how many servers the resources that they show legacy clients are kept for later runs.
+func (w *workspace) remembered() (n int) {
+	files, _ := filepath.Glob(w.path("state/outlive/known/*.json"))
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(`"legacy resources"`)) {
+			n++
+		}
+	}
+	return n
 }
 
 // stop2 ends the gateway as a service manager does while clients are still there.

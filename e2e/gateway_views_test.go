@@ -14,7 +14,7 @@ import (
 // resources only, may call nothing else, and is told when the file changes what it sees. The clients that cannot be given
 // a token here choose by path.
 func TestGatewayViews(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, c := range []struct {
 		client string
@@ -98,7 +98,7 @@ func TestGatewayViews(t *testing.T) {
 // TestAgentsSendAToken: Claude Code and Codex, configured as docs/CLIENTS.md says, take their token from the environment,
 // and so see their view.
 func TestAgentsSendAToken(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, kind := range []string{"claude", "codex"} {
 		t.Run(kind, func(t *testing.T) {

@@ -246,7 +246,7 @@ func (m *machines) follow(t *testing.T, args ...string) *following {
 
 // Some hosts have servers, one has another version, and some do not answer: what each says, and that nobody waits for another.
 func TestHostsAreSeenOverSSH(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	m := newMachines(t)
 	alpha, beta := m.add(t, "alpha", tools.outlive), m.add(t, "beta", tools.outlive)
 	m.add(t, "bare", "")

@@ -44,7 +44,7 @@ func said(result json.RawMessage) string { return reply{Result: result}.text() }
 // TestOtherSDKsRun: a client that opens a stream before it asks for anything else is answered, on the first start and when
 // the server's era is known from the last one.
 func TestOtherSDKsRun(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, srv := range otherSDKs(t) {
 		t.Run(srv.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestOtherSDKsRun(t *testing.T) {
 
 // TestOtherSDKsGateway: the same behind a gateway, which opens a stream to each server itself.
 func TestOtherSDKsGateway(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, srv := range otherSDKs(t) {
 		t.Run(srv.name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func (s *session) noCrash(t *testing.T) {
 // TestKilledDuringTheVeryFirstCall: the probe is answered from memory, so the first thing a modern server hears is a
 // call. It has no handshake that would prove that it was not yet at work: the call must not be run twice.
 func TestKilledDuringTheVeryFirstCall(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range []string{"go", "ts2-auto", "py-auto"} {
 		t.Run(name, func(t *testing.T) {

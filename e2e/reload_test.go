@@ -97,7 +97,7 @@ func TestSpareTakesOver(t *testing.T) {
 
 // TestAnnouncedRestarts: however a restart is asked for, with a spare no call that flows meanwhile fails.
 func TestAnnouncedRestarts(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range sdkServers {
 		for _, how := range []struct {
@@ -169,7 +169,7 @@ func TestBrokenSave(t *testing.T) {
 // TestLauncherIsLeftOut: a restart of what npx runs goes without npx. By how much that is faster the benchmark tells: here
 // npx finds the package installed, which is the best case for it.
 func TestLauncherIsLeftOut(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	w := newWorkspace(t)
 	argv := []string{"npx", "--prefix", tools.root, "mcp-server-everything", "stdio"}

@@ -9,7 +9,7 @@ import (
 // and started again under them: what was asked while it was away is answered when it is back, a call that only reads is repeated, what may
 // have had an effect is answered as unknown, and the client keeps its subscription.
 func TestRunURL(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for transport, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
 		for _, name := range []string{"ts1", "ts2-legacy", "py-legacy", "py-auto", "go"} {

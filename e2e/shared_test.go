@@ -33,7 +33,7 @@ func (w *workspace) daemons() (pids []int) {
 // TestSharedRun: two clients of one SDK behind one server process. What belongs to one never reaches the other, before and after the server and
 // the daemon are killed.
 func TestSharedRun(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, c := range []struct {
 		client, server string

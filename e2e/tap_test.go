@@ -27,7 +27,7 @@ type passed struct {
 // TestTapAndReplay: what real clients say to somebody else's server is seen as it passes, recorded, and played again: the same server
 // answers the same, another one does not.
 func TestTapAndReplay(t *testing.T) {
-	besideOthers(t)
+	t.Parallel()
 	needOutlive(t)
 	for _, name := range []string{"go", "ts2-legacy", "py-auto"} {
 		t.Run(name, func(t *testing.T) {

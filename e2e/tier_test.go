@@ -38,6 +38,17 @@ func needFull(t *testing.T, why string) {
 	}
 }
 
+// needHunt leaves a test out but in a hunt. why says what it costs, and which test of the full run has its parts.
+func needHunt(t *testing.T, why string) {
+	t.Helper()
+	if tierOf() != "hunt" {
+		t.Skip("left to .ci/hunt: " + why)
+	}
+}
+
+// oneOfThree leaves two of three rows of a table to the hunt: rows that each start a real CLI.
+func oneOfThree(row int) bool { return tierOf() == "hunt" || row%3 == 0 }
+
 // onePerKind leaves a subtest out at the door unless it is the one that stands for its kind: rows of a table that run the same code of
 // outlive with another client, server or setting.
 func onePerKind(t *testing.T, stands bool) {
@@ -66,5 +77,5 @@ func inFull(limit time.Duration) time.Duration {
 	return max(limit, hanging)
 }
 
-// patience is how long a test waits for something that must happen. It is generous: the machine may be busy.
-var patience = inFull(20 * time.Second)
+// patience is how long a test waits for something that must happen. It judges nothing: the machine may be busy.
+const patience = hanging
