@@ -68,7 +68,8 @@ func (b *Backend) join(w World) {
 		core: c, life: &b.life, flow: &b.flow, handshake: &b.handshake, eras: &b.eras, spares: &b.spares,
 		streams: &b.streams, lists: &b.lists, tools: &b.tools, health: &b.health, limits: &b.limits,
 	}
-	b.eras = eras{core: c, backend: b, flow: &b.flow, life: &b.life, handshake: &b.handshake, replay: &b.replay, spares: &b.spares, states: &b.states}
+	b.eras = eras{core: c, backend: b, flow: &b.flow, life: &b.life, handshake: &b.handshake, replay: &b.replay, spares: &b.spares, states: &b.states,
+		streams: &b.streams}
 	b.prober = prober{core: c, flow: &b.flow, life: &b.life, replay: &b.replay, eras: &b.eras}
 	b.lists = lists{core: c, flow: &b.flow, streams: &b.streams, tools: &b.tools}
 	b.tools = restartTools{core: c, markers: w, flow: &b.flow, life: &b.life, lists: &b.lists, backend: b}

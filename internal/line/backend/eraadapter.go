@@ -8,7 +8,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
-	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
 // eraAdapter stands between the client and the rest of a Backend until both sides are known to speak one era, and for good if
@@ -29,11 +28,6 @@ type eraAdapter struct {
 	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
 	bare   bool     // what is sent to the client now is outside the bridged conversation
 	at     time.Time
-
-	// While a conversation moves to a server of the other era:
-	past  *session.Session           // as it was with the server before
-	echo  map[string]string          // replayed messages by raw id: their answers are not forwarded
-	acked map[string]*session.Listen // streams of a modern client that are opened again, by raw id
 }
 
 // eraQuestion is the raw id of the backend's own server/discover: below the questions', and far from the bridge's, which begin with 1.
@@ -54,9 +48,6 @@ func (s *eraAdapter) said(line []byte) {
 // take handles a line of the client. A line that is not a message is refused without translation.
 func (s *eraAdapter) take(line []byte) {
 	err := s.env.Scan(line)
-	if err == nil && s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present() {
-		s.streamEnded(string(s.env.RequestID.Of(line)))
-	}
 	switch {
 	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
 		s.bare = true
@@ -67,9 +58,6 @@ func (s *eraAdapter) take(line []byte) {
 	case s.leaves(line):
 		s.leave()
 		s.eras.backend.clientMessage(line, nil)
-	case s.untold():
-		s.client = append([][]byte{line}, s.client...)
-		s.retell()
 	default:
 		s.give(s.bridge.FromClient(s.withoutOldState(line), s.eras.now))
 	}
@@ -85,6 +73,7 @@ func (s *eraAdapter) leaves(line []byte) bool {
 func (s *eraAdapter) leave() {
 	s.give(s.bridge.Close("the client began a new session", s.eras.now))
 	s.bridge, s.decided, s.inner, s.at = nil, true, nil, time.Time{}
+	s.eras.past = nil
 	for c := range s.eras.calls.all {
 		s.eras.flow.finish(c)
 	}
@@ -97,9 +86,7 @@ func (s *eraAdapter) give(out bridge.Output) {
 	}
 	s.at = out.Deadline
 	for _, line := range out.ToClient {
-		if !s.swallows(line) {
-			s.Client.SendToClient(line)
-		}
+		s.Client.SendToClient(line)
 	}
 }
 
@@ -115,7 +102,8 @@ func (s *eraAdapter) tell(line []byte, as func([]byte)) {
 		as(line)
 	case s.bridge != nil:
 		s.give(s.bridge.FromServer(line, s.eras.now))
-	case s.answered(line), s.swallows(line):
+		s.eras.moved()
+	case s.answered(line):
 	default:
 		as(line)
 	}

@@ -2,9 +2,7 @@ package backend
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
@@ -111,7 +109,7 @@ func (e *eras) turnedModern(p *process, raw []byte) bool {
 
 // turnedBack handles a server that a legacy client was bridged to because it was modern, and is no longer.
 func (e *eras) turnedBack(p *process, line []byte) bool {
-	return e.translating(bridge.LegacyClient) && e.adapter.past != nil && e.turnedLegacy(p, line)
+	return e.translating(bridge.LegacyClient) && e.past != nil && e.turnedLegacy(p, line)
 }
 
 // served notes that a process serves: client and server understand each other.
@@ -146,8 +144,8 @@ func (e *eras) meetEra() {
 	}
 }
 
-// attachLate inserts a bridge into an existing conversation. Queued messages go through it; first it must learn what a
-// legacy client told the old process.
+// attachLate inserts a bridge into an existing conversation, with what the client has told the old process. Queued messages go
+// through it.
 func (e *eras) attachLate(mode bridge.Mode) {
 	e.asks.cancelAll(nil, "server restarted")
 	said := e.takeBack()
@@ -158,38 +156,46 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	}
 	e.spares.tellReplayable()
 	e.attach(mode, said...)
+	e.past = &past
+	e.adapter.give(e.adapter.bridge.Resume(toldOf(&past), e.now))
+}
+
+// moved tells the client what is different now, once a bridge that has come in the middle has greeted the server.
+func (e *eras) moved() {
 	s := e.adapter
-	s.past = &past
-	if mode == bridge.LegacyClient {
-		s.retell()
+	if e.past == nil || !s.bridge.Ready() {
 		return
 	}
-	s.awaitAcks()
-	for _, l := range past.Listens() {
-		if l.Acked != nil {
-			s.acked[string(l.ID)] = l
+	past := e.past
+	e.past = nil
+	told, _ := s.bridge.Told()
+	if told.Result != nil {
+		e.replay.tellDrift(past.InitResult, told.Result, e.process)
+	}
+	e.tellLists(past, s.bridge.Mode(), told.Streams)
+}
+
+// tellLists makes the client read the lists again that it has read: a server of another era describes things differently. seen is the
+// session in which it has read them.
+func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []bridge.Stream) {
+	for l := range mcp.Lists {
+		if seen.Seen(l) == nil {
+			continue
+		}
+		if mode == bridge.LegacyClient {
+			e.sayBare(mcp.ChangedLine(l, nil))
+		}
+		for _, one := range streams {
+			if one.Wants(l) {
+				e.sayBare(mcp.ChangedLine(l, one.ID))
+			}
 		}
 	}
-	s.streamsMoved()
 }
 
-// awaitAcks prepares for the acknowledgements of streams that are opened again. An unfinished move may have left some.
-func (s *eraAdapter) awaitAcks() {
-	if s.acked == nil {
-		s.acked = map[string]*session.Listen{}
-	}
-}
-
-// streamsMoved ends the move of a client once each of its streams is open again or has ended. A legacy client has none
-// and is moved when its bridge knows it.
-func (s *eraAdapter) streamsMoved() {
-	if (s.bridge == nil || s.bridge.Mode() == bridge.ModernClient) && len(s.acked) == 0 {
-		s.past = nil
-	}
-}
-
-// takeBack removes all calls that no server has got from the table, and returns their lines. Calls in flight at another
-// process are given up, since their answers would be of the other era, and elements of an array are refused.
+// takeBack removes all calls that no server has got from the table, and returns their lines, but those of streams that the client
+// believes to be open. Calls in flight at another process are given up, since their answers would be of the other era, and
+// elements of an array are refused.
 func (e *eras) takeBack() (lines [][]byte) {
 	for c := range e.calls.all {
 		if c.state == sent {
@@ -202,7 +208,7 @@ func (e *eras) takeBack() (lines [][]byte) {
 				text: "the server speaks another era of the protocol now: " + c.delivery() + ", it is safe to retry"})
 			continue
 		}
-		if c.method != mcp.NoteInitialized {
+		if l := e.session.ListenByID(c.id); c.method != mcp.NoteInitialized && (c.method != mcp.Listen || l == nil || l.Acked == nil) {
 			lines = append(lines, bytes.Clone(c.line))
 		}
 		e.flow.finish(c)
@@ -211,22 +217,15 @@ func (e *eras) takeBack() (lines [][]byte) {
 }
 
 // detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
-// them; a legacy client's handshake and settings are replayed.
+// them; a legacy client's handshake and settings are replayed, and a modern one's streams opened again.
 func (e *eras) detach() {
 	s := e.adapter
 	told, ok := s.bridge.Told()
-	mode, past, inner := s.bridge.Mode(), s.past, e.session
+	mode, past, inner := s.bridge.Mode(), e.past, e.session
 	said := s.untranslated()
-	s.awaitAcks()
-	for _, one := range s.bridge.TakeStreams() {
-		said = append(said, one.Line)
-		if one.Granted != nil {
-			s.acked[string(one.ID)] = &session.Listen{ID: one.ID, Acked: one.Granted, Filter: one.Granted}
-		}
-	}
 	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
-	s.client = slices.DeleteFunc(append(said, s.client...), s.retold)
-	s.bridge, s.decided, s.inner, s.at, s.past, s.echo = nil, true, nil, time.Time{}, &inner, nil
+	s.client = append(said, s.client...)
+	s.bridge, s.decided, s.inner, s.at, e.past = nil, true, nil, time.Time{}, nil
 	e.session.Reset()
 	switch {
 	case mode == bridge.LegacyClient && past != nil:
@@ -234,10 +233,12 @@ func (e *eras) detach() {
 	case ok: // of a modern client, the next process is asked whether it speaks that era
 		e.session = sessionOf(mode, told)
 	}
-	if e.session.Answered() {
-		s.tellLists(func(mcp.List) []byte { return nil }, func(mcp.List) bool { return true })
+	for _, one := range told.Streams {
+		if one.Granted != nil {
+			e.streams.takeOver(one.Line, one.Granted)
+		}
 	}
-	s.streamsMoved()
+	e.tellLists(&inner, mode, told.Streams)
 	e.spares.tellReplayable()
 	e.emit(event.BridgeReleased, slog.LevelInfo, "The server speaks its client's era again: nothing is translated any more",
 		slog.String(event.KeyReason, mode.String()))
@@ -275,117 +276,22 @@ func sessionOf(mode bridge.Mode, told bridge.Told) session.Session {
 	return s
 }
 
-// retell replays to the bridge what a legacy client has told its server so far.
-func (s *eraAdapter) retell() {
-	var lines [][]byte
-	s.echo = map[string]string{}
-	id := func(about string) []byte {
-		raw := fmt.Appendf(nil, `"b~again.%d"`, len(s.echo))
-		s.echo[string(raw)] = about
-		return raw
-	}
-	lines = append(lines, mcp.InitializeLine(id(echoHello), s.past.InitParams, s.past.Version))
-	if s.past.Initialized {
-		lines = append(lines, mcp.InitializedLine())
-	}
-	for _, setting := range s.past.Settings() {
-		about := ""
-		if setting.Method == mcp.Subscribe {
-			about = string(jsonrpc.Find(setting.Params, "uri").Of(setting.Params))
-		}
-		lines = append(lines, jsonrpc.AppendRequest(nil, id(about), setting.Method.String(), setting.Params))
-	}
-	s.client = append(lines, s.client...)
-}
-
-// retold reports whether a line was sent on the client's behalf.
-func (s *eraAdapter) retold(line []byte) bool {
-	_, mine := s.echo[string(jsonrpc.Find(line, "id").Of(line))]
-	return mine
-}
-
-// echoHello marks the answer to a replayed initialize. It differs from every raw URI of a resource.
-const echoHello = "initialize"
-
-// untold reports whether the replay is still to be done, because the bridge was not usable before.
-func (s *eraAdapter) untold() bool {
-	return s.past != nil && s.bridge.Mode() == bridge.LegacyClient && len(s.echo) == 0
-}
-
-// changing reports whether a client is being moved to a server of another era.
-func (s *eraAdapter) changing() bool { return s.past != nil || len(s.echo)+len(s.acked) > 0 }
-
-// swallows reports whether a line of the bridge must not reach the client, which has not asked for it.
-func (s *eraAdapter) swallows(line []byte) bool {
-	var env jsonrpc.Envelope
-	if !s.changing() || env.Scan(line) != nil {
-		return false
-	}
-	switch env.Kind {
-	case jsonrpc.Response, jsonrpc.ErrorResponse:
-		id := string(env.ID.Of(line))
-		about, retold := s.echo[id]
-		if retold {
-			delete(s.echo, id)
-			s.echoed(about, env.Kind == jsonrpc.Response, env.Result.Of(line))
-		}
-		s.streamEnded(id)
-		return retold
-	case jsonrpc.Notification:
-		if mcp.Lookup(env.Method.Of(line)) == mcp.NoteAcknowledged {
-			return s.acknowledged(line, env.Meta.Of(line))
+// toldOf is what the client of a session that was not bridged has said and heard.
+func toldOf(s *session.Session) bridge.Told {
+	told := bridge.Told{Meta: s.Meta, Params: s.InitParams, Result: s.InitResult, Version: s.Version, Initialized: s.Initialized}
+	for _, setting := range s.Settings() {
+		if setting.Method == mcp.SetLevel {
+			told.Level = jsonrpc.Find(setting.Params, "level").Of(setting.Params)
+		} else if uri, ok := jsonrpc.Unquote(jsonrpc.Find(setting.Params, "uri").Of(setting.Params)); ok {
+			told.URIs = append(told.URIs, uri)
 		}
 	}
-	return false
-}
-
-// echoed takes the answer to a replayed message. Subscribed resources may have changed meanwhile.
-func (s *eraAdapter) echoed(about string, granted bool, result []byte) {
-	switch {
-	case !granted:
-	case about == echoHello:
-		s.eras.replay.tellDrift(s.past.InitResult, result, s.eras.process)
-		s.tellLists(func(mcp.List) []byte { return nil }, func(mcp.List) bool { return true })
-		s.past = nil
-	case about != "":
-		s.Client.SendToClient(mcp.UpdatedLine([]byte(about)))
-	}
-}
-
-// tellLists makes the client read its lists again: a server of another era describes things differently.
-func (s *eraAdapter) tellLists(stream func(mcp.List) []byte, wanted func(mcp.List) bool) {
-	for l := range mcp.Lists {
-		if s.past != nil && s.past.Seen(l) != nil && wanted(l) {
-			s.Client.SendToClient(mcp.ChangedLine(l, stream(l)))
+	for _, l := range s.Listens() {
+		if l.Acked != nil {
+			told.Streams = append(told.Streams, bridge.Stream{ID: l.ID, Line: l.Line, Granted: l.Acked})
 		}
 	}
-}
-
-// acknowledged takes the bridge's acknowledgement of a stream that the client believes to be open. If it grants less
-// than before, the stream is ended.
-func (s *eraAdapter) acknowledged(line, meta []byte) bool {
-	id := jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta)
-	l := s.acked[string(id)]
-	if l == nil {
-		return false
-	}
-	delete(s.acked, string(id))
-	if l.Covers(jsonrpc.FindPath(line, "params", "notifications").Of(line)) {
-		s.tellLists(func(mcp.List) []byte { return l.ID }, l.Wants)
-	} else {
-		s.client = append(s.client, mcp.CancelledLine(l.ID, "subscription ended"))
-		s.Client.SendToClient(mcp.CancelledLine(l.ID, "the restarted server does not offer all of this subscription"))
-		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
-		s.Client.SendToClient(jsonrpc.AppendResult(nil, l.ID, append(result, "}}"...)))
-	}
-	s.streamsMoved()
-	return true
-}
-
-// streamEnded notes that a stream need not be opened again: it failed, or the client has closed it.
-func (s *eraAdapter) streamEnded(id string) {
-	delete(s.acked, id)
-	s.streamsMoved()
+	return told
 }
 
 // withoutOldState turns a modern client's next round of a call into a new call: the bridged server does not know the

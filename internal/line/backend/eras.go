@@ -8,6 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
@@ -15,9 +16,10 @@ import (
 type eras struct {
 	*core
 
-	adapter  *eraAdapter // an adapter that may bridge the client; nil: not needed
-	eraFlips int         // how often the server has changed its era since a process of it has served
-	resumed  bool        // the session was recorded by an earlier backend, which bridged it, and no process has served it here
+	adapter  *eraAdapter      // an adapter that may bridge the client; nil: not needed
+	past     *session.Session // the client's, with a server of its own era, until a bridge goes on with it; nil: it does, or there was none
+	eraFlips int              // how often the server has changed its era since a process of it has served
+	resumed  bool             // the session was recorded by an earlier backend, which bridged it, and no process has served it here
 
 	backend   *Backend
 	flow      *flow
@@ -26,6 +28,7 @@ type eras struct {
 	replay    *replay
 	spares    *spares
 	states    *requestStates
+	streams   *streams
 }
 
 // probeRefused is called before a probe is answered with "method not found" because the server is legacy. It reports
@@ -113,7 +116,7 @@ func (e *eras) settle() {
 			line := s.client[0]
 			s.client = s.client[1:]
 			s.take(line)
-		case s.decided && s.bridge == nil && !s.asked && !s.changing():
+		case s.decided && s.bridge == nil && !s.asked:
 			e.client, e.adapter = s.Client, nil
 		default:
 			e.life.closeInputWhenFlushed()

@@ -83,7 +83,7 @@ func (s *streams) swallowAck(line []byte) bool {
 		return false
 	}
 	s.reopened(l.ID)
-	if !l.Covers(granted) {
+	if !mcp.Covers(granted, l.Acked) {
 		s.endListen(l)
 		return true
 	}
@@ -112,9 +112,9 @@ func (s *streams) endListen(l *session.Listen) {
 	if c != nil && c.state == sent {
 		s.process.say(mcp.CancelledLine(id, "subscription ended"))
 	}
-	s.tell(mcp.CancelledLine(id, "the restarted server does not offer all of this subscription"))
+	cancelled, answer := mcp.ListenEndedLines(id, mcp.LessIsCovered)
+	s.tell(cancelled)
 	if c != nil {
-		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), id...)
-		s.flow.answer(c, jsonrpc.AppendResult(nil, id, append(result, "}}"...)))
+		s.flow.answer(c, answer)
 	}
 }

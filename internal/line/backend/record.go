@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
@@ -106,7 +105,7 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 // busy reports whether what the client and its bridge have begun is not over, or the client is being moved to another era.
 func (e *eras) busy() bool {
 	s := e.adapter
-	return e.unsaid() || s != nil && (s.changing() || s.bridge != nil && !s.bridge.Quiet())
+	return e.unsaid() || s != nil && s.bridge != nil && !s.bridge.Quiet()
 }
 
 // sessionOfClient is the session in the client's words, with what it has read of lists; bridged says that it read them through
@@ -118,10 +117,9 @@ func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 	b, inner := e.adapter.bridge, e.session
 	if told, ok := b.Told(); ok {
 		client = sessionOf(b.Mode(), told)
-	}
-	for _, one := range b.Streams() {
-		l := client.OpenListen(one.ID, one.Line, jsonrpc.Find(one.Line, "params").Of(one.Line))
-		l.Acked = bytes.Clone(one.Granted)
+		for _, one := range told.Streams {
+			client.OpenListen(one.ID, one.Line, jsonrpc.Find(one.Line, "params").Of(one.Line)).Acked = one.Granted
+		}
 	}
 	inner.MoveLists(&client)
 	return client, true

@@ -265,11 +265,19 @@ func (s *streams) keepStreams() bool {
 			params = append(append(append(params, `},"notifications":`...), granted...), '}')
 			s.tell(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
 			s.lists.tellMissed()
-		case !l.Covers(granted):
+		case !mcp.Covers(granted, l.Acked):
 			s.endListen(l)
 		}
 	}
 	return true
+}
+
+// takeOver goes on with a stream that a bridge had open. granted is the raw filter of which its client was told.
+func (s *streams) takeOver(line, granted []byte) {
+	_ = s.env.Scan(line) // it was scanned when it came
+	c := s.calls.add(&s.env, line, mcp.Listen, s.client.Keep)
+	s.session.OpenListen(c.id, line, c.param.Of(c.line)).Acked = granted
+	s.holdStream(c)
 }
 
 // releaseStreams asks a server of another version again for the streams that outlive keeps.

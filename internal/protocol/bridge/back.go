@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -49,7 +48,7 @@ func (s *modernSide) back(line []byte) ([]byte, bool) {
 	return withParams(line, &s.env, t.ID, set(params, t.Meta, "_meta")), true
 }
 
-// Unsaid returns the client's messages that the bridge still holds, and forgets them.
+// Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
 func (b *Bridge) Unsaid() (said [][]byte) {
 	switch s := b.side.(type) {
 	case *legacySide:
@@ -64,39 +63,12 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 		for _, one := range s.Queue {
 			said = append(said, one.Line)
 		}
-		s.Held, s.Queue = nil, nil
+		for _, l := range s.Listens.Open {
+			if !l.Acked && l.Before == nil {
+				said = append(said, l.Line)
+			}
+		}
+		s.Held, s.Queue, s.Listens.Open = nil, nil, nil
 	}
 	return said
-}
-
-// Stream is an open subscriptions/listen of a modern client.
-type Stream struct {
-	ID      []byte // raw
-	Line    []byte // the request as it came
-	Granted []byte // raw filter that was acknowledged to the client; nil before that
-}
-
-// Streams returns the open ones.
-func (b *Bridge) Streams() (all []Stream) {
-	s, modern := b.side.(*modernSide)
-	if !modern {
-		return nil
-	}
-	for _, l := range s.Listens.Open {
-		one := Stream{ID: l.ID, Line: bytes.Clone(l.Line)}
-		if l.Acked {
-			one.Granted = l.granted()
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-// TakeStreams returns the open streams, which the bridge forgets.
-func (b *Bridge) TakeStreams() []Stream {
-	all := b.Streams()
-	if s, modern := b.side.(*modernSide); modern {
-		s.Listens.Open = nil
-	}
-	return all
 }

@@ -39,14 +39,14 @@ func TestBack(t *testing.T) {
 
 	logs := `{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"debug"}}}`
 	modern.FromClient([]byte(logs), start)
-	if said := modern.Unsaid(); len(said) != 1 || string(said[0]) != logs || modern.Waiting() {
-		t.Errorf("what waits for its log level is given back as %q", said)
-	}
 	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + meta + `}}}`
 	modern.FromClient([]byte(listen), start)
-	streams := modern.TakeStreams()
-	if len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Granted) != `{"toolsListChanged":true}` {
+	told, _ := modern.Told()
+	if streams := told.Streams; len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Granted) != `{"toolsListChanged":true}` {
 		t.Errorf("the streams are given back as %q", streams)
+	}
+	if said := modern.Unsaid(); len(said) != 1 || string(said[0]) != logs || modern.Waiting() {
+		t.Errorf("what waits for its log level is given back as %q", said)
 	}
 	if out := modern.Close("over", start); len(out.ToClient) != 0 {
 		t.Errorf("somebody still waited: %q", out.ToClient)

@@ -84,6 +84,9 @@ func (s *legacySide) fromClient(line []byte) {
 
 // message takes one message; s.env was scanned from it.
 func (s *legacySide) message(line []byte) {
+	if s.Phase == noHandshake && s.Params != nil { // the server that it goes on with could not be used before
+		s.greet(hello{})
+	}
 	if s.Phase == greeting && (s.env.Kind == jsonrpc.Request || s.env.Kind == jsonrpc.Notification) {
 		s.hold(line)
 		return
@@ -143,7 +146,7 @@ func (s *legacySide) use(m mcp.Method, id, line []byte) {
 
 // forward sends a request as a modern client would.
 func (s *legacySide) forward(m mcp.Method, id, line []byte) {
-	params, ok := withEnvelope(without(s.env.Params.Of(line), "task"), withLevel(s.Envelope, s.Level))
+	params, ok := withEnvelope(without(s.env.Params.Of(line), "task"), s.envelope())
 	if !ok {
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: they must be an object")
 		return
@@ -195,8 +198,14 @@ func (s *legacySide) onWire(id []byte) *call {
 // initialize asks the server for its identity. A client that initializes again gets a clean connection.
 func (s *legacySide) initialize(id, params []byte) {
 	s.close("the client began a new session")
+	s.introduced(params, settledVersion(member(params, "protocolVersion")))
+	s.greet(hello{ID: bytes.Clone(id), Params: bytes.Clone(params), Group: s.group})
+}
+
+// introduced notes who the client is, by the raw params of its initialize.
+func (s *legacySide) introduced(params []byte, version string) {
 	asked := member(params, "capabilities")
-	s.Version = settledVersion(member(params, "protocolVersion"))
+	s.Version = version
 	s.Can = abilitiesOf(asked).since(s.Version)
 	s.Extended = bytes.Clone(member(asked, "extensions"))
 	info := member(params, "clientInfo")
@@ -204,9 +213,20 @@ func (s *legacySide) initialize(id, params []byte) {
 		info = nil
 	}
 	s.Envelope = envelopeOf(info, modernCapabilities(asked, s.Version))
-	s.Phase = greeting
-	s.Hello = hello{ID: bytes.Clone(id), Params: bytes.Clone(params), Group: s.group}
+}
+
+// greet asks the server for its identity. Without an id nobody waits for the handshake: the client has had its answer before.
+func (s *legacySide) greet(h hello) {
+	s.Phase, s.Hello = greeting, h
 	s.discover()
+}
+
+// envelope is the _meta of the next request, without braces. A server without logging is told no level.
+func (s *legacySide) envelope() []byte {
+	if member(s.Offer, "logging") == nil {
+		return s.Envelope
+	}
+	return withLevel(s.Envelope, s.Level)
 }
 
 func (s *legacySide) waiting() bool { return len(s.Held) > 0 }
@@ -227,7 +247,7 @@ func (s *legacySide) close(why string) {
 	}
 	s.closeWatch()
 	s.Held, s.Level = nil, nil
-	s.Phase = noHandshake
+	s.Phase, s.Params, s.Result = noHandshake, nil, nil
 }
 
 func (s *legacySide) discover() {

@@ -18,6 +18,20 @@ type listen struct {
 	URIs    []string        // resources, but those the server has refused
 	Waiting int             // resources that the server has not answered for
 	Acked   bool
+	Before  []byte // raw filter that an earlier server has granted, of which the client was told; nil: none has
+}
+
+// Stream is an open subscriptions/listen of a modern client.
+type Stream struct {
+	ID      []byte // raw
+	Line    []byte // the request as it came
+	Granted []byte // raw filter that was acknowledged to the client; nil before that
+}
+
+// Wants reports whether the client is told on the stream that a list has changed.
+func (s Stream) Wants(l mcp.List) bool {
+	i := slices.IndexFunc(listMembers, func(one listMember) bool { return one.changed == l.Changed() })
+	return i >= 0 && string(member(s.Granted, listMembers[i].member)) == "true"
 }
 
 // listMember is a member of the filter for changed lists.
@@ -49,18 +63,35 @@ func (s *listens) find(id []byte) *listen {
 	return nil
 }
 
+// streams are the open ones.
+func (s *listens) streams() (all []Stream) {
+	for _, l := range s.Open {
+		one := Stream{ID: l.ID, Line: bytes.Clone(l.Line), Granted: l.Before}
+		if l.Acked {
+			one.Granted = l.granted()
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // open takes the listen request in s.env, for a server with these raw capabilities. It is acknowledged when the server
 // has answered for all resources.
 func (s *listens) open(id, line, capabilities []byte) {
-	filter := member(s.env.Params.Of(line), "notifications")
-	l := &listen{ID: bytes.Clone(id), Line: bytes.Clone(line), Lists: map[string]bool{}}
+	l := &listen{ID: bytes.Clone(id), Line: bytes.Clone(line)}
+	s.Open = append(s.Open, l)
+	s.ask(l, member(s.env.Params.Of(line), "notifications"), capabilities)
+}
+
+// ask asks the server for what a raw filter names, as far as its raw capabilities allow.
+func (s *listens) ask(l *listen, filter, capabilities []byte) {
+	l.Lists = map[string]bool{}
 	for _, one := range listMembers {
 		if string(member(filter, one.member)) == "true" &&
 			string(member(capabilities, one.capability, "listChanged")) == "true" {
 			l.Lists[one.member] = true
 		}
 	}
-	s.Open = append(s.Open, l)
 	uris := member(filter, "resourceSubscriptions")
 	if string(member(capabilities, "resources", "subscribe")) == "true" {
 		for at := range jsonrpc.Elements(uris) {
@@ -110,6 +141,15 @@ func (s *listens) acknowledge(l *listen) {
 		return
 	}
 	l.Acked = true
+	if l.Before != nil {
+		if !mcp.Covers(l.granted(), l.Before) {
+			s.end(l)
+			cancelled, answer := mcp.ListenEndedLines(l.ID, mcp.LessIsCovered)
+			s.toClient(cancelled)
+			s.toClient(answer)
+		}
+		return
+	}
 	params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
 	params = append(append(append(params, `},"notifications":`...), l.granted()...), '}')
 	s.toClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
@@ -143,8 +183,8 @@ func (s *listens) end(l *listen) {
 	}
 }
 
-// resubscribe repeats the subscriptions after a new handshake.
-func (s *listens) resubscribe() {
+// resubscribe repeats the subscriptions after a new handshake, and asks for those that an earlier server has granted.
+func (s *listens) resubscribe(capabilities []byte) {
 	var told []string
 	for _, l := range s.Open {
 		for _, uri := range l.URIs {
@@ -152,6 +192,11 @@ func (s *listens) resubscribe() {
 				told = append(told, uri)
 				s.about(mcp.Subscribe, uri, asked{URI: uri})
 			}
+		}
+	}
+	for _, l := range slices.Clone(s.Open) {
+		if l.Before != nil && l.Lists == nil {
+			s.ask(l, l.Before, capabilities)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (s *modernSide) welcomed(line []byte) {
 	s.Leveling.reset()
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())
-	s.Listens.resubscribe()
+	s.Listens.resubscribe(member(result, "capabilities"))
 	for _, one := range held {
 		if s.env.Scan(one) == nil {
 			s.request(one)

@@ -148,7 +148,7 @@ func (s *legacySide) filter() []byte {
 			out = set(out, []byte("true"), one.member)
 		}
 	}
-	if len(s.Watch.URIs) > 0 {
+	if len(s.Watch.URIs) > 0 && string(member(s.Offer, "resources", "subscribe")) == "true" {
 		uris := []byte("[]")
 		for _, uri := range s.Watch.URIs {
 			uris = jsonrpc.AppendElements(nil, uris, jsonrpc.AppendQuoted(nil, uri))
@@ -179,7 +179,7 @@ func (s *legacySide) renew() {
 	for i := range w.Waiting {
 		w.Waiting[i].Stream = w.Next.ID
 	}
-	params := append([]byte(`{"_meta":{`), withLevel(s.Envelope, s.Level)...)
+	params := append([]byte(`{"_meta":{`), s.envelope()...)
 	params = append(append(append(params, `},"notifications":`...), filter...), '}')
 	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
 }

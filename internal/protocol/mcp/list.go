@@ -109,3 +109,35 @@ func (i *Item) setHints(readOnly, idempotent bool) {
 func isTrue(object []byte, member string) bool {
 	return string(jsonrpc.Find(object, member).Of(object)) == "true"
 }
+
+// Covers reports whether a raw filter of subscriptions/listen that was acknowledged grants everything that an earlier one has.
+func Covers(acked, earlier []byte) bool {
+	for key, value := range jsonrpc.Members(earlier) {
+		name, _ := jsonrpc.Unquote(key.Of(earlier))
+		had := value.Of(earlier)
+		has := jsonrpc.Find(acked, name).Of(acked)
+		switch {
+		case jsonrpc.IsArray(had):
+			if !coversAll(has, had) {
+				return false
+			}
+		case string(had) == "true" && string(has) != "true":
+			return false
+		}
+	}
+	return true
+}
+
+func coversAll(has, had []byte) bool {
+	granted := map[string]bool{}
+	for at := range jsonrpc.Elements(has) {
+		uri, _ := jsonrpc.Unquote(at.Of(has))
+		granted[uri] = true
+	}
+	for at := range jsonrpc.Elements(had) {
+		if uri, _ := jsonrpc.Unquote(at.Of(had)); !granted[uri] {
+			return false
+		}
+	}
+	return true
+}

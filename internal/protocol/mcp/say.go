@@ -86,6 +86,15 @@ func ChangedLine(l List, subscription []byte) []byte {
 	return jsonrpc.AppendNotification(nil, l.Changed().String(), append(params, "}}"...))
 }
 
+// ListenEndedLines tell a client that its subscriptions/listen with this raw id has ended: why, and the request's answer.
+func ListenEndedLines(id []byte, why string) (cancelled, answer []byte) {
+	result := append([]byte(`{"resultType":"complete","_meta":{"`+MetaSubscriptionID+`":`), id...)
+	return CancelledLine(id, why), jsonrpc.AppendResult(nil, id, append(result, "}}"...))
+}
+
+// LessIsCovered is why a stream ends of which a new process does not grant all that the one before has granted.
+const LessIsCovered = "the restarted server does not offer all of this subscription"
+
 // OutcomeUnknown tells the model that a call may have been carried out.
 const OutcomeUnknown = "The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
 

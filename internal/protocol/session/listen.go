@@ -57,36 +57,3 @@ func (l *Listen) Lists() []byte {
 	}
 	return out
 }
-
-// Covers reports whether acked, the raw filter that a new process acknowledged, grants everything that the client was
-// granted before.
-func (l *Listen) Covers(acked []byte) bool {
-	for key, value := range jsonrpc.Members(l.Acked) {
-		name, _ := jsonrpc.Unquote(key.Of(l.Acked))
-		had := value.Of(l.Acked)
-		has := jsonrpc.Find(acked, name).Of(acked)
-		switch {
-		case jsonrpc.IsArray(had):
-			if !coversAll(has, had) {
-				return false
-			}
-		case string(had) == "true" && string(has) != "true":
-			return false
-		}
-	}
-	return true
-}
-
-func coversAll(has, had []byte) bool {
-	granted := map[string]bool{}
-	for at := range jsonrpc.Elements(has) {
-		uri, _ := jsonrpc.Unquote(at.Of(has))
-		granted[uri] = true
-	}
-	for at := range jsonrpc.Elements(had) {
-		if uri, _ := jsonrpc.Unquote(at.Of(had)); !granted[uri] {
-			return false
-		}
-	}
-	return true
-}
