@@ -84,7 +84,7 @@ func (s *Session) reply(line []byte) {
 		return // cancelled meanwhile, or of a dead process
 	}
 	a.settle()
-	s.gw.post(a.link, changed(nil, line, change{env.ID, a.id}))
+	s.gw.post(a.link, jsonrpc.Replace(nil, line, env.ID, a.id))
 }
 
 // unreadable answers the server with an error if id is that of one of its questions.
@@ -121,7 +121,7 @@ func (l *Link) withdrawAsks(why string) {
 func (s *Session) progress(line []byte) {
 	env := &s.gw.client
 	if a := s.asks.find(env.ProgressToken.Of(line)); a != nil && a.token != nil {
-		s.gw.post(a.link, changed(nil, line, change{env.ProgressToken, a.token}))
+		s.gw.post(a.link, jsonrpc.Replace(nil, line, env.ProgressToken, a.token))
 	}
 }
 

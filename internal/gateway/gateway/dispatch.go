@@ -73,9 +73,9 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	case mcp.Complete:
 		params := env.Params.Of(line)
 		if ref := jsonrpc.FindPath(params, "ref", "name"); ref.Present() {
-			return s.named(mcp.Prompts, line, within(env.Params, ref))
+			return s.named(mcp.Prompts, line, ref.In(env.Params))
 		}
-		return s.resource(line, within(env.Params, jsonrpc.FindPath(params, "ref", "uri")))
+		return s.resource(line, jsonrpc.FindPath(params, "ref", "uri").In(env.Params))
 	}
 	if all := s.servers(); len(all) == 1 { // there is only one server
 		return target{server: all[0]}, true
@@ -169,14 +169,14 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 		}
 	}
 	if !t.at.Present() {
-		e.relay(l, env, line, change{})
+		e.relay(l, env, line, jsonrpc.Change{})
 		return
 	}
 	if e.method == mcp.ResourcesRead {
 		e.uri, e.ownURI = string(env.URI.Of(line)), t.own
 	}
 	s.gw.name = jsonrpc.AppendQuoted(s.gw.name[:0], t.own)
-	e.relay(l, env, line, change{t.at, s.gw.name})
+	e.relay(l, env, line, jsonrpc.Change{At: t.at, With: s.gw.name})
 }
 
 // unknown is the error for a request that no server takes.

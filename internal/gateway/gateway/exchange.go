@@ -33,60 +33,30 @@ type exchange struct {
 	then func(result, err []byte) // nil: the answer is the client's
 }
 
-// change replaces a part of a line.
-type change struct {
-	at   jsonrpc.Span
-	with []byte
-}
-
-// changed appends line with its changes to dst. They must not overlap, and are consumed.
-func changed(dst, line []byte, changes ...change) []byte {
-	at := 0
-	for len(changes) > 0 {
-		next := 0
-		for i := range changes {
-			if changes[i].at.Start < changes[next].at.Start {
-				next = i
-			}
-		}
-		c := changes[next]
-		dst = append(append(dst, line[at:c.at.Start]...), c.with...)
-		at = c.at.End
-		changes[next] = changes[len(changes)-1]
-		changes = changes[:len(changes)-1]
-	}
-	return append(dst, line[at:]...)
-}
-
-// within converts a span in a part to one in the whole.
-func within(outer, inner jsonrpc.Span) jsonrpc.Span {
-	return jsonrpc.Span{Start: outer.Start + inner.Start, End: outer.Start + inner.End}
-}
-
 // lineSlack is how many bytes the changes may add before the line is copied again.
 const lineSlack = 64
 
 // relay sends a client's request to l; env is the envelope of line. One more change is applied unless it is absent.
-func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also change) {
+func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also jsonrpc.Change) {
 	var digits [20]byte // of 2^64
-	var room [3]change
+	var room [3]jsonrpc.Change
 	id := strconv.AppendUint(digits[:0], e.num, 10)
-	changes := append(room[:0], change{env.ID, id})
-	if also.at.Present() {
+	changes := append(room[:0], jsonrpc.Change{At: env.ID, With: id})
+	if also.At.Present() {
 		changes = append(changes, also)
 	}
 	if meta := env.Meta.Of(line); meta != nil {
 		if at := jsonrpc.Find(meta, "progressToken"); at.Present() {
 			e.token = bytes.Clone(at.Of(meta))
-			changes = append(changes, change{within(env.Meta, at), id})
+			changes = append(changes, jsonrpc.Change{At: at.In(env.Meta), With: id})
 		}
 		// A client that asks for logs with every request also asks with its endless listen, for which nothing is logged.
 		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
 	if l.mustAttribute() {
 		name := env.Name.Of(line)
-		if also.at == env.Name && env.Name.Present() {
-			name = also.with // a tool may be called by several names
+		if also.At == env.Name && env.Name.Present() {
+			name = also.With // a tool may be called by several names
 		}
 		e.target = string(env.Method.Of(line)) + string(name)
 	}

@@ -104,8 +104,8 @@ func (s *Session) listenForResources(l *listen) {
 		}
 		l.legs = append(l.legs, one)
 		filter := jsonrpc.AppendElements([]byte(`{"resourceSubscriptions":`), []byte("[]"), of[server]...)
-		at := within(env.Params, jsonrpc.Find(env.Params.Of(l.line), "notifications"))
-		one.relay(link, &env, l.line, change{at, append(filter, '}')})
+		at := jsonrpc.Find(env.Params.Of(l.line), "notifications").In(env.Params)
+		one.relay(link, &env, l.line, jsonrpc.Change{At: at, With: append(filter, '}')})
 	}
 }
 

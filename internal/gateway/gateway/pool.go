@@ -146,7 +146,7 @@ func (l *Link) tellListener(line []byte) {
 	meta := env.Meta.Of(line)
 	at := jsonrpc.Find(meta, mcp.MetaSubscriptionID)
 	if e := l.inFlight(at.Of(meta)); e != nil && e.session != nil && e.method == mcp.Listen {
-		buf := changed(l.gw.buf[:0], line, change{within(env.Meta, at), []byte(e.id)})
+		buf := jsonrpc.Replace(l.gw.buf[:0], line, at.In(env.Meta), []byte(e.id))
 		e.stream.Send(buf)
 		l.gw.rest(buf)
 	}

@@ -65,7 +65,7 @@ const contentsMost = 16
 // withShownURI is the answer to a read, with the URI that the client knows.
 func (e *exchange) withShownURI(line []byte) []byte {
 	env := &e.link.gw.up
-	changes := []change{{env.ID, []byte(e.id)}}
+	changes := []jsonrpc.Change{{At: env.ID, With: []byte(e.id)}}
 	result := env.Result.Of(line)
 	contents := jsonrpc.Find(result, "contents")
 	for at := range jsonrpc.Elements(contents.Of(result)) {
@@ -74,10 +74,10 @@ func (e *exchange) withShownURI(line []byte) []byte {
 		}
 		one := at.Of(contents.Of(result))
 		if uri := jsonrpc.Find(one, "uri"); jsonrpc.EqualString(uri.Of(one), e.ownURI) {
-			changes = append(changes, change{within(env.Result, within(contents, within(at, uri))), []byte(e.uri)})
+			changes = append(changes, jsonrpc.Change{At: uri.In(at).In(contents).In(env.Result), With: []byte(e.uri)})
 		}
 	}
-	return changed(nil, line, changes...)
+	return jsonrpc.Splice(nil, line, changes...)
 }
 
 // inFlight finds the exchange by its raw id or token at the server; nil: none.
@@ -155,13 +155,13 @@ func (l *Link) pass(env *jsonrpc.Envelope, line []byte, s *Session, during *exch
 		return
 	}
 	a := l.gw.newAsk(l, id, s, during)
-	changes := append(make([]change, 0, 2), change{env.ID, []byte(a.shown)})
+	changes := append(make([]jsonrpc.Change, 0, 2), jsonrpc.Change{At: env.ID, With: []byte(a.shown)})
 	meta := env.Meta.Of(line)
 	if at := jsonrpc.Find(meta, "progressToken"); at.Present() {
 		a.token = bytes.Clone(at.Of(meta))
-		changes = append(changes, change{within(env.Meta, at), []byte(a.shown)})
+		changes = append(changes, jsonrpc.Change{At: at.In(env.Meta), With: []byte(a.shown)})
 	}
-	buf := changed(l.gw.buf[:0], line, changes...)
+	buf := jsonrpc.Splice(l.gw.buf[:0], line, changes...)
 	a.stream().Send(buf)
 	l.gw.rest(buf)
 }
@@ -236,7 +236,7 @@ func (l *Link) progressed(line []byte) {
 	if e == nil || e.token == nil {
 		return
 	}
-	buf := changed(l.gw.buf[:0], line, change{env.ProgressToken, e.token})
+	buf := jsonrpc.Replace(l.gw.buf[:0], line, env.ProgressToken, e.token)
 	e.stream.Send(buf)
 	l.gw.rest(buf)
 }
@@ -314,7 +314,7 @@ func (l *Link) withdrew(line []byte) {
 		if jsonrpc.SameID(a.id, id) {
 			stream := a.stream()
 			a.settle()
-			stream.Send(changed(nil, line, change{env.RequestID, []byte(a.shown)}))
+			stream.Send(jsonrpc.Replace(nil, line, env.RequestID, []byte(a.shown)))
 			return
 		}
 	}

@@ -37,11 +37,11 @@ func (s *legacySide) served(c *call, line []byte) {
 	}
 	delete(s.Calls, c.Wire)
 	s.completeURLs(c)
-	body := change{s.env.Error, legacyError(s.env.Error.Of(line))}
+	body := jsonrpc.Change{At: s.env.Error, With: legacyError(s.env.Error.Of(line))}
 	if s.env.Kind == jsonrpc.Response {
-		body = change{s.env.Result, legacyResult(c.Method, s.Version, s.env.Result.Of(line))}
+		body = jsonrpc.Change{At: s.env.Result, With: legacyResult(c.Method, s.Version, s.env.Result.Of(line))}
 	}
-	s.reply(c.Group, changed(line, change{s.env.ID, c.ID}, body))
+	s.reply(c.Group, jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID}, body))
 }
 
 // told takes a notification of the server.

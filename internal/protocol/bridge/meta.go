@@ -175,27 +175,10 @@ func withMembers(object []byte, members string) []byte {
 	return append(out, '}')
 }
 
-// change is one value of a line that becomes another one.
-type change struct {
-	at    jsonrpc.Span
-	value []byte
-}
-
-// changed returns a line with two values replaced, which do not overlap; the rest of its bytes stay as they are.
-func changed(line []byte, a, b change) []byte {
-	if b.at.Start < a.at.Start {
-		a, b = b, a
-	}
-	out := make([]byte, 0, len(line)+len(a.value)+len(b.value))
-	out = append(append(out, line[:a.at.Start]...), a.value...)
-	out = append(append(out, line[a.at.End:b.at.Start]...), b.value...)
-	return append(out, line[b.at.End:]...)
-}
-
 // withParams returns a request with another id and other params; env was scanned from line.
 func withParams(line []byte, env *jsonrpc.Envelope, id, params []byte) []byte {
 	if env.Params.Present() {
-		return changed(line, change{env.ID, id}, change{env.Params, params})
+		return jsonrpc.Splice(nil, line, jsonrpc.Change{At: env.ID, With: id}, jsonrpc.Change{At: env.Params, With: params})
 	}
 	return set(jsonrpc.Replace(nil, line, env.ID, id), params, "params")
 }

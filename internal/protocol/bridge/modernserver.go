@@ -53,7 +53,7 @@ func (s *modernSide) leftOver(t *task) {
 func (s *modernSide) finish(t *task, line []byte) {
 	if s.env.Kind == jsonrpc.Response {
 		delete(s.Calls, t.Wire)
-		s.toClient(changed(line, change{s.env.ID, t.ID}, change{s.env.Result, modernResult(t.Method, s.env.Result.Of(line))}))
+		s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: t.ID}, jsonrpc.Change{At: s.env.Result, With: modernResult(t.Method, s.env.Result.Of(line))}))
 		return
 	}
 	raw := s.env.Error.Of(line)
@@ -65,7 +65,7 @@ func (s *modernSide) finish(t *task, line []byte) {
 		s.toClient(lacksURL(t.ID, messageOf(raw)))
 		return
 	}
-	s.toClient(changed(line, change{s.env.ID, t.ID}, change{s.env.Error, modernError(t.Method, raw)}))
+	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: t.ID}, jsonrpc.Change{At: s.env.Error, With: modernError(t.Method, raw)}))
 }
 
 // told takes a notification of the server.

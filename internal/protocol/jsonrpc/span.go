@@ -15,6 +15,9 @@ func (s Span) Of(line []byte) []byte {
 	return line[s.Start:s.End:s.End]
 }
 
+// In converts a span that was found in the bytes of outer to one in the line of outer.
+func (s Span) In(outer Span) Span { return s.shift(outer.Start) }
+
 func (s Span) shift(by int) Span { return Span{s.Start + by, s.End + by} }
 
 const bom = "\xef\xbb\xbf"

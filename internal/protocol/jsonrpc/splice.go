@@ -16,6 +16,31 @@ func Replace(dst, line []byte, at Span, value []byte) []byte {
 	return append(dst, line[at.End:]...)
 }
 
+// Change is one value of a line that becomes another one.
+type Change struct {
+	At   Span
+	With []byte // raw
+}
+
+// Splice appends line to dst with its changes, which must not overlap; all other bytes stay as they are. It reorders the changes.
+func Splice(dst, line []byte, changes ...Change) []byte {
+	at := 0
+	for len(changes) > 0 {
+		next := 0
+		for i := range changes {
+			if changes[i].At.Start < changes[next].At.Start {
+				next = i
+			}
+		}
+		c := changes[next]
+		dst = append(append(dst, line[at:c.At.Start]...), c.With...)
+		at = c.At.End
+		changes[next] = changes[len(changes)-1]
+		changes = changes[:len(changes)-1]
+	}
+	return append(dst, line[at:]...)
+}
+
 // Set appends object to dst with the member at path set to value, which must be valid JSON. An existing member is
 // replaced; a new one is added at the end of its object, as are missing parents. All other bytes are kept. An empty
 // path replaces the whole value. The only error is ErrNoPlace; dst is then returned unchanged.

@@ -252,3 +252,20 @@ func TestAppendLast(t *testing.T) {
 		}
 	}
 }
+
+func TestSplice(t *testing.T) {
+	line := []byte(`{"id":1, "params":{"_meta":{"progressToken":"t"},"name":"a"}}`)
+	params := Find(line, "params")
+	meta := Find(params.Of(line), "_meta").In(params)
+	changes := []Change{
+		{Find(params.Of(line), "name").In(params), []byte(`"b"`)},
+		{Find(line, "id"), []byte(`"long id"`)},
+		{Find(meta.Of(line), "progressToken").In(meta), []byte(`7`)},
+	}
+	if got, want := string(Splice([]byte("before "), line, changes...)), `before {"id":"long id", "params":{"_meta":{"progressToken":7},"name":"b"}}`; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if got := Splice(nil, line); string(got) != string(line) {
+		t.Errorf("without changes: %s", got)
+	}
+}
