@@ -124,8 +124,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 	switch {
 	case s.own == nil && version != nil:
 		if !jsonrpc.EqualString(version, mcp.ModernVersion) {
-			e.answerError([]byte(`{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["` +
-				mcp.ModernVersion + `"],"requested":` + string(version) + `}}`))
+			e.answerError(append(append([]byte(`{"code":-32022,"message":"Unsupported protocol version","data":`), mcp.UnsupportedVersion(version)...), '}'))
 			return false
 		}
 		if legacyOnly(e.method) {

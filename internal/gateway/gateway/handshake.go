@@ -43,7 +43,7 @@ func (sc *scope) introduction() []byte {
 	case sc.pool.params != nil:
 		return sc.pool.params
 	}
-	out := []byte(`{"protocolVersion":"` + mcp.LegacyVersions[len(mcp.LegacyVersions)-1] + `","capabilities":{},"clientInfo":`)
+	out := []byte(`{"protocolVersion":"` + mcp.NewestLegacy + `","capabilities":{},"clientInfo":`)
 	return append(append(out, sc.gw.info()...), '}')
 }
 
@@ -90,7 +90,7 @@ func (l *Link) refused(err []byte) {
 		l.drop()
 		l.retire()
 		l.gw.openShared(l.server)
-	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && supports(err):
+	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && mcp.NamesModern(jsonrpc.FindPath(err, "data", "supported").Of(err)):
 		l.fails++ // some refuse a client's first request, with the right version in the error
 		l.greet()
 		return
@@ -137,17 +137,6 @@ func (l *Link) seenBridged() {
 	for _, e := range waiting {
 		l.scope.resend(e)
 	}
-}
-
-// supports reports whether the raw error of an unsupported version lists ours.
-func supports(err []byte) bool {
-	list := jsonrpc.FindPath(err, "data", "supported").Of(err)
-	for at := range jsonrpc.Elements(list) {
-		if jsonrpc.EqualString(at.Of(list), mcp.ModernVersion) {
-			return true
-		}
-	}
-	return false
 }
 
 // Raw codes by which servers tell that they do not speak an era.

@@ -232,7 +232,7 @@ func (s *Session) initialize(e *exchange, line []byte) {
 	params = bytes.Clone(params)
 	version, _ := jsonrpc.Unquote(jsonrpc.Find(params, "protocolVersion").Of(params))
 	if !mcp.IsLegacy(version) {
-		version = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
+		version = mcp.NewestLegacy
 		params, _ = jsonrpc.Set(nil, params, jsonrpc.AppendQuoted(nil, version), "protocolVersion")
 	}
 	introduce(s, params, version)

@@ -87,8 +87,7 @@ func (f *Front) validate(r *http.Request, view string, line []byte, e *jsonrpc.E
 		return no
 	}
 	if !jsonrpc.EqualString(version, mcp.ModernVersion) {
-		data := append([]byte(`{"supported":["`+mcp.ModernVersion+`"],"requested":`), version...)
-		return refusal{status: http.StatusBadRequest, code: codeUnsupportedVersion, text: "Unsupported protocol version", data: append(data, '}')}
+		return refusal{status: http.StatusBadRequest, code: codeUnsupportedVersion, text: "Unsupported protocol version", data: mcp.UnsupportedVersion(version)}
 	}
 	if no := checkHeader(r, headerMethod, e.Method.Of(line)); no.status != 0 {
 		return no

@@ -139,7 +139,7 @@ func (r *Report) legacy(ctx context.Context, s Spec) (refused, unfinished bool) 
 		return false, false
 	}
 	defer r.finish(p, s)
-	version := mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
+	version := mcp.NewestLegacy
 	answer, err := p.ask(ctx, mcp.InitializeLine([]byte(askID), initializeParams, version), s.Timeout)
 	switch {
 	case answer.result != nil:

@@ -27,15 +27,3 @@ func discoverResult(initialize []byte) []byte {
 	}
 	return set(out, jsonrpc.AppendQuoted(nil, ModernClient.String()), "_meta", mcp.MetaBridge)
 }
-
-// speaksModern reports whether a raw DiscoverResult, or the raw data of an error about versions, names the version the
-// bridge speaks under key.
-func speaksModern(object []byte, key string) bool {
-	versions := member(object, key)
-	for at := range jsonrpc.Elements(versions) {
-		if jsonrpc.EqualString(at.Of(versions), mcp.ModernVersion) {
-			return true
-		}
-	}
-	return false
-}

@@ -55,8 +55,7 @@ func modernError(m mcp.Method, err []byte) []byte {
 
 // wrongVersion refuses a request of another modern version.
 func wrongVersion(id, asked []byte) []byte {
-	data := append([]byte(`{"supported":["`+mcp.ModernVersion+`"],"requested":`), asked...)
-	return jsonrpc.AppendError(nil, id, codeVersion, "Unsupported protocol version", append(data, '}'))
+	return jsonrpc.AppendError(nil, id, codeVersion, "Unsupported protocol version", mcp.UnsupportedVersion(asked))
 }
 
 // lacksURL refuses a request that cannot go on without a client that opens URLs.

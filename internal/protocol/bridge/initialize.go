@@ -5,9 +5,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// latestLegacy is the newest version that begins with initialize.
-var latestLegacy = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
-
 // nobody is the name for a peer without one, where the other era requires it.
 const nobody = `{"name":"unknown","version":"0"}`
 
@@ -18,7 +15,7 @@ func initializeParams(meta []byte, can abilities) []byte {
 	if !jsonrpc.IsObject(info) {
 		info = []byte(nobody)
 	}
-	out := []byte(`{"protocolVersion":"` + latestLegacy + `","capabilities":`)
+	out := []byte(`{"protocolVersion":"` + mcp.NewestLegacy + `","capabilities":`)
 	out = append(out, legacyCapabilities(member(meta, mcp.MetaClientCapabilities), can)...)
 	out = append(out, `,"clientInfo":`...)
 	return append(append(out, info...), '}')
@@ -30,7 +27,7 @@ func settledVersion(asked []byte) string {
 	if version, _ := jsonrpc.Unquote(asked); mcp.IsLegacy(version) {
 		return version
 	}
-	return latestLegacy
+	return mcp.NewestLegacy
 }
 
 // initializeResult is the raw InitializeResult that stands for a raw DiscoverResult. declared are the raw extensions

@@ -260,9 +260,9 @@ func (s *legacySide) discover() {
 func (s *legacySide) discovered(line []byte) {
 	result, err := s.env.Result.Of(line), s.env.Error.Of(line)
 	switch {
-	case s.env.Kind == jsonrpc.Response && speaksModern(result, "supportedVersions"):
+	case s.env.Kind == jsonrpc.Response && mcp.NamesModern(member(result, "supportedVersions")):
 		s.greeted(result)
-	case codeOf(err) == codeVersion && s.Hello.Tries == 0 && speaksModern(member(err, "data"), "supported"):
+	case codeOf(err) == codeVersion && s.Hello.Tries == 0 && mcp.NamesModern(member(err, "data", "supported")):
 		s.Hello.Tries++ // some refuse a client's first request, with the right version in the error
 		s.discover()
 		return

@@ -49,7 +49,7 @@ func TestHandshakes(t *testing.T) {
 		mustBeValid(rt, t, mcp.ModernVersion, "DiscoverResult", discoverResult(initialized), initialized)
 		meta := maker{rt, t, mcp.ModernVersion}.one("RequestMetaObject")
 		can := abilitiesOf(member(meta, mcp.MetaClientCapabilities))
-		mustBeValid(rt, t, latestLegacy, "InitializeRequest", mcp.InitializeLine([]byte("1"), initializeParams(meta, can), ""), meta)
+		mustBeValid(rt, t, mcp.NewestLegacy, "InitializeRequest", mcp.InitializeLine([]byte("1"), initializeParams(meta, can), ""), meta)
 	})
 }
 
@@ -107,15 +107,15 @@ func TestRequestsOfAModernClientAreValidForLegacyServers(t *testing.T) {
 			if len(out.ToServer) != 1 {
 				rt.Fatalf("%s led to %q", line, out)
 			}
-			mustBeValid(rt, t, latestLegacy, "InitializeRequest", out.ToServer[0], line)
+			mustBeValid(rt, t, mcp.NewestLegacy, "InitializeRequest", out.ToServer[0], line)
 			out = b.FromServer(jsonrpc.AppendResult(nil, member(out.ToServer[0], "id"), []byte(initialized)), start)
 			last := out.ToServer[len(out.ToServer)-1]
 			if jsonrpc.EqualString(member(last, "method"), mcp.SetLevel.String()) { // what asks for a level waits for it
-				mustBeValid(rt, t, latestLegacy, "SetLevelRequest", last, line)
+				mustBeValid(rt, t, mcp.NewestLegacy, "SetLevelRequest", last, line)
 				out = b.FromServer(jsonrpc.AppendResult(nil, member(last, "id"), nil), start)
 				last = out.ToServer[len(out.ToServer)-1]
 			}
-			mustBeValid(rt, t, latestLegacy, r.request, last, line)
+			mustBeValid(rt, t, mcp.NewestLegacy, r.request, last, line)
 			if strings.Contains(string(member(last, "params", "_meta")), reserved) {
 				rt.Fatalf("reserved keys are left: %s", last)
 			}
@@ -170,7 +170,7 @@ func TestAnswersOfClientsAreValidForServers(t *testing.T) {
 		mustBeValid(rt, t, mcp.ModernVersion, "InputResponse", was, was) // a legacy client's goes on as it is
 		was = maker{rt, t, mcp.ModernVersion}.one(results[method])
 		now := legacyAnswer(method, version, was)
-		if version < latestLegacy && (strings.Contains(string(was), `"tool_`) || method == askForm) {
+		if version < mcp.NewestLegacy && (strings.Contains(string(was), `"tool_`) || method == askForm) {
 			return // an answer that such a server has not asked for
 		}
 		mustBeValid(rt, t, version, results[method], now, was)

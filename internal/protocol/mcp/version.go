@@ -35,6 +35,24 @@ const (
 // LegacyVersions are the versions that begin with initialize, oldest first.
 var LegacyVersions = []string{"2024-11-05", BatchVersion, "2025-06-18", "2025-11-25"}
 
+// NewestLegacy is the version that outlive asks for, and that a client gets which asks for an unknown one.
+var NewestLegacy = LegacyVersions[len(LegacyVersions)-1]
+
+// NamesModern reports whether a raw array of versions has the modern one.
+func NamesModern(versions []byte) bool {
+	for at := range jsonrpc.Elements(versions) {
+		if jsonrpc.EqualString(at.Of(versions), ModernVersion) {
+			return true
+		}
+	}
+	return false
+}
+
+// UnsupportedVersion is the raw data of an error that refuses a raw version of a modern request.
+func UnsupportedVersion(asked []byte) []byte {
+	return append(append([]byte(`{"supported":["`+ModernVersion+`"],"requested":`), asked...), '}')
+}
+
 // IsLegacy reports whether version begins with initialize.
 func IsLegacy(version string) bool { return slices.Contains(LegacyVersions, version) }
 
