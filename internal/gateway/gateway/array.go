@@ -8,36 +8,36 @@ import (
 // array is where the answers to a client's JSON array of messages go: they return as one array. It takes the place of the
 // client's stream in the exchanges of the elements; what is no answer is sent on at once.
 type array struct {
-	to      Stream
-	open    int // exchanges whose answer is still to come, and one for the loop over the elements
-	answers []byte
+	*jsonrpc.Gathering
+	to Stream
 }
 
 // Send implements [Stream].
 func (a *array) Send(line []byte) {
 	var env jsonrpc.Envelope
-	if env.Scan(line) != nil || env.Kind != jsonrpc.Response && env.Kind != jsonrpc.ErrorResponse {
+	if env.Scan(line) != nil || env.Kind != jsonrpc.Response && env.Kind != jsonrpc.ErrorResponse || !a.Take(env.ID.Of(line), line) {
 		a.to.Send(line)
 		return
 	}
-	before := byte(',')
-	if len(a.answers) == 0 {
-		before = '['
-	}
-	a.answers = append(append(a.answers, before), line...)
+	a.sendWhole()
 }
 
-// done says that one of the open ones is over, with an answer or without. After the last the array is sent.
-func (a *array) done() {
-	if a.open--; a.open == 0 && len(a.answers) > 0 {
-		a.to.Send(append(a.answers, ']'))
+// withdraw notes that an element is not answered any more, by its raw id.
+func (a *array) withdraw(id string) {
+	a.Drop([]byte(id))
+	a.sendWhole()
+}
+
+func (a *array) sendWhole() {
+	if whole, done := a.Done(); done && whole != nil {
+		a.to.Send(whole)
 	}
 }
 
 // array takes a JSON array, which one version of the protocol allows, though not for the handshake.
 func (s *Session) array(line []byte, reply Stream) {
 	env := &s.gw.client
-	a := &array{to: reply, open: 1}
+	a := &array{jsonrpc.Gather(line), reply}
 	for at := range jsonrpc.Elements(line) {
 		one := at.Of(line)
 		err := env.Scan(one)
@@ -53,5 +53,4 @@ func (s *Session) array(line []byte, reply Stream) {
 			s.message(one, a)
 		}
 	}
-	a.done()
 }

@@ -89,9 +89,6 @@ func (s *Session) request(line []byte, reply Stream) {
 	e := &exchange{num: s.gw.number(), session: s, stream: reply, id: id, method: m, size: len(line)}
 	s.calls[id] = e
 	s.held += e.size
-	if a, ok := reply.(*array); ok {
-		a.open++
-	}
 	if !s.fits(e, line) {
 		return
 	}
@@ -200,7 +197,7 @@ func (s *Session) notification(line []byte) {
 			reason, _ := jsonrpc.Unquote(jsonrpc.Find(env.Params.Of(line), "reason").Of(env.Params.Of(line)))
 			s.cancel(e, reason)
 			if a, ok := e.stream.(*array); ok {
-				a.done()
+				a.withdraw(e.id)
 			}
 		}
 	case mcp.NoteInitialized:

@@ -138,7 +138,7 @@ func (e *exchange) over() {
 // answer sends the client a raw result.
 func (e *exchange) answer(result []byte) {
 	e.over()
-	e.finish(jsonrpc.AppendResult(nil, []byte(e.id), result))
+	e.stream.Send(jsonrpc.AppendResult(nil, []byte(e.id), result))
 }
 
 // refuse answers the client with an error.
@@ -156,15 +156,7 @@ func (e *exchange) answerError(err []byte) {
 	}
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.id...)
 	line = append(append(line, `,"error":`...), err...)
-	e.finish(append(line, '}'))
-}
-
-// finish sends the client its answer.
-func (e *exchange) finish(line []byte) {
-	e.stream.Send(line)
-	if a, ok := e.stream.(*array); ok {
-		a.done()
-	}
+	e.stream.Send(append(line, '}'))
 }
 
 // errorOf makes a raw JSON-RPC error object.

@@ -54,7 +54,7 @@ func (l *Link) answered(line []byte) {
 	if e.ownURI != "" {
 		buf = e.withShownURI(line)
 	}
-	e.finish(buf)
+	e.stream.Send(buf)
 	l.gw.rest(buf)
 	l.endIfIdle()
 }

@@ -39,8 +39,9 @@ type Backend struct {
 // New returns a backend that acts on w and emits events to sink. [Backend.Open] starts its first process.
 func New(opts Options, w World, sink event.Sink) *Backend {
 	opts = opts.withDefaults()
+	a := &arrays{Client: w}
 	c := &core{
-		opts: opts, client: w, sink: sink,
+		opts: opts, client: a, arrays: a, sink: sink,
 		machine: supervise.New(opts.Supervise), process: &process{},
 		questions: questions{open: map[string]*question{}},
 		memory:    memory{known: opts.Known, keep: w},

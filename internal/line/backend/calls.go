@@ -59,7 +59,6 @@ type call struct {
 	waited time.Duration // until the first time
 	reason string        // of outlive's own answer
 
-	batch *batch // collects its answer; nil outside a batch
 	spans tracecontext.Spans
 
 	next, prev *call // in order of arrival

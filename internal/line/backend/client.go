@@ -20,28 +20,36 @@ func (b *Backend) ClientLine(now time.Time, line []byte) {
 	defer b.tellWake()
 	switch line = jsonrpc.Trim(line); {
 	case len(line) == 0:
-	case b.eras.adapter != nil:
-		b.eras.adapter.said(line)
+	case line[0] == '[' && b.env.Scan(line) == nil && b.env.Kind == jsonrpc.Batch:
+		b.clientArray(line)
 	default:
-		b.clientMessage(line, nil)
-		b.eras.settle() // the line may have restarted the server, which may need a bridge
+		b.clientLine(line)
 	}
 }
 
-// clientMessage takes one message; group is the array it came in, nil if none.
-func (b *Backend) clientMessage(line []byte, group *batch) {
-	env := &b.env
-	err := env.Scan(line)
-	if err == nil && env.Kind == jsonrpc.Batch && group == nil {
-		b.clientBatch(line)
+// clientLine takes a line that is no array.
+func (b *Backend) clientLine(line []byte) {
+	if len(b.arrays.open) > 0 {
+		b.arrays.cancelled(line)
+	}
+	if b.eras.adapter != nil {
+		b.eras.adapter.said(line)
 		return
 	}
+	b.clientMessage(line)
+	b.eras.settle() // the line may have restarted the server, which may need a bridge
+}
+
+// clientMessage takes one message.
+func (b *Backend) clientMessage(line []byte) {
+	env := &b.env
+	err := env.Scan(line)
 	if err != nil || !env.Version2 || env.Kind == jsonrpc.Batch {
-		b.rejectClient(line, err, group)
+		b.rejectClient(line, err)
 		return
 	}
 	if env.BadUTF8 || env.Surrogate {
-		if line = b.validated(line, group); line == nil {
+		if line = b.validated(line); line == nil {
 			return
 		}
 	}
@@ -50,7 +58,7 @@ func (b *Backend) clientMessage(line []byte, group *batch) {
 	}
 	switch env.Kind {
 	case jsonrpc.Request:
-		b.clientRequest(line, group)
+		b.clientRequest(line)
 	case jsonrpc.Notification:
 		b.clientNotification(line)
 	default:
@@ -74,18 +82,9 @@ func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 	}
 }
 
-// reply sends the client a message of outlive's own, as part of its batch if it came in one.
-func (f *flow) reply(group *batch, line []byte) {
-	if group != nil {
-		f.collectLine(group, line)
-		return
-	}
-	f.tell(line)
-}
-
 // rejectClient answers a line that is not a message. Without an id it is not answered: an answer with a null id ends
 // some clients.
-func (b *Backend) rejectClient(line []byte, err error, group *batch) {
+func (b *Backend) rejectClient(line []byte, err error) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	switch {
 	case errors.Is(err, jsonrpc.ErrSyntax):
@@ -101,7 +100,7 @@ func (b *Backend) rejectClient(line []byte, err error, group *batch) {
 	}
 	b.blocked(line, id, text)
 	if ok && !jsonrpc.IsNull(id) {
-		b.flow.reply(group, jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+		b.tell(jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 }
 
@@ -125,7 +124,7 @@ func excerpt(line []byte) string {
 }
 
 // validated applies the UTF-8 validation of TP-5. It returns the line to forward, or nil if it was answered.
-func (b *Backend) validated(line []byte, group *batch) []byte {
+func (b *Backend) validated(line []byte) []byte {
 	why := "Validation failed: surrogates not allowed"
 	if b.env.BadUTF8 {
 		why = "Validation failed: invalid UTF-8"
@@ -141,19 +140,19 @@ func (b *Backend) validated(line []byte, group *batch) []byte {
 	b.blocked(line, id, why)
 	if b.env.Kind == jsonrpc.Request {
 		// An id that is itself ill-formed is returned with replacement characters.
-		b.flow.reply(group, jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
+		b.tell(jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 	return nil
 }
 
 // clientRequest takes a request, which is answered here, forwarded or queued, and answered exactly once.
-func (b *Backend) clientRequest(line []byte, group *batch) {
+func (b *Backend) clientRequest(line []byte) {
 	env := &b.env
 	id := env.ID.Of(line)
 	if b.calls.find(id) != nil {
 		b.blocked(line, id, "duplicate request id")
-		b.flow.reply(group, jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+		b.tell(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
 			"invalid request: a request with this id is still in flight", outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 		return
 	}
@@ -166,7 +165,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 		b.handshake.noteEra(m, meta)
 	}
 	c := b.calls.add(env, line, m, b.client.Keep)
-	c.batch, c.came, c.spans = group, b.now, spans
+	c.came, c.spans = b.now, spans
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID()...)
 	}
@@ -296,9 +295,6 @@ func (b *Backend) clientCancelled(line []byte) {
 		} else {
 			p.forward(line)
 		}
-	}
-	if c.batch != nil {
-		b.flow.closeBatch(c.batch)
 	}
 	b.tally.ended(c, doneCancelled, b.now)
 	b.flow.finish(c)

@@ -19,6 +19,7 @@ import (
 type core struct {
 	opts   Options
 	client Client // a bridge stands before it, if client and server speak different eras
+	arrays *arrays
 	sink   event.Sink
 	now    time.Time        // of the call being handled
 	env    jsonrpc.Envelope // scratch of the line being handled

@@ -11,7 +11,7 @@
 // which every part embeds: the call being handled, the processes, the session, and tables that decide nothing.
 //
 //	Backend    backend.go  the clock and the ends of processes     client.go, server.go  lines of either side
-//	           batch.go  JSON-RPC batches   status.go  what status shows   options.go, world.go  settings, what it acts on
+//	           arrays.go  JSON arrays of messages   status.go  what status shows   options.go, world.go  settings, what it acts on
 //	           record.go  what must survive the program, and going on with it
 //	core       core.go  and its tables:
 //	           process.go, phase.go  one process, how far it has come     calls.go  every request in flight or waiting

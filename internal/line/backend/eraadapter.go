@@ -49,15 +49,15 @@ func (s *eraAdapter) said(line []byte) {
 func (s *eraAdapter) take(line []byte) {
 	err := s.env.Scan(line)
 	switch {
-	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
+	case err != nil || !s.env.Version2 || s.env.BadUTF8:
 		s.bare = true
-		s.eras.backend.clientMessage(line, nil)
+		s.eras.backend.clientMessage(line)
 		s.bare = false
 	case s.bridge == nil:
 		s.look(line)
 	case s.leaves(line):
 		s.leave()
-		s.eras.backend.clientMessage(line, nil)
+		s.eras.backend.clientMessage(line)
 	default:
 		s.give(s.bridge.FromClient(s.withoutOldState(line), s.eras.now))
 	}
@@ -137,14 +137,9 @@ func (s *eraAdapter) tick() {
 	}
 }
 
-// needsNoEra handles messages that need no known era: an array, which the client's era does not have, and the
-// cancellation of a waiting request.
+// needsNoEra handles what needs no known era: the cancellation of a waiting request.
 func (s *eraAdapter) needsNoEra(line []byte) bool {
-	switch err := s.env.Scan(line); {
-	case err == nil && s.env.Kind == jsonrpc.Batch:
-		s.eras.backend.clientMessage(line, nil)
-		return true
-	case err != nil || s.env.Kind != jsonrpc.Notification || mcp.Lookup(s.env.Method.Of(line)) != mcp.NoteCancelled:
+	if s.env.Scan(line) != nil || s.env.Kind != jsonrpc.Notification || mcp.Lookup(s.env.Method.Of(line)) != mcp.NoteCancelled {
 		return false
 	}
 	id := s.env.RequestID.Of(line)
@@ -186,7 +181,7 @@ func (s *eraAdapter) look(line []byte) {
 		s.ask(line)
 		return
 	}
-	s.eras.backend.clientMessage(line, nil)
+	s.eras.backend.clientMessage(line)
 }
 
 // ask probes the server's era on behalf of a client that is about to use it.
@@ -194,7 +189,7 @@ func (s *eraAdapter) ask(line []byte) {
 	meta := mcp.OwnMeta(s.env.Meta.Of(line))
 	s.asked = true
 	s.client = append([][]byte{line}, s.client...)
-	s.eras.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
+	s.eras.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta))
 }
 
 // answered takes the answer to the adapter's own probe. An answer, or a demand for another version, shows a modern server.
@@ -217,20 +212,10 @@ func (s *eraAdapter) answered(line []byte) bool {
 func (s *eraAdapter) refuseAll(err []byte) {
 	waiting := s.client
 	s.client = nil
-	for len(waiting) > 0 {
-		line := waiting[0]
-		waiting = waiting[1:]
-		if s.env.Scan(line) != nil {
-			continue
-		}
-		switch s.env.Kind {
-		case jsonrpc.Request:
+	for _, line := range waiting {
+		if s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
 			out := append([]byte(`{"jsonrpc":"2.0","id":`), s.env.ID.Of(line)...)
 			s.Client.SendToClient(append(append(append(out, `,"error":`...), err...), '}'))
-		case jsonrpc.Batch:
-			for at := range jsonrpc.Elements(line) {
-				waiting = append(waiting, at.Of(line))
-			}
 		}
 	}
 }

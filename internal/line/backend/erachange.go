@@ -194,18 +194,12 @@ func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []brid
 }
 
 // takeBack removes all calls that no server has got from the table, and returns their lines, but those of streams that the client
-// believes to be open. Calls in flight at another process are given up, since their answers would be of the other era, and
-// elements of an array are refused.
+// believes to be open. Calls in flight at another process are given up, since their answers would be of the other era.
 func (e *eras) takeBack() (lines [][]byte) {
 	for c := range e.calls.all {
 		if c.state == sent {
 			e.flow.answerUnknown(c, reasonRestarted, "The tool server was replaced by one of another era of the protocol while "+c.what()+
 				" was running. "+mcp.OutcomeUnknown)
-			continue
-		}
-		if c.batch != nil { // its other elements may be answered already, and all answers belong into one array
-			e.flow.refuse(c, refusal{reason: reasonRestarted, retry: true,
-				text: "the server speaks another era of the protocol now: " + c.delivery() + ", it is safe to retry"})
 			continue
 		}
 		if l := e.session.ListenByID(c.id); c.method != mcp.NoteInitialized && (c.method != mcp.Listen || l == nil || l.Acked == nil) {

@@ -111,7 +111,7 @@ func (e *eras) settle() {
 		case len(s.inner) > 0:
 			line := s.inner[0]
 			s.inner = s.inner[1:]
-			e.backend.clientMessage(line, nil)
+			e.backend.clientMessage(line)
 		case len(s.client) > 0 && !s.asked:
 			line := s.client[0]
 			s.client = s.client[1:]

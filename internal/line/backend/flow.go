@@ -201,11 +201,7 @@ func (f *flow) answer(c *call, line []byte) {
 	if f.showing.on() {
 		f.showing.answered(c, line)
 	}
-	if c.batch != nil {
-		f.collect(c, line)
-	} else {
-		f.client.SendToClient(line)
-	}
+	f.client.SendToClient(line)
 	f.tally.ended(c, c.done, f.now)
 	if c.method == mcp.Listen {
 		f.session.CloseListen(c.id) // also one that is refused
@@ -245,12 +241,9 @@ func (f *flow) deliver(c *call, line, said []byte) {
 	if f.showing.on() {
 		f.showing.delivered(c, said, line, end)
 	}
-	switch {
-	case c.batch != nil:
-		f.collect(c, jsonrpc.Replace(nil, line, f.env.ID, c.id))
-	case bytes.Equal(raw, c.id):
+	if bytes.Equal(raw, c.id) {
 		f.client.ForwardToClient(line)
-	default:
+	} else {
 		f.client.SendToClient(jsonrpc.Replace(nil, line, f.env.ID, c.id))
 	}
 	f.tally.ended(c, end, f.now)

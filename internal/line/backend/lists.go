@@ -95,13 +95,13 @@ func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte
 	})
 }
 
-// listFromMemory answers a list request while no server is available. Not in a batch: the list may change before the
-// batch's last answer is sent, and the client would get the change notification first.
+// listFromMemory answers a list request while no server is available. Not in an array: the list may change before the
+// array's last answer is sent, and the client would get the change notification first.
 func (ls *lists) listFromMemory(c *call) bool {
 	l, _ := mcp.ListOf(c.method)
 	result := ls.memory.known.Lists[listKey(ls.session.Era, l)]
 	up := ls.process.answered()
-	if up || ls.opts.NoFastStart || result == nil || !c.first || c.batch != nil || ls.session.Seen(l) != nil && !ls.asleep() || ls.hopeless() ||
+	if up || ls.opts.NoFastStart || result == nil || !c.first || ls.arrays.awaits(c.id) || ls.session.Seen(l) != nil && !ls.asleep() || ls.hopeless() ||
 		!ls.session.Answered() && ls.session.Era != mcp.Modern {
 		return false
 	}

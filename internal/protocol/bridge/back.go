@@ -10,7 +10,7 @@ import (
 // client wrote them.
 
 // Back returns the client's original of a request that the bridge has translated, and forgets it. ok is false for the
-// bridge's own requests, and for parts of a batch.
+// bridge's own requests.
 func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 	if b.env.Scan(line) != nil || b.env.Kind != jsonrpc.Request {
 		return nil, false
@@ -26,7 +26,7 @@ func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 
 func (s *legacySide) back(line []byte) ([]byte, bool) {
 	c := s.onWire(s.env.ID.Of(line))
-	if c == nil || c.Group != 0 {
+	if c == nil {
 		return nil, false
 	}
 	delete(s.Calls, c.Wire)

@@ -41,7 +41,7 @@ func (s *legacySide) served(c *call, line []byte) {
 	if s.env.Kind == jsonrpc.Response {
 		body = jsonrpc.Change{At: s.env.Result, With: legacyResult(c.Method, s.Version, s.env.Result.Of(line))}
 	}
-	s.reply(c.Group, jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID}, body))
+	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID}, body))
 }
 
 // told takes a notification of the server.

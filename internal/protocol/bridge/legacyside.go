@@ -33,13 +33,10 @@ type legacySide struct {
 	Offer    []byte    // raw capabilities of the server
 	Level    []byte    // raw log level the client has set; nil before that
 
-	Held    [][]byte // lines that came before the handshake was over
-	Calls   map[string]*call
-	Asks    map[string]*ask
-	Watch   watch
-	Batches map[int]*batch
-
-	group int // the batch of the message being handled, 0 for none
+	Held  [][]byte // lines that came before the handshake was over
+	Calls map[string]*call
+	Asks  map[string]*ask
+	Watch watch
 }
 
 // hello is the client's initialize.
@@ -48,7 +45,6 @@ type hello struct {
 	Params []byte // raw
 	Wire   string // raw id of the server/discover that stands for it
 	Tries  int
-	Group  int
 }
 
 // call is one request of the client on its way.
@@ -56,7 +52,6 @@ type call struct {
 	ID       []byte // raw, the client's
 	Wire     string // raw, the server's
 	Method   mcp.Method
-	Group    int    // batch, 0 for none
 	Params   []byte // raw, as the server was given them, of requests that may take several rounds
 	Name     string // of the method
 	Token    []byte // raw progress token, nil for none
@@ -67,14 +62,12 @@ type call struct {
 }
 
 func newLegacySide(c *core) *legacySide {
-	return &legacySide{core: c, Calls: map[string]*call{}, Asks: map[string]*ask{}, Batches: map[int]*batch{}}
+	return &legacySide{core: c, Calls: map[string]*call{}, Asks: map[string]*ask{}}
 }
 
 func (s *legacySide) fromClient(line []byte) {
 	err := s.env.Scan(line)
 	switch {
-	case err == nil && s.env.Kind == jsonrpc.Batch:
-		s.batch(line)
 	case err != nil || !s.env.Version2 || s.env.BadUTF8:
 		s.toServer(line)
 	default:
@@ -103,9 +96,9 @@ func (s *legacySide) message(line []byte) {
 
 // hold keeps messages that come before the handshake is answered: scripts write all their lines at once.
 func (s *legacySide) hold(line []byte) {
-	if len(s.Held) >= queueMost || s.group != 0 {
+	if len(s.Held) >= queueMost {
 		if s.env.Kind == jsonrpc.Request {
-			s.reply(s.group, jsonrpc.AppendError(nil, s.env.ID.Of(line), jsonrpc.InvalidRequest,
+			s.toClient(jsonrpc.AppendError(nil, s.env.ID.Of(line), jsonrpc.InvalidRequest,
 				"invalid request: initialize has not been answered yet", nil))
 		}
 		return
@@ -122,7 +115,7 @@ func (s *legacySide) request(line []byte) {
 	case m == mcp.Initialize:
 		s.initialize(id, s.env.Params.Of(line))
 	case m == mcp.Ping:
-		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+		s.toClient(jsonrpc.AppendResult(nil, id, nil))
 	case s.Phase != ready:
 		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: initialize comes first")
 	default:
@@ -138,7 +131,7 @@ func (s *legacySide) use(m mcp.Method, id, line []byte) {
 	case mcp.Subscribe, mcp.Unsubscribe:
 		s.subscribe(m, id, s.env.URI.Of(line))
 	case mcp.Discover, mcp.Listen, mcp.TasksGet, mcp.TasksList, mcp.TasksResult, mcp.TasksUpdate, mcp.TasksCancel:
-		s.reply(s.group, notFound(id))
+		s.toClient(notFound(id))
 	default:
 		s.forward(m, id, line)
 	}
@@ -152,7 +145,7 @@ func (s *legacySide) forward(m mcp.Method, id, line []byte) {
 		return
 	}
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m, Group: s.group, Name: name}
+	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m, Name: name}
 	if looksPrivate(id) {
 		c.Wire = string(s.private())
 	}
@@ -199,7 +192,7 @@ func (s *legacySide) onWire(id []byte) *call {
 func (s *legacySide) initialize(id, params []byte) {
 	s.close("the client began a new session")
 	s.introduced(params, settledVersion(member(params, "protocolVersion")))
-	s.greet(hello{ID: bytes.Clone(id), Params: bytes.Clone(params), Group: s.group})
+	s.greet(hello{ID: bytes.Clone(id), Params: bytes.Clone(params)})
 }
 
 // introduced notes who the client is, by the raw params of its initialize.
@@ -238,11 +231,11 @@ func (s *legacySide) close(why string) {
 			s.toServer(mcp.CancelledLine([]byte(c.Wire), why))
 		}
 		s.drop(c, why)
-		s.refuseTo(c.ID, c.Group, jsonrpc.InvalidRequest, why)
+		s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 	}
 	for _, line := range s.Held {
 		if id := member(line, "id"); id != nil && s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
-			s.refuseTo(id, 0, jsonrpc.InvalidRequest, why)
+			s.refuse(id, jsonrpc.InvalidRequest, why)
 		}
 	}
 	s.closeWatch()
@@ -306,8 +299,7 @@ func (s *legacySide) notification(line []byte) {
 // cancelled handles the client's cancellation.
 func (s *legacySide) cancelled(line []byte) {
 	id := s.env.RequestID.Of(line)
-	if group, ok := s.Watch.forget(id); ok {
-		s.leave(group)
+	if s.Watch.forget(id) {
 		return
 	}
 	c := s.find(id)
@@ -318,7 +310,6 @@ func (s *legacySide) cancelled(line []byte) {
 		s.toServer(jsonrpc.Replace(nil, line, s.env.RequestID, []byte(c.Wire)))
 	}
 	s.drop(c, "the request was cancelled")
-	s.leave(c.Group)
 }
 
 // drop forgets a call, and cancels its questions to the client.
@@ -336,28 +327,17 @@ func (s *legacySide) drop(c *call, why string) {
 func (s *legacySide) setLevel(id, level []byte) {
 	switch {
 	case member(s.Offer, "logging") == nil:
-		s.reply(s.group, notFound(id))
+		s.toClient(notFound(id))
 	case severity(level) < 0:
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: no such log level")
 	default:
 		s.Level = bytes.Clone(level)
-		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+		s.toClient(jsonrpc.AppendResult(nil, id, nil))
 	}
 }
 
-// reply answers a request of the client, as part of its batch if it came in one.
-func (s *legacySide) reply(group int, line []byte) {
-	if group == 0 {
-		s.toClient(line)
-		return
-	}
-	s.collect(group, line)
-}
-
-func (s *legacySide) refuse(id []byte, code int, text string) { s.refuseTo(id, s.group, code, text) }
-
-func (s *legacySide) refuseTo(id []byte, group, code int, text string) {
-	s.reply(group, jsonrpc.AppendError(nil, id, code, text, nil))
+func (s *legacySide) refuse(id []byte, code int, text string) {
+	s.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
 }
 
 func (s *legacySide) tick() {

@@ -106,15 +106,6 @@ c {"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"f:/a
 S {"jsonrpc":"2.0","id":"b~6","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true}}}
 C {"jsonrpc":"2.0","id":3,"result":{}}
 s {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"f:/a","_meta":{"io.modelcontextprotocol/subscriptionId":"b~5"}}}`,
-		"an array is answered with one": `
-c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{"roots":{},"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
-S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}}}
-s {"jsonrpc":"2.0","id":"b~1","result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}
-C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"unknown","version":"0"},"_meta":{"dev.outlive/bridge":"legacy client, modern server"}}}
-c [{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}]
-S {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}}}
-s {"jsonrpc":"2.0","id":2,"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":{}}}}
-C [{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"m","data":{"requiredCapabilities":{}}}}]`,
 		"a script that writes everything at once, to a server of another version": `
 c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"1","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}

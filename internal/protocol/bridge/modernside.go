@@ -50,12 +50,6 @@ func (s *modernSide) join(c *core, seal sealer) {
 func (s *modernSide) fromClient(line []byte) {
 	err := s.env.Scan(line)
 	switch {
-	case err == nil && s.env.Kind == jsonrpc.Batch:
-		for at := range jsonrpc.Elements(line) {
-			if message := at.Of(line); s.env.Scan(message) == nil && s.env.Kind == jsonrpc.Request {
-				s.refuse(s.env.ID.Of(message), jsonrpc.InvalidRequest, "invalid request: this protocol version has no batches")
-			}
-		}
 	case err != nil || !s.env.Version2 || s.env.BadUTF8:
 		s.toServer(line)
 	case s.env.Kind == jsonrpc.Request:

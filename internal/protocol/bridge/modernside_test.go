@@ -59,9 +59,6 @@ s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
 C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","name":"t","arguments":{"b":2,"a":1},` + able + `}}
 C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
-		"arrays are of another version": hiModern + `
-c [{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]
-C {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: this protocol version has no batches"}}`,
 		"a state is good for what was called only": hiModern + asks + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","name":"other","arguments":{"a":1,"b":2},` + able + `}}
 C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}

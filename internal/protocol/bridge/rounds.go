@@ -141,7 +141,7 @@ func (s *legacySide) again(c *call) {
 func (s *legacySide) fail(c *call, text string) {
 	s.drop(c, "the request has failed")
 	s.completeURLs(c)
-	s.reply(c.Group, failed(c.Method, mcp.Legacy, c.ID, text))
+	s.toClient(failed(c.Method, mcp.Legacy, c.ID, text))
 }
 
 // completeURLs tells the client that its opened URLs are complete: the server has continued.

@@ -73,7 +73,7 @@ func (b *Bridge) Told() (told Told, ok bool) {
 func (b *Bridge) Quiet() bool {
 	switch s := b.side.(type) {
 	case *legacySide:
-		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Asks)+len(s.Batches)+len(s.Watch.Waiting) == 0
+		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Asks)+len(s.Watch.Waiting) == 0
 	case *modernSide:
 		opening := slices.ContainsFunc(s.Listens.Open, func(l *listen) bool { return !l.Acked })
 		return !s.waiting() && !opening && len(s.Calls)+len(s.Questions.Open) == 0
@@ -88,7 +88,7 @@ func (s *legacySide) greeted(discover []byte) {
 	s.Result = initializeResult(discover, s.Version, s.Extended)
 	if s.Hello.ID != nil {
 		s.Params = s.Hello.Params
-		s.reply(s.Hello.Group, jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
+		s.toClient(jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
 	} else if s.Watch.Wanted || len(s.Watch.URIs) > 0 { // it has its answer
 		s.renew()
 	}
@@ -98,7 +98,7 @@ func (s *legacySide) greeted(discover []byte) {
 func (s *legacySide) notGreeted(text string) {
 	s.Phase = noHandshake
 	if s.Hello.ID != nil {
-		s.refuseTo(s.Hello.ID, s.Hello.Group, jsonrpc.InternalError, text)
+		s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
 	}
 	for len(s.Held) > 0 {
 		line := s.Held[0]
@@ -106,7 +106,7 @@ func (s *legacySide) notGreeted(text string) {
 			if mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize {
 				return // it tries again, and what follows is for that
 			}
-			s.refuseTo(s.env.ID.Of(line), 0, jsonrpc.InternalError, text)
+			s.refuse(s.env.ID.Of(line), jsonrpc.InternalError, text)
 		}
 		s.Held = s.Held[1:]
 	}

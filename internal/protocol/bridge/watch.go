@@ -40,7 +40,6 @@ type stream struct {
 // waiter is a resources/subscribe that has not been answered.
 type waiter struct {
 	ID     []byte // raw
-	Group  int
 	URI    string
 	Stream string // raw id of the listen that covers it; "" until that is opened
 }
@@ -50,15 +49,14 @@ func (w *watch) waits(id []byte) bool {
 	return slices.ContainsFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
 }
 
-// forget removes a waiter that the client has cancelled, and returns its batch.
-func (w *watch) forget(id []byte) (group int, ok bool) {
+// forget removes a waiter that the client has cancelled. It reports whether there was one.
+func (w *watch) forget(id []byte) bool {
 	i := slices.IndexFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
 	if i < 0 {
-		return 0, false
+		return false
 	}
-	group = w.Waiting[i].Group
 	w.Waiting = slices.Delete(w.Waiting, i, i+1)
-	return group, true
+	return true
 }
 
 // covers reports whether the client has subscribed to a resource, or to one that it is part of.
@@ -71,7 +69,7 @@ func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
 	uri, ok := jsonrpc.Unquote(raw)
 	switch {
 	case string(member(s.Offer, "resources", "subscribe")) != "true":
-		s.reply(s.group, notFound(id))
+		s.toClient(notFound(id))
 		return
 	case !ok:
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: uri is missing")
@@ -81,20 +79,20 @@ func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
 	known := slices.Contains(w.URIs, uri)
 	if m == mcp.Unsubscribe {
 		w.URIs = slices.DeleteFunc(w.URIs, func(one string) bool { return one == uri })
-		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+		s.toClient(jsonrpc.AppendResult(nil, id, nil))
 		if known {
 			s.renew()
 		}
 		return
 	}
 	if known && w.Now != nil && slices.Contains(w.Now.URIs, uri) {
-		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+		s.toClient(jsonrpc.AppendResult(nil, id, nil))
 		return
 	}
 	if !known {
 		w.URIs = append(w.URIs, uri)
 	}
-	one := waiter{ID: bytes.Clone(id), Group: s.group, URI: uri}
+	one := waiter{ID: bytes.Clone(id), URI: uri}
 	if w.Next != nil && slices.Contains(w.Next.URIs, uri) {
 		one.Stream = w.Next.ID
 	}
@@ -238,7 +236,7 @@ func (s *legacySide) settleCovered() {
 			left = append(left, one)
 			continue
 		}
-		s.reply(one.Group, jsonrpc.AppendResult(nil, one.ID, nil))
+		s.toClient(jsonrpc.AppendResult(nil, one.ID, nil))
 	}
 	w.Waiting = left
 }
@@ -256,11 +254,11 @@ func (s *legacySide) settle(id string, refused func(uri string) bool) {
 	s.Watch.Waiting = left
 	for _, one := range done {
 		if !refused(one.URI) {
-			s.reply(one.Group, jsonrpc.AppendResult(nil, one.ID, nil))
+			s.toClient(jsonrpc.AppendResult(nil, one.ID, nil))
 			continue
 		}
 		s.Watch.URIs = slices.DeleteFunc(s.Watch.URIs, func(uri string) bool { return uri == one.URI })
-		s.refuseTo(one.ID, one.Group, jsonrpc.InvalidParams, "the server does not tell of changes of this resource")
+		s.refuse(one.ID, jsonrpc.InvalidParams, "the server does not tell of changes of this resource")
 	}
 }
 
@@ -324,7 +322,7 @@ func (s *legacySide) closeWatch() {
 	s.endStream(s.Watch.Now, replaced)
 	s.endStream(s.Watch.Next, replaced)
 	for _, one := range s.Watch.Waiting {
-		s.refuseTo(one.ID, one.Group, jsonrpc.InvalidRequest, "the client began a new session")
+		s.refuse(one.ID, jsonrpc.InvalidRequest, "the client began a new session")
 	}
 	s.Watch = watch{Resting: s.Watch.Resting}
 }
