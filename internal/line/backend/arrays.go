@@ -89,7 +89,7 @@ func (b *Backend) clientArray(line []byte) {
 		case err == nil && b.env.Kind == jsonrpc.Request && mcp.Lookup(b.env.Method.Of(one)) == mcp.Initialize:
 			b.refuseElement(one, "initialize must not be part of a batch")
 		default:
-			b.clientLine(one)
+			b.clientLine(one, err)
 		}
 	}
 	if empty {
@@ -102,7 +102,7 @@ func (b *Backend) refuseElement(one []byte, why string) {
 	id := b.env.ID.Of(one)
 	b.blocked(one, id, why)
 	if id != nil && !jsonrpc.IsNull(id) {
-		b.eras.sayBare(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest, "invalid request: "+why,
+		b.answerClient(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest, "invalid request: "+why,
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 }

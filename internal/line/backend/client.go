@@ -18,17 +18,22 @@ import (
 func (b *Backend) ClientLine(now time.Time, line []byte) {
 	b.now = now
 	defer b.tellWake()
-	switch line = jsonrpc.Trim(line); {
-	case len(line) == 0:
-	case line[0] == '[' && b.env.Scan(line) == nil && b.env.Kind == jsonrpc.Batch:
-		b.clientArray(line)
-	default:
-		b.clientLine(line)
+	if line = jsonrpc.Trim(line); len(line) == 0 {
+		return
 	}
+	err := b.env.Scan(line)
+	if err == nil && b.env.Kind == jsonrpc.Batch {
+		b.clientArray(line)
+		return
+	}
+	b.clientLine(line, err)
 }
 
-// clientLine takes a line that is no array.
-func (b *Backend) clientLine(line []byte) {
+// clientLine takes a line that is no array; env was scanned from it, with err.
+func (b *Backend) clientLine(line []byte, err error) {
+	if line = b.valid(line, err); line == nil {
+		return
+	}
 	if len(b.arrays.open) > 0 {
 		b.arrays.cancelled(line)
 	}
@@ -36,23 +41,32 @@ func (b *Backend) clientLine(line []byte) {
 		b.eras.adapter.said(line)
 		return
 	}
-	b.clientMessage(line)
+	b.message(line)
 	b.eras.settle() // the line may have restarted the server, which may need a bridge
 }
 
-// clientMessage takes one message.
-func (b *Backend) clientMessage(line []byte) {
-	env := &b.env
-	err := env.Scan(line)
-	if err != nil || !env.Version2 || env.Kind == jsonrpc.Batch {
+// valid returns the line to go on with, nil if it was refused.
+func (b *Backend) valid(line []byte, err error) []byte {
+	switch {
+	case err != nil || !b.env.Version2:
 		b.rejectClient(line, err)
-		return
+		return nil
+	case b.env.BadUTF8 || b.env.Surrogate:
+		return b.validated(line)
 	}
-	if env.BadUTF8 || env.Surrogate {
-		if line = b.validated(line); line == nil {
-			return
-		}
+	return line
+}
+
+// clientMessage takes a message of the client, or of a bridge in its place.
+func (b *Backend) clientMessage(line []byte) {
+	if b.env.Scan(line) == nil {
+		b.message(line)
 	}
+}
+
+// message takes a message, from which env was scanned.
+func (b *Backend) message(line []byte) {
+	env := &b.env
 	if fixed := b.mender.numberOfClient(line); fixed != nil && env.Scan(fixed) == nil {
 		line = fixed
 	}
@@ -76,10 +90,18 @@ func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
 	if ok {
-		b.eras.sayBare(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+		b.answerClient(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
 			fmt.Sprintf("message of %d bytes is over the limit of outlive (see --max-message); it was not sent on", size),
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
+}
+
+// answerClient answers a line that goes no further: no bridge has seen it.
+func (b *Backend) answerClient(line []byte) {
+	if b.showing.on() {
+		b.showing.passed(line, tap.Outlive, tap.Client, b.process.gen, "")
+	}
+	b.arrays.SendToClient(line)
 }
 
 // rejectClient answers a line that is not a message. Without an id it is not answered: an answer with a null id ends
@@ -100,7 +122,7 @@ func (b *Backend) rejectClient(line []byte, err error) {
 	}
 	b.blocked(line, id, text)
 	if ok && !jsonrpc.IsNull(id) {
-		b.tell(jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+		b.answerClient(jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 }
 
@@ -140,7 +162,7 @@ func (b *Backend) validated(line []byte) []byte {
 	b.blocked(line, id, why)
 	if b.env.Kind == jsonrpc.Request {
 		// An id that is itself ill-formed is returned with replacement characters.
-		b.tell(jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
+		b.answerClient(jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 	return nil

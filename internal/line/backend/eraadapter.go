@@ -26,7 +26,6 @@ type eraAdapter struct {
 	asked  bool     // the server is being asked for its era
 	client [][]byte // lines of the client not yet handled
 	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
-	bare   bool     // what is sent to the client now is outside the bridged conversation
 	at     time.Time
 }
 
@@ -45,14 +44,10 @@ func (s *eraAdapter) said(line []byte) {
 	s.eras.settle()
 }
 
-// take handles a line of the client. A line that is not a message is refused without translation.
+// take handles a message of the client.
 func (s *eraAdapter) take(line []byte) {
-	err := s.env.Scan(line)
+	_ = s.env.Scan(line) // it was scanned when it came
 	switch {
-	case err != nil || !s.env.Version2 || s.env.BadUTF8:
-		s.bare = true
-		s.eras.backend.clientMessage(line)
-		s.bare = false
 	case s.bridge == nil:
 		s.look(line)
 	case s.leaves(line):
@@ -98,8 +93,6 @@ func (s *eraAdapter) SendToClient(line []byte) { s.tell(line, s.Client.SendToCli
 
 func (s *eraAdapter) tell(line []byte, as func([]byte)) {
 	switch {
-	case s.bare:
-		as(line)
 	case s.bridge != nil:
 		s.give(s.bridge.FromServer(line, s.eras.now))
 		s.eras.moved()

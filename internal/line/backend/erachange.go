@@ -183,11 +183,11 @@ func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []brid
 			continue
 		}
 		if mode == bridge.LegacyClient {
-			e.sayBare(mcp.ChangedLine(l, nil))
+			e.arrays.SendToClient(mcp.ChangedLine(l, nil))
 		}
 		for _, one := range streams {
 			if one.Wants(l) {
-				e.sayBare(mcp.ChangedLine(l, one.ID))
+				e.arrays.SendToClient(mcp.ChangedLine(l, one.ID))
 			}
 		}
 	}

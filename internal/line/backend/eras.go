@@ -125,15 +125,6 @@ func (e *eras) settle() {
 	}
 }
 
-// sayBare sends the client a message outside the translated conversation.
-func (e *eras) sayBare(line []byte) {
-	if e.adapter != nil {
-		e.adapter.Client.SendToClient(line)
-		return
-	}
-	e.client.SendToClient(line)
-}
-
 // attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
 func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
 	e.beginAdapter()

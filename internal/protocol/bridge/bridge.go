@@ -91,11 +91,10 @@ func New(opts Options) *Bridge {
 // Mode returns what the bridge translates.
 func (b *Bridge) Mode() Mode { return b.opts.Mode }
 
-// FromClient takes one line of the client. A line that is not a message is passed on: the part behind the bridge refuses
-// it.
+// FromClient takes one message of the client. A line that is none is dropped: it is refused before.
 func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	b.begin(now)
-	if line = jsonrpc.Trim(line); len(line) > 0 {
+	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil && b.env.Version2 {
 		b.side.fromClient(line)
 	}
 	return b.end()

@@ -65,18 +65,8 @@ func newLegacySide(c *core) *legacySide {
 	return &legacySide{core: c, Calls: map[string]*call{}, Asks: map[string]*ask{}}
 }
 
+// fromClient takes one message; s.env was scanned from it.
 func (s *legacySide) fromClient(line []byte) {
-	err := s.env.Scan(line)
-	switch {
-	case err != nil || !s.env.Version2 || s.env.BadUTF8:
-		s.toServer(line)
-	default:
-		s.message(line)
-	}
-}
-
-// message takes one message; s.env was scanned from it.
-func (s *legacySide) message(line []byte) {
 	if s.Phase == noHandshake && s.Params != nil { // the server that it goes on with could not be used before
 		s.greet(hello{})
 	}
@@ -271,7 +261,7 @@ func (s *legacySide) discovered(line []byte) {
 	s.Held = nil
 	for _, line := range held {
 		if s.env.Scan(line) == nil {
-			s.message(line)
+			s.fromClient(line)
 		}
 	}
 }

@@ -48,13 +48,10 @@ func (s *modernSide) join(c *core, seal sealer) {
 }
 
 func (s *modernSide) fromClient(line []byte) {
-	err := s.env.Scan(line)
-	switch {
-	case err != nil || !s.env.Version2 || s.env.BadUTF8:
-		s.toServer(line)
-	case s.env.Kind == jsonrpc.Request:
+	switch s.env.Kind {
+	case jsonrpc.Request:
 		s.request(line)
-	case s.env.Kind == jsonrpc.Notification:
+	case jsonrpc.Notification:
 		s.notification(line)
 	}
 }
