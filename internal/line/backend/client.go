@@ -38,7 +38,7 @@ func (b *Backend) clientLine(line []byte, err error) {
 		b.arrays.cancelled(line)
 	}
 	if b.eras.adapter != nil {
-		b.eras.adapter.said(line)
+		b.eras.adapter.fromClient(line)
 		return
 	}
 	b.message(line)

@@ -24,8 +24,8 @@ type eraAdapter struct {
 	decided bool             // without a bridge it is not needed: the adapter goes
 
 	asked  bool     // the server is being asked for its era
-	client [][]byte // lines of the client not yet handled
-	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
+	held   [][]byte // messages of the client not yet handled
+	toCore [][]byte // messages for the rest of the backend, from a client of the server's era
 	at     time.Time
 }
 
@@ -35,180 +35,180 @@ const eraQuestion = "1499999999"
 // codeNoMethod is how a server refuses a method that it does not know.
 const codeNoMethod = "-32601"
 
-// said takes a line of the client, which is not kept.
-func (s *eraAdapter) said(line []byte) {
-	if s.asked && s.needsNoEra(line) {
+// fromClient takes a line of the client, which is not kept.
+func (a *eraAdapter) fromClient(line []byte) {
+	if a.asked && a.needsNoEra(line) {
 		return
 	}
-	s.client = append(s.client, bytes.Clone(line))
-	s.eras.settle()
+	a.held = append(a.held, bytes.Clone(line))
+	a.eras.settle()
 }
 
-// take handles a message of the client.
-func (s *eraAdapter) take(line []byte) {
-	_ = s.env.Scan(line) // it was scanned when it came
+// dispatch handles a message of the client.
+func (a *eraAdapter) dispatch(line []byte) {
+	_ = a.env.Scan(line) // it was scanned when it came
 	switch {
-	case s.bridge == nil:
-		s.look(line)
-	case s.leaves(line):
-		s.leave()
-		s.eras.backend.clientMessage(line)
+	case a.bridge == nil:
+		a.look(line)
+	case a.leaves(line):
+		a.leave()
+		a.eras.backend.clientMessage(line)
 	default:
-		s.give(s.bridge.FromClient(s.withoutOldState(line), s.eras.now))
+		a.emit(a.bridge.FromClient(a.withoutOldState(line), a.eras.now))
 	}
 }
 
 // leaves reports whether a modern client gives up its era, for example after waiting too long for its probe.
-func (s *eraAdapter) leaves(line []byte) bool {
-	return s.bridge.Mode() == bridge.ModernClient && s.env.Kind == jsonrpc.Request &&
-		mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize && s.version(line) == nil
+func (a *eraAdapter) leaves(line []byte) bool {
+	return a.bridge.Mode() == bridge.ModernClient && a.env.Kind == jsonrpc.Request &&
+		mcp.Lookup(a.env.Method.Of(line)) == mcp.Initialize && a.version(line) == nil
 }
 
 // leave removes the bridge of a client that has given up its era, with the bridge's requests.
-func (s *eraAdapter) leave() {
-	s.give(s.bridge.Close("the client began a new session", s.eras.now))
-	s.bridge, s.decided, s.inner, s.at = nil, true, nil, time.Time{}
-	s.eras.past = nil
-	for c := range s.eras.calls.all {
-		s.eras.flow.finish(c)
+func (a *eraAdapter) leave() {
+	a.emit(a.bridge.Close("the client began a new session", a.eras.now))
+	a.bridge, a.decided, a.toCore, a.at = nil, true, nil, time.Time{}
+	a.eras.past = nil
+	for c := range a.eras.calls.all {
+		a.eras.flow.finish(c)
 	}
 }
 
-// give sends a bridge's output: to the client now, to the server once the present message is handled.
-func (s *eraAdapter) give(out bridge.Output) {
+// emit sends a bridge's output: to the client now, to the server once the present message is handled.
+func (a *eraAdapter) emit(out bridge.Output) {
 	for _, line := range out.ToServer {
-		s.inner = append(s.inner, bytes.Clone(line))
+		a.toCore = append(a.toCore, bytes.Clone(line))
 	}
-	s.at = out.Deadline
+	a.at = out.Deadline
 	for _, line := range out.ToClient {
-		s.Client.SendToClient(line)
+		a.Client.SendToClient(line)
 	}
 }
 
 // ForwardToClient implements World.
-func (s *eraAdapter) ForwardToClient(line []byte) { s.tell(line, s.Client.ForwardToClient) }
+func (a *eraAdapter) ForwardToClient(line []byte) { a.tell(line, a.Client.ForwardToClient) }
 
 // SendToClient implements World.
-func (s *eraAdapter) SendToClient(line []byte) { s.tell(line, s.Client.SendToClient) }
+func (a *eraAdapter) SendToClient(line []byte) { a.tell(line, a.Client.SendToClient) }
 
-func (s *eraAdapter) tell(line []byte, as func([]byte)) {
+func (a *eraAdapter) tell(line []byte, as func([]byte)) {
 	switch {
-	case s.bridge != nil:
-		s.give(s.bridge.FromServer(line, s.eras.now))
-		s.eras.moved()
-	case s.answered(line):
+	case a.bridge != nil:
+		a.emit(a.bridge.FromServer(line, a.eras.now))
+		a.eras.moved()
+	case a.answered(line):
 	default:
 		as(line)
 	}
 }
 
 // deadline is when the bridge must be called: at once while something waits to be handled.
-func (s *eraAdapter) deadline() time.Time {
-	if len(s.inner) > 0 || len(s.client) > 0 && !s.asked {
-		return s.eras.now
+func (a *eraAdapter) deadline() time.Time {
+	if len(a.toCore) > 0 || len(a.held) > 0 && !a.asked {
+		return a.eras.now
 	}
-	return s.at
+	return a.at
 }
 
 // over tells the bridge that the server has answered a cancelled request.
-func (s *eraAdapter) over(id []byte) {
-	if s.bridge != nil {
-		s.give(s.bridge.Over(id, s.eras.now))
+func (a *eraAdapter) over(id []byte) {
+	if a.bridge != nil {
+		a.emit(a.bridge.Over(id, a.eras.now))
 	}
 }
 
 // processesGone tells the bridge that no process is left that knows of earlier requests.
-func (s *eraAdapter) processesGone() {
-	if s.bridge != nil {
-		s.give(s.bridge.Reborn(s.eras.now))
+func (a *eraAdapter) processesGone() {
+	if a.bridge != nil {
+		a.emit(a.bridge.Reborn(a.eras.now))
 	}
 }
 
-func (s *eraAdapter) tick() {
-	if s.bridge != nil && !s.at.IsZero() && !s.eras.now.Before(s.at) {
-		s.give(s.bridge.Tick(s.eras.now))
+func (a *eraAdapter) tick() {
+	if a.bridge != nil && !a.at.IsZero() && !a.eras.now.Before(a.at) {
+		a.emit(a.bridge.Tick(a.eras.now))
 	}
 }
 
 // needsNoEra handles what needs no known era: the cancellation of a waiting request.
-func (s *eraAdapter) needsNoEra(line []byte) bool {
-	if s.env.Scan(line) != nil || s.env.Kind != jsonrpc.Notification || mcp.Lookup(s.env.Method.Of(line)) != mcp.NoteCancelled {
+func (a *eraAdapter) needsNoEra(line []byte) bool {
+	if a.env.Scan(line) != nil || a.env.Kind != jsonrpc.Notification || mcp.Lookup(a.env.Method.Of(line)) != mcp.NoteCancelled {
 		return false
 	}
-	id := s.env.RequestID.Of(line)
-	i := slices.IndexFunc(s.client, func(one []byte) bool {
-		return s.env.Scan(one) == nil && s.env.Kind == jsonrpc.Request && jsonrpc.SameID(s.env.ID.Of(one), id)
+	id := a.env.RequestID.Of(line)
+	i := slices.IndexFunc(a.held, func(one []byte) bool {
+		return a.env.Scan(one) == nil && a.env.Kind == jsonrpc.Request && jsonrpc.SameID(a.env.ID.Of(one), id)
 	})
 	if i < 0 {
 		return false
 	}
-	s.client = slices.Delete(s.client, i, i+1)
+	a.held = slices.Delete(a.held, i, i+1)
 	return true
 }
 
-// version is the raw protocol version in a request's _meta, as modern requests have; s.env was scanned.
-func (s *eraAdapter) version(line []byte) []byte {
-	meta := s.env.Meta.Of(line)
+// version is the raw protocol version in a request's _meta, as modern requests have; a.env was scanned.
+func (a *eraAdapter) version(line []byte) []byte {
+	meta := a.env.Meta.Of(line)
 	return jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
 }
 
-// look decides by a line of the client whether a bridge is needed; s.env was scanned from it.
-func (s *eraAdapter) look(line []byte) {
-	m := mcp.Lookup(s.env.Method.Of(line))
+// look decides by a line of the client whether a bridge is needed; a.env was scanned from it.
+func (a *eraAdapter) look(line []byte) {
+	m := mcp.Lookup(a.env.Method.Of(line))
 	switch {
-	case s.decided || s.env.Kind != jsonrpc.Request:
+	case a.decided || a.env.Kind != jsonrpc.Request:
 	case m == mcp.Initialize:
-		if bridge.Need(s.eras.opts.Bridge, mcp.Legacy, s.eras.memory.known.speaks()) == bridge.LegacyClient {
-			s.eras.attach(bridge.LegacyClient, line)
+		if bridge.Need(a.eras.opts.Bridge, mcp.Legacy, a.eras.memory.known.speaks()) == bridge.LegacyClient {
+			a.eras.attach(bridge.LegacyClient, line)
 			return
 		}
-		s.decided = true // a refusal will show it
-	case m == mcp.Discover || s.version(line) == nil:
+		a.decided = true // a refusal will show it
+	case m == mcp.Discover || a.version(line) == nil:
 		// The prober decides, or it cannot be decided yet.
-	case bridge.Need(s.eras.opts.Bridge, mcp.Modern, s.eras.memory.known.speaks()) == bridge.ModernClient:
-		s.eras.attach(bridge.ModernClient, line)
+	case bridge.Need(a.eras.opts.Bridge, mcp.Modern, a.eras.memory.known.speaks()) == bridge.ModernClient:
+		a.eras.attach(bridge.ModernClient, line)
 		return
-	case s.eras.memory.known.speaks().Modern == bridge.Yes || s.eras.process.era == mcp.Modern:
-		s.decided = true
+	case a.eras.memory.known.speaks().Modern == bridge.Yes || a.eras.process.era == mcp.Modern:
+		a.decided = true
 	default:
-		s.ask(line)
+		a.ask(line)
 		return
 	}
-	s.eras.backend.clientMessage(line)
+	a.eras.backend.clientMessage(line)
 }
 
 // ask probes the server's era on behalf of a client that is about to use it.
-func (s *eraAdapter) ask(line []byte) {
-	meta := mcp.OwnMeta(s.env.Meta.Of(line))
-	s.asked = true
-	s.client = append([][]byte{line}, s.client...)
-	s.eras.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta))
+func (a *eraAdapter) ask(line []byte) {
+	meta := mcp.OwnMeta(a.env.Meta.Of(line))
+	a.asked = true
+	a.held = append([][]byte{line}, a.held...)
+	a.eras.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta))
 }
 
 // answered takes the answer to the adapter's own probe. An answer, or a demand for another version, shows a modern server.
 // Any other error says that it could not be asked; the client would get the same error.
-func (s *eraAdapter) answered(line []byte) bool {
-	if !s.asked || s.env.Scan(line) != nil || string(s.env.ID.Of(line)) != eraQuestion {
+func (a *eraAdapter) answered(line []byte) bool {
+	if !a.asked || a.env.Scan(line) != nil || string(a.env.ID.Of(line)) != eraQuestion {
 		return false
 	}
-	s.asked = false
-	raw := s.env.Error.Of(line)
+	a.asked = false
+	raw := a.env.Error.Of(line)
 	if raw == nil || string(jsonrpc.Find(raw, "code").Of(raw)) == codeUnsupportedVersion {
-		s.decided = true
+		a.decided = true
 		return true
 	}
-	s.refuseAll(raw)
+	a.refuseAll(raw)
 	return true
 }
 
 // refuseAll answers all unhandled requests of the client with a raw error.
-func (s *eraAdapter) refuseAll(err []byte) {
-	waiting := s.client
-	s.client = nil
+func (a *eraAdapter) refuseAll(err []byte) {
+	waiting := a.held
+	a.held = nil
 	for _, line := range waiting {
-		if s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
-			out := append([]byte(`{"jsonrpc":"2.0","id":`), s.env.ID.Of(line)...)
-			s.Client.SendToClient(append(append(append(out, `,"error":`...), err...), '}'))
+		if a.env.Scan(line) == nil && a.env.Kind == jsonrpc.Request {
+			out := append([]byte(`{"jsonrpc":"2.0","id":`), a.env.ID.Of(line)...)
+			a.Client.SendToClient(append(append(append(out, `,"error":`...), err...), '}'))
 		}
 	}
 }

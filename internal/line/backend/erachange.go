@@ -148,7 +148,7 @@ func (e *eras) meetEra() {
 // through it.
 func (e *eras) attachLate(mode bridge.Mode) {
 	e.asks.cancelAll(nil, "server restarted")
-	said := e.takeBack()
+	said := e.drainUnsent()
 	past := e.session
 	e.session.Reset()
 	if e.resumed { // it was bridged before, and has read the lists as the server shows them
@@ -157,22 +157,22 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	e.spares.tellReplayable()
 	e.attach(mode, said...)
 	e.past = &past
-	e.adapter.give(e.adapter.bridge.Resume(toldOf(&past), e.now))
+	e.adapter.emit(e.adapter.bridge.Resume(toldOf(&past), e.now))
 }
 
 // moved tells the client what is different now, once a bridge that has come in the middle has greeted the server.
 func (e *eras) moved() {
-	s := e.adapter
-	if e.past == nil || !s.bridge.Ready() {
+	a := e.adapter
+	if e.past == nil || !a.bridge.Ready() {
 		return
 	}
 	past := e.past
 	e.past = nil
-	told, _ := s.bridge.Told()
+	told, _ := a.bridge.Told()
 	if told.Result != nil {
 		e.replay.tellDrift(past.InitResult, told.Result, e.process)
 	}
-	e.tellLists(past, s.bridge.Mode(), told.Streams)
+	e.tellLists(past, a.bridge.Mode(), told.Streams)
 }
 
 // tellLists makes the client read the lists again that it has read: a server of another era describes things differently. seen is the
@@ -193,9 +193,9 @@ func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []brid
 	}
 }
 
-// takeBack removes all calls that no server has got from the table, and returns their lines, but those of streams that the client
+// drainUnsent removes all calls that no server has got from the table, and returns their lines, but those of streams that the client
 // believes to be open. Calls in flight at another process are given up, since their answers would be of the other era.
-func (e *eras) takeBack() (lines [][]byte) {
+func (e *eras) drainUnsent() (lines [][]byte) {
 	for c := range e.calls.all {
 		if c.state == sent {
 			e.flow.answerUnknown(c, reasonRestarted, "The tool server was replaced by one of another era of the protocol while "+c.what()+
@@ -213,13 +213,13 @@ func (e *eras) takeBack() (lines [][]byte) {
 // detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
 // them; a legacy client's handshake and settings are replayed, and a modern one's streams opened again.
 func (e *eras) detach() {
-	s := e.adapter
-	told, ok := s.bridge.Told()
-	mode, past, inner := s.bridge.Mode(), e.past, e.session
-	said := s.untranslated()
-	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
-	s.client = append(said, s.client...)
-	s.bridge, s.decided, s.inner, s.at, e.past = nil, true, nil, time.Time{}, nil
+	a := e.adapter
+	told, ok := a.bridge.Told()
+	mode, past, inner := a.bridge.Mode(), e.past, e.session
+	said := a.untranslated()
+	a.emit(a.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
+	a.held = append(said, a.held...)
+	a.bridge, a.decided, a.toCore, a.at, e.past = nil, true, nil, time.Time{}, nil
 	e.session.Reset()
 	switch {
 	case mode == bridge.LegacyClient && past != nil:
@@ -239,16 +239,16 @@ func (e *eras) detach() {
 }
 
 // untranslated removes all calls from the table and returns the client's own lines.
-func (s *eraAdapter) untranslated() (said [][]byte) {
-	for c := range s.eras.calls.all {
+func (a *eraAdapter) untranslated() (said [][]byte) {
+	for c := range a.eras.calls.all {
 		if c.state != sent {
-			if line, ok := s.bridge.Back(c.line); ok {
+			if line, ok := a.bridge.Back(c.line); ok {
 				said = append(said, bytes.Clone(line))
 			}
 		}
-		s.eras.flow.finish(c)
+		a.eras.flow.finish(c)
 	}
-	return append(said, s.bridge.Unsaid()...)
+	return append(said, a.bridge.Unsaid()...)
 }
 
 // sessionOf is the session of a client that was bridged.
@@ -290,15 +290,15 @@ func toldOf(s *session.Session) bridge.Told {
 
 // withoutOldState turns a modern client's next round of a call into a new call: the bridged server does not know the
 // earlier rounds.
-func (s *eraAdapter) withoutOldState(line []byte) []byte {
-	state := s.env.RequestState.Of(line)
+func (a *eraAdapter) withoutOldState(line []byte) []byte {
+	state := a.env.RequestState.Of(line)
 	if state == nil {
 		return line
 	}
-	if !s.eras.states.native(state) {
+	if !a.eras.states.native(state) {
 		return line
 	}
-	params := s.env.Params.Of(line)
+	params := a.env.Params.Of(line)
 	fresh := jsonrpc.Delete(nil, jsonrpc.Delete(nil, params, "requestState"), "inputResponses")
-	return jsonrpc.Replace(nil, line, s.env.Params, fresh)
+	return jsonrpc.Replace(nil, line, a.env.Params, fresh)
 }

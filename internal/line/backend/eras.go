@@ -35,12 +35,12 @@ type eras struct {
 // whether the probe was handled otherwise, since the client would not accept that answer. A server that has not read the
 // probe may be modern; the client loses nothing then, and the server will say so.
 func (e *eras) probeRefused(c *call) bool {
-	s := e.adapter
-	if s == nil || s.bridge != nil || s.decided {
+	a := e.adapter
+	if a == nil || a.bridge != nil || a.decided {
 		return false
 	}
 	switch {
-	case s.asked && string(c.id) == eraQuestion:
+	case a.asked && string(c.id) == eraQuestion:
 		e.attach(bridge.ModernClient)
 	case e.opts.Pinned || bridge.MayBePinned(c.id):
 		e.attach(bridge.ModernClient, bytes.Clone(c.line))
@@ -100,24 +100,24 @@ func (e *eras) translating(mode bridge.Mode) bool { return e.bridging() == mode 
 
 // unsaid reports whether messages of the client have not reached the rest of the backend yet.
 func (e *eras) unsaid() bool {
-	s := e.adapter
-	return s != nil && (s.asked || len(s.client)+len(s.inner) > 0 || s.bridge != nil && s.bridge.Waiting())
+	a := e.adapter
+	return a != nil && (a.asked || len(a.held)+len(a.toCore) > 0 || a.bridge != nil && a.bridge.Waiting())
 }
 
 // settle passes on messages that arrived while another was being handled.
 func (e *eras) settle() {
-	for s := e.adapter; s != nil && s == e.adapter; {
+	for a := e.adapter; a != nil && a == e.adapter; {
 		switch {
-		case len(s.inner) > 0:
-			line := s.inner[0]
-			s.inner = s.inner[1:]
+		case len(a.toCore) > 0:
+			line := a.toCore[0]
+			a.toCore = a.toCore[1:]
 			e.backend.clientMessage(line)
-		case len(s.client) > 0 && !s.asked:
-			line := s.client[0]
-			s.client = s.client[1:]
-			s.take(line)
-		case s.decided && s.bridge == nil && !s.asked:
-			e.client, e.adapter = s.Client, nil
+		case len(a.held) > 0 && !a.asked:
+			line := a.held[0]
+			a.held = a.held[1:]
+			a.dispatch(line)
+		case a.decided && a.bridge == nil && !a.asked:
+			e.client, e.adapter = a.Client, nil
 		default:
 			e.life.closeInputWhenFlushed()
 			return
@@ -128,10 +128,10 @@ func (e *eras) settle() {
 // attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
 func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
 	e.beginAdapter()
-	s := e.adapter
-	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
-	s.asked, s.decided = false, true
-	s.client = append(lines, s.client...)
+	a := e.adapter
+	a.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
+	a.asked, a.decided = false, true
+	a.held = append(lines, a.held...)
 	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
 		slog.String(event.KeyReason, mode.String()))
 	if e.asleep() {
@@ -141,30 +141,30 @@ func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
 
 // restAdapter tells a bridge that the server sleeps.
 func (e *eras) restAdapter() {
-	if s := e.adapter; s != nil && s.bridge != nil {
-		s.give(s.bridge.Rest(e.now))
+	if a := e.adapter; a != nil && a.bridge != nil {
+		a.emit(a.bridge.Rest(e.now))
 	}
 }
 
 // wakeAdapter tells a bridge that the server can be used.
 func (e *eras) wakeAdapter() {
-	if s := e.adapter; s != nil && s.bridge != nil {
-		s.give(s.bridge.Wake(e.now))
+	if a := e.adapter; a != nil && a.bridge != nil {
+		a.emit(a.bridge.Wake(e.now))
 	}
 }
 
 // answerUnsaid answers, at the end, the requests that the rest of the backend has not got.
 func (e *eras) answerUnsaid() {
-	s := e.adapter
-	if s == nil {
+	a := e.adapter
+	if a == nil {
 		return
 	}
 	const text = "the server has shut down; the request was not delivered"
-	if s.bridge != nil {
-		s.give(s.bridge.Close(text, e.now))
+	if a.bridge != nil {
+		a.emit(a.bridge.Close(text, e.now))
 	}
-	s.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
-	s.inner, s.asked, s.at = nil, false, time.Time{}
+	a.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
+	a.toCore, a.asked, a.at = nil, false, time.Time{}
 }
 
 // processesGone tells a bridge that no process is left that knows of earlier requests.

@@ -104,8 +104,8 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 
 // busy reports whether what the client and its bridge have begun is not over, or the client is being moved to another era.
 func (e *eras) busy() bool {
-	s := e.adapter
-	return e.unsaid() || s != nil && s.bridge != nil && !s.bridge.Quiet()
+	a := e.adapter
+	return e.unsaid() || a != nil && a.bridge != nil && !a.bridge.Quiet()
 }
 
 // sessionOfClient is the session in the client's words, with what it has read of lists; bridged says that it read them through
