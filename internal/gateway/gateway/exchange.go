@@ -60,7 +60,7 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also jsonr
 		}
 		e.target = string(env.Method.Of(line)) + string(name)
 	}
-	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
+	out := jsonrpc.Splice(make([]byte, 0, len(line)+lineSlack), line, changes...)
 	// A line followed by its newline is written to the server in one piece.
 	e.line = append(out, '\n')[:len(out)]
 	l.give(e)

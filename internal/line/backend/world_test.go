@@ -153,10 +153,10 @@ func (w *fakeWorld) exit(code int) {
 // leftover is what the client and its bridge have said that nobody has taken yet.
 func (w *fakeWorld) leftover() string {
 	s := w.b.eras.adapter
-	if s == nil || s.asked || len(s.client)+len(s.inner) == 0 {
+	if s == nil || s.asked || len(s.held)+len(s.toCore) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("of the client %q, of its bridge %q", s.client, s.inner)
+	return fmt.Sprintf("of the client %q, of its bridge %q", s.held, s.toCore)
 }
 
 // takeClient returns and forgets what the client was sent; takeServer and takeActs likewise.
