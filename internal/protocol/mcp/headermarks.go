@@ -38,27 +38,49 @@ type markWalk struct {
 // markDepth is how deep marks are looked for; no real argument is that deep.
 const markDepth = 64
 
+// marked are the members of one schema that decide about its mark and those below, raw.
+type marked struct {
+	header, kind []byte   // nil: there is none
+	twice        bool     // there are two of header or kind, and readers of JSON do not agree which one counts
+	properties   [][]byte // usually one
+}
+
 // schema examines one schema. path leads to its argument; reachable says that only "properties" led to it.
 func (w *markWalk) schema(schema []byte, path []string, reachable bool) {
-	if w.depth++; w.depth <= markDepth && w.fault == nil {
-		for k, v := range jsonrpc.Members(schema) {
-			key, _ := jsonrpc.Unquote(k.Of(schema))
-			value := v.Of(schema)
-			switch key {
-			case HeaderMark:
-				w.mark(schema, value, path, reachable)
-			case "properties":
-				for name, sub := range jsonrpc.Members(value) {
-					property, _ := jsonrpc.Unquote(name.Of(value))
-					w.schema(sub.Of(value), append(path[:len(path):len(path)], property), reachable)
-				}
-			case "default", "const", "enum", "examples": // data, not schemas
-			default:
-				w.elsewhere(value)
+	w.depth++
+	defer func() { w.depth-- }()
+	if w.depth > markDepth || w.fault != nil {
+		return
+	}
+	var at marked
+	for k, v := range jsonrpc.Members(schema) {
+		key, _ := jsonrpc.Unquote(k.Of(schema))
+		value := v.Of(schema)
+		switch key {
+		case HeaderMark:
+			at.header, at.twice = value, at.twice || at.header != nil
+		case "type":
+			at.kind, at.twice = value, at.twice || at.kind != nil
+		case "properties":
+			at.properties = append(at.properties, value)
+		case "default", "const", "enum", "examples": // data, not schemas
+		case "$defs", "definitions", "patternProperties", "dependentSchemas": // of schemas, by name
+			for _, sub := range jsonrpc.Members(value) {
+				w.elsewhere(sub.Of(value))
 			}
+		default:
+			w.elsewhere(value)
 		}
 	}
-	w.depth--
+	if at.header != nil {
+		w.mark(at, path, reachable)
+	}
+	for _, all := range at.properties {
+		for name, sub := range jsonrpc.Members(all) {
+			property, _ := jsonrpc.Unquote(name.Of(all))
+			w.schema(sub.Of(all), append(path[:len(path):len(path)], property), reachable && len(at.properties) == 1)
+		}
+	}
 }
 
 // elsewhere examines what is not a property: a mark there breaks the rules.
@@ -75,16 +97,18 @@ func (w *markWalk) elsewhere(value []byte) {
 	}
 }
 
-// mark records one mark.
-func (w *markWalk) mark(schema, raw []byte, path []string, reachable bool) {
-	name, ok := jsonrpc.Unquote(raw)
-	kind, _ := jsonrpc.Unquote(jsonrpc.Find(schema, "type").Of(schema))
+// mark records the mark of one schema.
+func (w *markWalk) mark(at marked, path []string, reachable bool) {
+	name, ok := jsonrpc.Unquote(at.header)
+	kind, _ := jsonrpc.Unquote(at.kind)
 	switch lower := strings.ToLower(name); {
 	case w.fault != nil:
 	case !reachable || len(path) == 0:
 		w.fault = fmt.Errorf("%s is not at a property that is reached through properties alone", HeaderMark)
+	case at.twice:
+		w.fault = fmt.Errorf("%s %.200s, or the type beside it, stands twice in one object", HeaderMark, at.header)
 	case !ok || !isHeaderName(name):
-		w.fault = fmt.Errorf("%s %.200s is not a header name", HeaderMark, raw)
+		w.fault = fmt.Errorf("%s %.200s is not a header name", HeaderMark, at.header)
 	case kind != "string" && kind != "integer" && kind != "boolean":
 		w.fault = fmt.Errorf("%s %q is at a property that is not a string, integer or boolean", HeaderMark, name)
 	case w.names[lower]:
