@@ -24,8 +24,9 @@ func (a *array) Send(line []byte) {
 
 // withdraw notes that an element is not answered any more, by its raw id.
 func (a *array) withdraw(id string) {
-	a.Drop([]byte(id))
-	a.sendWhole()
+	if a.Drop([]byte(id)) {
+		a.sendWhole()
+	}
 }
 
 func (a *array) sendWhole() {
@@ -37,9 +38,10 @@ func (a *array) sendWhole() {
 // array takes a JSON array, which one version of the protocol allows, though not for the handshake.
 func (s *Session) array(line []byte, reply Stream) {
 	env := &s.gw.client
-	a := &array{jsonrpc.Gather(line), reply}
+	a := &array{&jsonrpc.Gathering{}, reply}
 	for at := range jsonrpc.Elements(line) {
 		one := at.Of(line)
+		a.Expect(one)
 		err := env.Scan(one)
 		request := err == nil && env.Kind == jsonrpc.Request
 		switch {
@@ -53,4 +55,6 @@ func (s *Session) array(line []byte, reply Stream) {
 			s.message(one, a)
 		}
 	}
+	a.Complete()
+	a.sendWhole()
 }

@@ -15,6 +15,7 @@ type arrays struct {
 	Client
 	env  jsonrpc.Envelope // scratch
 	open []*jsonrpc.Gathering
+	now  *jsonrpc.Gathering // of the array whose elements are being handled, one of open; nil: none is
 }
 
 // ForwardToClient implements Client.
@@ -37,7 +38,15 @@ func (a *arrays) takes(line []byte) bool {
 		return false
 	}
 	id := a.env.ID.Of(line)
-	return a.any(func(g *jsonrpc.Gathering) bool { return g.Take(id, line) })
+	return a.now != nil && a.now.Take(id, line) || a.any(func(g *jsonrpc.Gathering) bool { return g.Take(id, line) })
+}
+
+// refuse sends the refusal of a line that nobody else has seen. It belongs to an array only if the line is an element of that: another
+// line may have the id of an element, whose own answer is still to come.
+func (a *arrays) refuse(line []byte) {
+	if a.now == nil || a.env.Scan(line) != nil || !a.now.Take(a.env.ID.Of(line), line) {
+		a.Client.SendToClient(line)
+	}
 }
 
 // cancelled notes that the client gives up an element, if line says so.
@@ -54,13 +63,20 @@ func (a *arrays) any(change func(*jsonrpc.Gathering) bool) bool {
 	if i < 0 {
 		return false
 	}
-	if array, done := a.open[i].Done(); done {
-		a.open = slices.Delete(a.open, i, i+1)
-		if array != nil {
-			a.Client.SendToClient(array)
-		}
-	}
+	a.sendWhole(i)
 	return true
+}
+
+// sendWhole sends one of the open arrays, if all its elements are answered.
+func (a *arrays) sendWhole(i int) {
+	array, done := a.open[i].Done()
+	if !done {
+		return
+	}
+	a.open = slices.Delete(a.open, i, i+1)
+	if array != nil {
+		a.Client.SendToClient(array)
+	}
 }
 
 // awaits reports whether a raw id is that of an element without an answer.
@@ -72,14 +88,15 @@ func (a *arrays) awaits(id []byte) bool {
 func (b *Backend) clientArray(line []byte) {
 	line = bytes.Clone(line) // the elements are handled one after another
 	allowed := b.eras.clientVersion() == mcp.BatchVersion
-	g := jsonrpc.Gather(line)
-	if _, none := g.Done(); allowed && !none {
-		b.arrays.open = append(b.arrays.open, g)
+	g := &jsonrpc.Gathering{}
+	if allowed {
+		b.arrays.open, b.arrays.now = append(b.arrays.open, g), g
 	}
 	empty := true
 	for at := range jsonrpc.Elements(line) {
 		empty = false
 		one := at.Of(line)
+		g.Expect(one)
 		err := b.env.Scan(one)
 		switch {
 		case !allowed:
@@ -94,6 +111,11 @@ func (b *Backend) clientArray(line []byte) {
 	}
 	if empty {
 		b.blocked(line, nil, "empty batch")
+	}
+	b.arrays.now = nil
+	g.Complete()
+	if i := slices.Index(b.arrays.open, g); i >= 0 {
+		b.arrays.sendWhole(i)
 	}
 }
 

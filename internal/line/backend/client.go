@@ -36,6 +36,10 @@ func (b *Backend) clientLine(line []byte, err error) {
 	}
 	if len(b.arrays.open) > 0 {
 		b.arrays.cancelled(line)
+		if id := b.env.ID.Of(line); b.env.Kind == jsonrpc.Request && b.arrays.now == nil && b.arrays.awaits(id) {
+			b.answerClient(b.duplicate(line, id))
+			return
+		}
 	}
 	if b.eras.adapter != nil {
 		b.eras.adapter.fromClient(line)
@@ -101,7 +105,7 @@ func (b *Backend) answerClient(line []byte) {
 	if b.showing.on() {
 		b.showing.passed(line, tap.Outlive, tap.Client, b.process.gen, "")
 	}
-	b.arrays.SendToClient(line)
+	b.arrays.refuse(line)
 }
 
 // rejectClient answers a line that is not a message. Without an id it is not answered: an answer with a null id ends
@@ -116,24 +120,11 @@ func (b *Backend) rejectClient(line []byte, err error) {
 	case !b.env.Version2:
 		text = `invalid request: "jsonrpc":"2.0" is missing`
 	}
-	id, ok := b.env.ID.Of(line), b.env.ID.Present()
-	if !ok || err != nil {
-		id, ok = jsonrpc.RecoverID(line, line)
-	}
+	id, ok := jsonrpc.RecoverID(line, line)
 	b.blocked(line, id, text)
 	if ok && !jsonrpc.IsNull(id) {
 		b.answerClient(jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
-}
-
-// blocked reports a client line that is not forwarded.
-func (b *Backend) blocked(line, id []byte, why string) {
-	if b.showing.on() {
-		b.showing.blocked(line)
-	}
-	b.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
-		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
-		slog.String(event.KeyRawLine, excerpt(line)))
 }
 
 // excerpt is the beginning of a line, made printable for logs.
@@ -168,14 +159,19 @@ func (b *Backend) validated(line []byte) []byte {
 	return nil
 }
 
+// duplicate reports a request whose raw id is that of another one in flight, and returns its answer.
+func (b *Backend) duplicate(line, id []byte) []byte {
+	b.blocked(line, id, "duplicate request id")
+	return jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+		"invalid request: a request with this id is still in flight", outcome{Reason: reasonInvalid, Delivered: "no"}.raw())
+}
+
 // clientRequest takes a request, which is answered here, forwarded or queued, and answered exactly once.
 func (b *Backend) clientRequest(line []byte) {
 	env := &b.env
 	id := env.ID.Of(line)
 	if b.calls.find(id) != nil {
-		b.blocked(line, id, "duplicate request id")
-		b.tell(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
-			"invalid request: a request with this id is still in flight", outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+		b.tell(b.duplicate(line, id))
 		return
 	}
 	line, spans := b.traced(line)

@@ -166,6 +166,16 @@ func (c *core) tell(line []byte) {
 	c.client.SendToClient(line)
 }
 
+// blocked reports a client line that is not forwarded.
+func (c *core) blocked(line, id []byte, why string) {
+	if c.showing.on() {
+		c.showing.blocked(line)
+	}
+	c.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
+		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
+		slog.String(event.KeyRawLine, excerpt(line)))
+}
+
 // withResult replaces the result in line and scans its envelope again.
 func (c *core) withResult(line, result []byte) []byte {
 	line = jsonrpc.Replace(nil, line, c.env.Result, result)

@@ -1,31 +1,35 @@
 package jsonrpc
 
-// Gathering collects the answers to the requests of one JSON array of messages, which return as one array.
+// Gathering collects the answers to the requests of one JSON array of messages, which return as one array. It is told each element
+// before that is handled, and that no other comes.
 type Gathering struct {
-	open    map[uint64]int // how often a raw id, by its hash, is still to be answered: two elements may have one id
-	answers []byte
+	open     map[uint64]int // how often a raw id, by its hash, is still to be answered: two elements may have one id
+	answers  []byte
+	complete bool // no other element comes
 }
 
-// Gather returns one for an array: it expects an answer to each request, and to what is no message but has an id.
-func Gather(array []byte) *Gathering {
-	g := &Gathering{open: map[uint64]int{}}
+// Expect notes an element of the array: a request is answered, and so is what is no message but has an id.
+func (g *Gathering) Expect(element []byte) {
 	var env Envelope
-	for at := range Elements(array) {
-		one := at.Of(array)
-		id, err := []byte(nil), env.Scan(one)
-		switch {
-		case err == nil && env.Kind == Batch:
-		case err != nil || !env.Version2:
-			id, _ = RecoverID(one, one)
-		case env.Kind == Request:
-			id = env.ID.Of(one)
-		}
-		if id != nil && !IsNull(id) {
-			g.open[gatheringKey(id)]++
-		}
+	id, err := []byte(nil), env.Scan(element)
+	switch {
+	case err == nil && env.Kind == Batch:
+	case err != nil || !env.Version2:
+		id, _ = RecoverID(element, element)
+	case env.Kind == Request:
+		id = env.ID.Of(element)
 	}
-	return g
+	if id == nil || IsNull(id) {
+		return
+	}
+	if g.open == nil {
+		g.open = map[uint64]int{}
+	}
+	g.open[gatheringKey(id)]++
 }
+
+// Complete notes that the array has no other element.
+func (g *Gathering) Complete() { g.complete = true }
 
 // gatheringKey is that of a raw id, or of what is returned in place of an ill-formed one.
 func gatheringKey(id []byte) uint64 { return HashID(Sanitize(nil, id)) }
@@ -60,10 +64,10 @@ func (g *Gathering) Take(id, answer []byte) bool {
 	return true
 }
 
-// Done reports whether nothing is to be answered any more. array are all answers then, nil if there is none.
+// Done reports whether the array is complete and nothing is to be answered any more. array are all answers then, nil if there is none.
 func (g *Gathering) Done() (array []byte, done bool) {
 	switch {
-	case len(g.open) > 0:
+	case !g.complete || len(g.open) > 0:
 		return nil, false
 	case len(g.answers) == 0:
 		return nil, true
