@@ -22,8 +22,8 @@ func (a *array) Send(line []byte) {
 	a.sendWhole()
 }
 
-// withdraw notes that an element is not answered any more, by its raw id.
-func (a *array) withdraw(id string) {
+// Withdraw notes that an element is not answered any more, by its raw id.
+func (a *array) Withdraw(id string) {
 	if a.Drop([]byte(id)) {
 		a.sendWhole()
 	}

@@ -134,3 +134,17 @@ func TestArraysOfOtherVersions(t *testing.T) {
 	want(t, "of the modern era", c.ask(arrayOf(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{`+modernMeta+`}}`)),
 		`{"jsonrpc":"2.0","id":2,`+refused)
 }
+
+// A stream that counts answers hears which do not come: its client has cancelled them. Who is answered hears nothing of the kind.
+func TestACancelledRequestEndsItsStream(t *testing.T) {
+	_, c := settled(t, "2025-11-25")
+	in, other := c.ask(request("7", "a_hang")), c.ask(request("8", "a_hang"))
+	c.ask(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	if diff := cmp.Diff([]string{"7"}, in.withdrawn); diff != "" {
+		t.Error(diff)
+	}
+	c.ask(`{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c"}}}`)
+	if len(other.withdrawn) > 0 || len(other.lines) != 1 {
+		t.Errorf("of a session that began anew: answers %q, withdrawn %q", other.lines, other.withdrawn)
+	}
+}

@@ -38,7 +38,7 @@ func (s *Session) message(line []byte, reply Stream) {
 		s.array(line, reply)
 		return
 	case err != nil || !env.Version2:
-		s.reject(line, err, reply)
+		reject(line, err, reply)
 		return
 	case env.BadUTF8 || env.Surrogate:
 		const why = "Validation failed: the message has invalid UTF-8 or a lone surrogate" // TP-5
@@ -61,7 +61,7 @@ func (s *Session) message(line []byte, reply Stream) {
 }
 
 // reject answers what is not a message, if it has an id.
-func (s *Session) reject(line []byte, err error, reply Stream) {
+func reject(line []byte, err error, reply Stream) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	if errors.Is(err, jsonrpc.ErrSyntax) {
 		code, text = jsonrpc.ParseError, "parse error: the line is "+jsonrpc.Problem(line)
@@ -195,10 +195,7 @@ func (s *Session) notification(line []byte) {
 		}
 		if e != nil && e.method != mcp.Initialize {
 			reason, _ := jsonrpc.Unquote(jsonrpc.Find(env.Params.Of(line), "reason").Of(env.Params.Of(line)))
-			s.cancel(e, reason)
-			if a, ok := e.stream.(*array); ok {
-				a.withdraw(e.id)
-			}
+			s.dismiss(e, reason)
 		}
 	case mcp.NoteInitialized:
 		if s.unplaced() { // each link has said it for itself

@@ -34,7 +34,8 @@ func (r *Runner) Connect(l *Link) Upstream {
 	return k
 }
 
-// whose tells whose request or progress a raw id or token of the link is, for those who watch the messages.
+// whose tells whose request or progress a raw id or token of the link is. Who watches the messages shows it, and a round of a call on a
+// shared server goes on for that principal only.
 func whose(l *Link, about []byte) backend.Whose {
 	switch e := l.inFlight(about); {
 	case e == nil:

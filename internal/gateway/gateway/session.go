@@ -163,7 +163,7 @@ func (s *Session) hasRoom(bytes int) bool {
 	}
 	for _, e := range inOrder(s.calls) {
 		if left, ok := e.stream.(interface{ Abandoned() bool }); ok && left.Abandoned() {
-			s.cancel(e, hasLeft)
+			s.dismiss(e, hasLeft)
 			if fits() {
 				return true
 			}
@@ -181,6 +181,14 @@ func (s *Session) Release(now time.Time) {
 		s.own.main.opened = false
 	}
 	s.gw.flush()
+}
+
+// dismiss cancels a request for whose answer nobody waits, and tells its stream, if that counts answers.
+func (s *Session) dismiss(e *exchange, reason string) {
+	s.cancel(e, reason)
+	if counts, ok := e.stream.(interface{ Withdraw(id string) }); ok {
+		counts.Withdraw(e.id)
+	}
 }
 
 // cancel ends a request without an answer, and cancels it at the server.

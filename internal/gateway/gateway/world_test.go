@@ -364,7 +364,13 @@ func (p *proc) count(method string) (n int) {
 }
 
 // inbox is a Stream that keeps what it gets.
-type inbox struct{ lines []string }
+type inbox struct {
+	lines     []string
+	withdrawn []string // ids of requests that get no answer
+}
+
+// Withdraw notes a request that gets no answer, as the stream of an HTTP request does.
+func (b *inbox) Withdraw(id string) { b.withdrawn = append(b.withdrawn, id) }
 
 // Send implements Stream.
 func (b *inbox) Send(line []byte) { b.lines = append(b.lines, string(line)) }

@@ -39,7 +39,7 @@ type Session interface {
 	// without a newline, never a batch. The session owns line. The answer, progress and questions of a request go to
 	// reply, which is nil for notifications and responses.
 	//
-	// The response to the request ends the reply; later messages are dropped. Requests of one legacy session arrive
+	// The response to the request ends the reply, and so does Withdraw; later messages are dropped. Requests of one legacy session arrive
 	// concurrently if the client sends them so; a message follows another only if the client waited for the answer (202)
 	// to that one. Several requests of a batch share a reply.
 	Message(line []byte, reply Stream)
@@ -63,6 +63,9 @@ type Stream interface {
 	// Send takes one JSON-RPC message, a single line; whether it is the response is read from it. It copies, never blocks,
 	// may be called from any goroutine and after the client left: then the message is dropped, or kept for resumption.
 	Send(line []byte)
+	// Withdraw says that one request of the reply, by its raw id, gets no answer, since its client has cancelled it. The reply
+	// ends as it does after an answer. It may be called as Send is.
+	Withdraw(id string)
 }
 
 // ParamHeaders is what a Hub also implements when its tools can ask for arguments to be repeated in headers

@@ -56,8 +56,9 @@ func (p *reply) run() {
 	p.runEvents()
 }
 
-// runSingle waits for the answers. It returns false when they must be events, because something else is said before, or the client has
-// waited long enough.
+// runSingle waits for the answers. It returns false when they must be events: something else is said before, the client has waited long
+// enough, or the session ends when only some of them are there. Where all requests were withdrawn, the status is 202 as for messages
+// that have no answer.
 func (p *reply) runSingle() (done bool) {
 	wait := p.front.opts.KeepAlive
 	if p.session != nil {
@@ -67,6 +68,9 @@ func (p *reply) runSingle() (done bool) {
 	for {
 		answers, only, begun := p.stream.answers()
 		switch {
+		case only && len(answers) == 0:
+			p.w.WriteHeader(http.StatusAccepted)
+			return true
 		case only && p.array:
 			p.single(slices.Concat([]byte("["), bytes.Join(answers, []byte(",")), []byte("]")))
 			return true
@@ -96,6 +100,9 @@ func (p *reply) runSingle() (done bool) {
 			p.front.guard.challenge(p.w, "", http.StatusUnauthorized, "invalid_token", "the token has ended")
 			return true
 		case <-p.over:
+			if p.stream.holds() {
+				return false
+			}
 			p.overWith()
 			return true
 		}

@@ -2,6 +2,7 @@ package streamhttp
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 )
 
@@ -30,19 +31,20 @@ type stream struct {
 	endless     bool // it has no answer, and does not end by itself
 
 	// Guarded by streamStore.mu.
-	id     uint64   // on a store that keeps; 0 for one that is not kept, and for the GET stream
-	due    int      // outstanding answers
-	said   bool     // it has had a message that is no answer
-	log    [][]byte // the messages number first, first+1, …
-	first  uint64
-	next   uint64  // the first that is not written yet
-	waits  int     // bytes from next on
-	reader *reader // who writes it to a connection; nil: none
-	last   *reader // the last reader
-	keep   bool    // written messages are kept for another reader
-	ended  bool    // it takes no more messages
-	load   *load   // of its requests, until they are answered; nil: it is somebody else's
-	lost   bool    // its reader was too slow
+	id       uint64   // on a store that keeps; 0 for one that is not kept, and for the GET stream
+	due      int      // outstanding answers
+	said     bool     // it has had a message that is no answer
+	answered bool     // it has had an answer
+	log      [][]byte // the messages number first, first+1, …
+	first    uint64
+	next     uint64  // the first that is not written yet
+	waits    int     // bytes from next on
+	reader   *reader // who writes it to a connection; nil: none
+	last     *reader // the last reader
+	keep     bool    // written messages are kept for another reader
+	ended    bool    // it takes no more messages
+	load     *load   // of its requests, until they are answered; nil: it is somebody else's
+	lost     bool    // its reader was too slow
 }
 
 // reader is one connection that writes a stream. Each has its own channel, so that none takes another one's signal.
@@ -110,7 +112,7 @@ func (s *stream) Send(line []byte) {
 		s.streamStore.mu.Unlock()
 		return
 	}
-	s.said = s.said || !final
+	s.said, s.answered = s.said || !final, s.answered || final
 	tooSlow := s.waits > s.streamStore.maxQueue // without this message: a long answer does not make its reader slow
 	s.log = append(s.log, copied)
 	s.waits += len(copied)
@@ -124,6 +126,20 @@ func (s *stream) Send(line []byte) {
 	}
 	s.streamStore.trim()
 	s.streamStore.mu.Unlock()
+}
+
+// Withdraw implements Stream. A stream without any answer is not kept: clients resume one until they have an answer.
+func (s *stream) Withdraw(string) {
+	sh := s.streamStore
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s.finish(true)
+	if s.ended && s.keep && !s.answered {
+		sh.size -= s.stored()
+		s.keep = false
+		sh.kept = slices.DeleteFunc(sh.kept, func(one *stream) bool { return one == s })
+	}
+	s.reader.signal()
 }
 
 // finish counts an answer, and ends the stream after the last. The lock is held.
@@ -255,15 +271,22 @@ func (s *stream) take(r *reader) batch {
 	return b
 }
 
-// answers returns the messages of a stream that has ended, and ok, if all of them are answers. begun says that what is there must
-// be written at once: it is no answer, or there is much of it.
+// answers returns the messages of a stream that has ended, and ok, if all of them are answers; there are none where each request was
+// withdrawn. begun says that they must be written as events: one is no answer, or there is much, or the stream is kept.
 func (s *stream) answers() (all [][]byte, ok, begun bool) {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
-	if s.ended && len(s.log) > 0 && !s.said && !s.keep {
+	if s.ended && !s.said && !s.keep && !s.lost {
 		return s.log, true, true
 	}
 	return nil, false, s.said || s.ended || s.waits > s.streamStore.maxQueue/2
+}
+
+// holds reports whether there is something to write.
+func (s *stream) holds() bool {
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
+	return s.waits > 0
 }
 
 // from makes the caller the stream's reader, after the message numbered after.

@@ -68,7 +68,10 @@ type Options struct {
 	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
 	Shared    bool           // several modern clients share the server: questions and notifications must reach only the right one
-	Pinned    bool           // the client depends on its era: if the server does not speak it, it must be bridged
+	// Whose tells of a gateway whose a raw request id or progress token is: what is shown, and for whom a round of a call goes on if
+	// the server is shared. nil or unknown ids: no particular client's.
+	Whose  func(about []byte) Whose
+	Pinned bool // the client depends on its era: if the server does not speak it, it must be bridged
 
 	Trace *tracecontext.Source // makes spans of requests, whose context the server is told; nil: messages stay as they are
 
@@ -79,8 +82,7 @@ type Options struct {
 
 	Known Knowledge // what earlier runs of this command have shown
 
-	Tap   *tap.Tap                 // who watches the messages; nil: nobody can
-	Whose func(about []byte) Whose // of a gateway: whose a raw request id or progress token is; nil or unknown ids: no particular client's
+	Tap *tap.Tap // who watches the messages; nil: nobody can
 }
 
 // RemoteProbePatience is the longest [Options.ProbePatience] of a server elsewhere, which may hold a request for ever. One that is started
