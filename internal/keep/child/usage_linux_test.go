@@ -156,7 +156,7 @@ func TestTreeUsageSeesADescendantsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, stdin := sh(t, fmt.Sprintf(`echo up; read go; (head -c %d /dev/zero | tail -c %d | (sleep 1; cat)) & wait`, size, size))
+	pid, stdin := sh(t, fmt.Sprintf(`echo up; read go; (head -c %d /dev/zero | tail -c %d | (sleep 600; cat)) & wait`, size, size))
 	before := eventually(t, pid, func(Usage) bool { return true })
 	if _, err := io.WriteString(stdin, "go\n"); err != nil {
 		t.Fatal(err)
