@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,8 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 )
 
 const limit = "account:claude:limit"
@@ -127,6 +131,52 @@ func TestLostWhileSending(t *testing.T) {
 		told := "shared " + limit + " m1/a"
 		w.wants(t, "after that", told, told+" (repeated)", "silent m0 cut off")
 	})
+}
+
+// A judge that takes over a message that may have been sent says so, even when the answers to its own writes are lost.
+func TestTheAnswerOfATakeoverIsLost(t *testing.T) {
+	to := channel{&people{}, "m"}
+	registry := &lossy{Engine: enginemem.New()}
+	judges := []*book{}
+	for epoch, holder := range []string{"m0/a", "m1/b"} {
+		judges = append(judges, &book{
+			registry: registry, reach: func() Reach { return People }, done: map[episode]done{},
+			term: func() (lease.Term, error) { return lease.Term{Holder: holder, Epoch: uint64(epoch + 1)}, nil },
+		})
+	}
+	c := Case{Kind: Shared, Subject: limit, Agents: []string{"m/a"}}
+	registry.loses = Sent // it has told, and does not hear that this is written: nor is it
+	if err := judges[0].tell(t.Context(), c, to); err == nil {
+		t.Fatal("the answer came")
+	}
+	registry.loses = Sending
+	if err := judges[1].tell(t.Context(), c, to); err == nil {
+		t.Fatal("the answer came")
+	}
+	registry.loses = ""
+	if err := judges[1].tell(t.Context(), c, to); err != nil {
+		t.Fatal(err)
+	}
+	told := "shared " + limit + " m/a"
+	if diff := cmp.Diff([]string{told, told + " (repeated)"}, to.all()); diff != "" {
+		t.Errorf("people have heard (-want +got):\n%s", diff)
+	}
+}
+
+// lossy loses the answers to the writes of one state, and those of [Sent] before they arrive.
+type lossy struct {
+	*enginemem.Engine
+	loses State
+}
+
+func (l *lossy) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
+	if lost := l.loses != "" && strings.Contains(string(value), fmt.Sprintf(`"state":"%s"`, l.loses)); lost {
+		if l.loses != Sent {
+			_, _ = l.Engine.CAS(ctx, key, value, before)
+		}
+		return 0, engine.ErrUnknown
+	}
+	return l.Engine.CAS(ctx, key, value, before)
 }
 
 // A judge whose channel does not work leaves it to another; one whose answer is unknown does not say it twice without saying so.

@@ -188,10 +188,12 @@ func (b *book) tell(ctx context.Context, c Case, to Teller) error {
 		return &behind{r.Epoch}
 	}
 	r = r.of(c)
-	switch mine := b.done[episode{key, r.Episode}]; {
+	at := episode{key, r.Episode}
+	switch mine := b.done[at]; {
 	case r.State == Sending && r.Holder == term.Holder && mine.sent: // only its record is missing
 		return b.finish(ctx, key, r, revision)
 	case r.State == Sending && (r.Holder != term.Holder || mine.begun):
+		b.done[at] = done{begun: true} // an earlier judge's; the answer to this write may be lost
 		r, revision, err = b.move(ctx, key, r, revision, Sending)
 		return b.send(ctx, key, r, revision, err, c, to, true)
 	case c.Told:
