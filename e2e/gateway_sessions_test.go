@@ -53,7 +53,7 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 				s.do(t, step{"op": "subscribe", "uri": item})
 				s.do(t, step{"op": "level", "level": "error"})
 				if !eventually(func() bool { return w.remembered() == 2 }) { // a server that is known need not be started again
-					t.Fatal("what the servers show is not kept")
+					t.Fatalf("what the servers show is not kept: %s", w.known())
 				}
 				for _, how := range []string{"SIGKILL", "SIGTERM", "an upgrade", "SIGKILL"} {
 					switch how {
@@ -102,13 +102,23 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 
 // remembered is of how many servers the resources that they show legacy clients are kept for later runs.
 func (w *workspace) remembered() (n int) {
-	files, _ := filepath.Glob(w.path("state/outlive/known/*.json"))
-	for _, file := range files {
-		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(`"legacy resources"`)) {
+	for _, text := range w.known() {
+		if bytes.Contains(text, []byte(`"legacy resources"`)) {
 			n++
 		}
 	}
 	return n
+}
+
+// known is what is kept of each server for later runs.
+func (w *workspace) known() (all [][]byte) {
+	files, _ := filepath.Glob(w.path("state/outlive/known/*.json"))
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // stop2 ends the gateway as a service manager does while clients are still there.

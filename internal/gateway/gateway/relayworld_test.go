@@ -143,9 +143,9 @@ func (k *relayKept) ReadMarker() (restart.MarkerRecord, error) {
 }
 
 // Remember keeps what was learned for the next run of the command, if the test wants that.
-func (k *relayKept) Remember(known backend.Knowledge) {
+func (k *relayKept) Remember(was, now backend.Knowledge) {
 	if k.w.known != nil {
-		k.w.known[k.link.Name()] = known
+		k.w.known[k.link.Name()] = k.w.known[k.link.Name()].After(was, now)
 	}
 }
 

@@ -77,7 +77,7 @@ func (m *memory) learn(k Knowledge) {
 		return
 	}
 	m.known = k
-	m.keep.Remember(k)
+	m.keep.Remember(was, k)
 }
 
 // learnList stores a list that p has shown in one page; nil: it has several pages.
@@ -95,11 +95,52 @@ func (m *memory) learnList(era mcp.Era, l mcp.List, p *process, result []byte) {
 		by = nil
 	}
 	if result != nil && offer != "" {
-		by = append(slices.Clone(by[max(0, len(by)+1-listedByMost):]), offer)
+		by = withOffer(by, offer)
 	}
-	m.known.Lists = with(m.known.Lists, key, bytes.Clone(result))
-	m.known.ListedBy = with(m.known.ListedBy, key, by)
-	m.keep.Remember(m.known)
+	was := m.known
+	m.known.Lists = with(was.Lists, key, bytes.Clone(result))
+	m.known.ListedBy = with(was.ListedBy, key, by)
+	m.keep.Remember(was, m.known)
+}
+
+// withOffer returns a copy of handshake results with another one, without the oldest if they are too many.
+func withOffer(by []string, offer string) []string {
+	return append(slices.Clone(by[max(0, len(by)+1-listedByMost):]), offer)
+}
+
+// After returns what is stored now that one process of the command has learned what makes now of was. k is what is stored: other
+// processes of the command, of other clients, have learned other things meanwhile.
+func (k Knowledge) After(was, now Knowledge) Knowledge {
+	if now.Era != was.Era || now.Probe != was.Probe || !bytes.Equal(now.Discover, was.Discover) {
+		k.Era, k.Probe, k.Discover = now.Era, now.Probe, now.Discover
+	}
+	if now.NoInitialize != was.NoInitialize {
+		k.NoInitialize = now.NoInitialize
+	}
+	if now.Listen != was.Listen {
+		k.Listen = now.Listen
+	}
+	if now.Asked != was.Asked || !bytes.Equal(now.Initialize, was.Initialize) {
+		k.Asked, k.Initialize = now.Asked, now.Initialize
+	}
+	for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		for l := range mcp.Lists {
+			key := listKey(era, l)
+			list, by := now.Lists[key], now.ListedBy[key]
+			if bytes.Equal(list, was.Lists[key]) && slices.Equal(by, was.ListedBy[key]) {
+				continue
+			}
+			if same := bytes.Equal(list, k.Lists[key]); same {
+				for _, offer := range k.ListedBy[key] {
+					if !slices.Contains(by, offer) {
+						by = withOffer(by, offer)
+					}
+				}
+			}
+			k.Lists, k.ListedBy = with(k.Lists, key, list), with(k.ListedBy, key, by)
+		}
+	}
+	return k
 }
 
 // with returns a copy of a map with another value; nil: without it.

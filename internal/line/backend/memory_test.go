@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -206,6 +208,30 @@ func TestHintsOfAVersionInBetween(t *testing.T) {
 			r.calls("echo")
 			if r.repeats() {
 				t.Error("a call of version 1 is repeated because version 2 has called its tool read-only")
+			}
+		})
+	}
+}
+
+// What one process has learned is added to what others of the same command have stored since.
+func TestKnowledgeOfSeveralProcesses(t *testing.T) {
+	list := func(text string, by ...string) Knowledge {
+		return Knowledge{Lists: map[string][]byte{"legacy tools": []byte(text)}, ListedBy: map[string][]string{"legacy tools": by}}
+	}
+	began := Knowledge{Asked: "a", Initialize: []byte("1")}
+	for name, c := range map[string]struct{ stored, was, now, want Knowledge }{
+		"the first":        {now: began, want: began},
+		"another matter":   {stored: began, now: Knowledge{Era: mcp.Modern, Probe: "ok"}, want: Knowledge{Era: mcp.Modern, Probe: "ok", Asked: "a", Initialize: []byte("1")}},
+		"the same matter":  {stored: began, now: Knowledge{Asked: "b", Initialize: []byte("2")}, want: Knowledge{Asked: "b", Initialize: []byte("2")}},
+		"taken back":       {stored: Knowledge{NoInitialize: true, Asked: "a"}, was: Knowledge{NoInitialize: true}, want: Knowledge{Asked: "a"}},
+		"the same list":    {stored: list("l", "x"), now: list("l", "y"), want: list("l", "y", "x")},
+		"another list":     {stored: list("l", "x"), now: list("m", "y"), want: list("m", "y")},
+		"a list is gone":   {stored: list("l", "x"), was: list("l", "x"), want: Knowledge{Lists: map[string][]byte{}, ListedBy: map[string][]string{}}},
+		"nothing of lists": {stored: list("l", "x"), was: list("m", "y"), now: list("m", "y"), want: list("l", "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.stored.After(c.was, c.now)); diff != "" {
+				t.Errorf("stored is (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -56,6 +56,6 @@ type Markers interface {
 
 // Memory is stored beyond this run of the command.
 type Memory interface {
-	// Remember stores what was learned about the command for its next run.
-	Remember(k Knowledge)
+	// Remember stores what was learned about the command for its next run: was is what was known of it before. See [Knowledge.After].
+	Remember(was, now Knowledge)
 }

@@ -55,12 +55,12 @@ func (w *fakeWorld) Keep(line []byte) (*lineloop.Hold, []byte) {
 	return h, h.Bytes
 }
 
-func (w *fakeWorld) Finish(code int)      { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
-func (w *fakeWorld) MarkerPath() string   { return "marker" }
-func (w *fakeWorld) Remember(k Knowledge) { w.learned = append(w.learned, k) }
-func (w *fakeWorld) Rand() float64        { return 0 }
-func (w *fakeWorld) WakeAt(at time.Time)  { w.wakeAt = at }
-func (w *fakeWorld) Emit(e event.Event)   { w.events = append(w.events, e) }
+func (w *fakeWorld) Finish(code int)           { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
+func (w *fakeWorld) MarkerPath() string        { return "marker" }
+func (w *fakeWorld) Remember(_, now Knowledge) { w.learned = append(w.learned, now) }
+func (w *fakeWorld) Rand() float64             { return 0 }
+func (w *fakeWorld) WakeAt(at time.Time)       { w.wakeAt = at }
+func (w *fakeWorld) Emit(e event.Event)        { w.events = append(w.events, e) }
 
 func (w *fakeWorld) Start(l Launch) (Server, error) {
 	gen := l.Gen

@@ -65,9 +65,9 @@ type Options struct {
 
 	Stderr   Stderr
 	Sink     event.Sink
-	Remember func(backend.Knowledge) // keeps what was learned of the command; may be nil
-	Finish   func(code int)          // the backend is done; nothing is kept alive any more
-	WakeAt   func(at time.Time)      // the backend wants its Tick at another time; zero: not at all. May be nil
+	Remember func(was, now backend.Knowledge) // keeps what was learned of the command, see [backend.Memory]; may be nil
+	Finish   func(code int)                   // the backend is done; nothing is kept alive any more
+	WakeAt   func(at time.Time)               // the backend wants its Tick at another time; zero: not at all. May be nil
 }
 
 // Host runs one backend on a loop.
@@ -213,8 +213,8 @@ func (w *world) ReadMarker() (restart.MarkerRecord, error) {
 	return restart.ParseMarker(raw)
 }
 
-func (w *world) Remember(k backend.Knowledge) {
+func (w *world) Remember(was, now backend.Knowledge) {
 	if w.opts.Remember != nil {
-		w.opts.Remember(k)
+		w.opts.Remember(was, now)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -51,7 +52,20 @@ func loadKnowledge(path string) backend.Knowledge {
 	return form.Knowledge
 }
 
-// saveKnowledge writes the file whole or not at all; two runs of one command may both write it.
+// keepKnowledge returns what keeps in the file what any connection to the command has learned: a gateway has several, whose clients differ.
+// Of two programs that learn in the same millisecond one may be forgotten; it is learned again.
+func keepKnowledge(path string, failed func(error)) func(was, now backend.Knowledge) {
+	var mu sync.Mutex // held from reading to writing
+	return func(was, now backend.Knowledge) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := saveKnowledge(path, loadKnowledge(path).After(was, now)); err != nil {
+			failed(err)
+		}
+	}
+}
+
+// saveKnowledge writes the file whole or not at all.
 func saveKnowledge(path string, k backend.Knowledge) error {
 	raw, err := json.Marshal(knowledgeForm{knowledgeVersion, k})
 	if err != nil {

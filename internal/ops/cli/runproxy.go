@@ -12,7 +12,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
-	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/audit"
@@ -177,11 +176,7 @@ func hostOptions(s *settings, k *sinks) host.Options {
 	return host.Options{
 		Backend: opts, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.maxToClient,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
-		Remember: func(known backend.Knowledge) {
-			if err := saveKnowledge(s.known, known); err != nil {
-				k.say(event.ServerLogLost, err.Error())
-			}
-		},
+		Remember: keepKnowledge(s.known, func(err error) { k.say(event.ServerLogLost, err.Error()) }),
 	}
 }
 
