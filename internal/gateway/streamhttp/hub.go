@@ -64,7 +64,7 @@ type Stream interface {
 	// may be called from any goroutine and after the client left: then the message is dropped, or kept for resumption.
 	Send(line []byte)
 	// Withdraw says that one request of the reply, by its raw id, gets no answer, since its client has cancelled it. The reply
-	// ends as it does after an answer. It may be called as Send is.
+	// ends as it does after an answer, or stays open without being in progress. It may be called as Send is.
 	Withdraw(id string)
 }
 

@@ -183,6 +183,11 @@ func (p *reply) runEvents() {
 			p.tell("events written")
 			alive.Reset(p.front.opts.KeepAlive)
 		}
+		if b.idle && p.drain == nil { // of a request that was withdrawn: it is in nobody's way
+			p.front.endless.Add(1)
+			defer p.front.endless.Add(-1)
+			p.drain = p.front.drain.done()
+		}
 		if b.ended || !p.wait(&out, alive) {
 			return
 		}

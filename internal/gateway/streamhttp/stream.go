@@ -2,7 +2,6 @@ package streamhttp
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 )
 
@@ -42,7 +41,7 @@ type stream struct {
 	reader   *reader // who writes it to a connection; nil: none
 	last     *reader // the last reader
 	keep     bool    // written messages are kept for another reader
-	ended    bool    // it takes no more messages
+	ended    bool    // it takes no more messages, and its reader ends
 	load     *load   // of its requests, until they are answered; nil: it is somebody else's
 	lost     bool    // its reader was too slow
 }
@@ -107,7 +106,7 @@ func (s *stream) Send(line []byte) {
 	inOneLine(copied) // an event's data ends with its line
 	final := !s.endless && isAnswer(copied)
 	s.streamStore.mu.Lock()
-	if s.ended || s.reader == nil && !s.keep {
+	if s.ended || s.complete() || s.reader == nil && !s.keep {
 		s.finish(final)
 		s.streamStore.mu.Unlock()
 		return
@@ -128,23 +127,21 @@ func (s *stream) Send(line []byte) {
 	s.streamStore.mu.Unlock()
 }
 
-// Withdraw implements Stream. A stream without any answer is not kept: clients resume one until they have an answer.
+// Withdraw implements Stream. A kept stream without any answer stays open: clients resume one that ends so, and report an error when they
+// cannot.
 func (s *stream) Withdraw(string) {
-	sh := s.streamStore
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	s.finish(true)
-	if s.ended && s.keep && !s.answered {
-		sh.size -= s.stored()
-		s.keep = false
-		sh.kept = slices.DeleteFunc(sh.kept, func(one *stream) bool { return one == s })
+	if s.complete() && s.keep && !s.answered && !s.streamStore.over {
+		s.ended = false
 	}
 	s.reader.signal()
 }
 
 // finish counts an answer, and ends the stream after the last. The lock is held.
 func (s *stream) finish(final bool) {
-	if !final || s.ended {
+	if !final || s.ended || s.complete() {
 		return
 	}
 	if s.due--; s.due == 0 {
@@ -152,6 +149,10 @@ func (s *stream) finish(final bool) {
 		s.settled()
 	}
 }
+
+// complete reports whether each request of the stream was answered or withdrawn: nothing is written any more but what it holds. The lock
+// is held.
+func (s *stream) complete() bool { return !s.endless && s.due == 0 }
 
 // cut ends the reader, which does not keep up. The lock is held.
 func (s *stream) cut() {
@@ -164,7 +165,7 @@ func (s *stream) cut() {
 
 // drop ends the stream and forgets what is in it. The lock is held.
 func (s *stream) drop() {
-	if !s.ended && !s.endless {
+	if !s.ended && s.due > 0 {
 		s.settled()
 	}
 	s.ended = true
@@ -208,7 +209,7 @@ func (s *stream) ends() bool {
 // others. The newest message of a stream stays, since it may be the answer a client comes back for. The lock is held.
 func (sh *streamStore) trim() {
 	for i := 0; i < len(sh.kept) && (sh.size > sh.maxStore || len(sh.kept) > maxKept); {
-		if s := sh.kept[i]; s.ended && s.reader == nil && i < len(sh.kept)-1 {
+		if s := sh.kept[i]; (s.ended || s.complete()) && s.reader == nil && i < len(sh.kept)-1 {
 			sh.size -= s.stored()
 			s.keep = false
 			s.drop()
@@ -250,6 +251,7 @@ type batch struct {
 	lines [][]byte
 	first uint64 // the number of lines[0]
 	ended bool   // nothing comes after them
+	idle  bool   // nor here, but the reader stays
 	taken bool   // another reader has the stream, or this one was too slow
 }
 
@@ -260,7 +262,7 @@ func (s *stream) take(r *reader) batch {
 	if s.reader != r {
 		return batch{taken: true}
 	}
-	b := batch{first: s.next, ended: s.ended, lines: s.log[s.next-s.first:]}
+	b := batch{first: s.next, ended: s.ended, idle: s.complete() && !s.ended, lines: s.log[s.next-s.first:]}
 	s.next = s.first + uint64(len(s.log))
 	s.waits = 0
 	if s.keep {
@@ -323,7 +325,7 @@ func (s *stream) left(r *reader) bool {
 	if mine {
 		s.reader = nil
 	}
-	waiting := mine && (!s.ended || s.lost)
+	waiting := mine && (!s.ended && !s.complete() || s.lost)
 	if mine && !s.keep {
 		// No client can resume it. Its messages are counted, but not kept.
 		s.log, s.waits, s.first, s.next = nil, 0, 1, 1
