@@ -22,7 +22,7 @@ const (
 // otherwise a [StopError]. Every signal goes through a pidfd that was opened before the process was examined, so that no
 // other process with a reused PID is hit.
 func (System) Stop(ctx context.Context, t Target) error {
-	h := &termination{target: t, above: ancestors(), asked: map[int]uint64{}}
+	h := &termination{target: t, above: ancestors(), asked: map[int]uint64{}, known: map[int]uint64{}}
 	for _, l := range t.Leaders {
 		if h.above[l.PID] || l.PID == os.Getpid() {
 			return &StopError{l.PID, errOurselves}
@@ -59,6 +59,7 @@ type termination struct {
 	target Target
 	above  map[int]bool   // us and our ancestors: never touched
 	asked  map[int]uint64 // start times of those that have had SIGTERM: once is enough
+	known  map[int]uint64 // start times of all members that were seen: one that is ending has no environment any more, and may have no parent
 }
 
 // strike signals every member and returns those that were alive. Signal 0 only looks.
@@ -117,6 +118,7 @@ func (h *termination) members() []procStat {
 	choose := func(s procStat) {
 		if !chosen[s.pid] && !h.above[s.pid] {
 			chosen[s.pid] = true
+			h.known[s.pid] = s.start
 			found = append(found, s)
 		}
 	}
@@ -124,7 +126,7 @@ func (h *termination) members() []procStat {
 		h.ofLeader(l, all, choose)
 	}
 	for _, s := range all {
-		if !chosen[s.pid] && isOfRun(s.pid, h.target.Runs) && !vendorDaemon(s.pid) {
+		if start, is := h.known[s.pid]; is && start == s.start || !chosen[s.pid] && isOfRun(s.pid, h.target.Runs) && !vendorDaemon(s.pid) {
 			choose(s)
 		}
 	}
