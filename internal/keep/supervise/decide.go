@@ -58,6 +58,9 @@ func (m *Machine) decideAfter(now time.Time, rnd float64, least time.Duration) {
 	if p := m.pending; p != nil && !restarts(m.why.cause) {
 		m.why = endCause{Requested, p.Source, p.Reason}
 	}
+	if r := m.beside.reload; r != nil && !r.silent && (m.why.cause == Clean || m.why.cause == Misconfigured) {
+		m.why = endCause{Requested, r.source, r.reason} // asked for before it ended by itself
+	}
 	switch {
 	case m.why.cause == Clean:
 		m.finish(now)

@@ -325,3 +325,12 @@ func TestAProcessThatAlwaysWishesAnotherGetsOneASecond(t *testing.T) {
 		t.Errorf("%d switches in an hour, %d restarts", gen, s.Restarts())
 	}
 }
+
+// A restart that was asked for follows, also when the old process ends by itself while the new one comes up.
+func TestAReloadOutlivesTheEndOfTheOldProcess(t *testing.T) {
+	for name, exit := range map[string]int{"a clean exit": 0, "a wrong set-up": 78, "a crash": 1} {
+		t.Run(name, func(t *testing.T) {
+			begin(t, rulesOf78()).up().tell(overlap, Exited{Code: exit}, TreeGone{}, SpareReady{1}).expect(Serving, 2)
+		})
+	}
+}
