@@ -24,6 +24,7 @@ var noiseNames = []string{
 	".nfs*", ".fuse_hidden*", // deleted, but still open
 	".DS_Store", "._*", "Thumbs.db", "desktop.ini",
 	"*.py[co]",
+	".mcp_restart_marker*", // outlive's own, at restart_server
 }
 
 // noisyName reports whether a file or directory of this name is never watched, unless a glob spells it out.
