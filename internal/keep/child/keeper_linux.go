@@ -305,12 +305,10 @@ func (k *keeper) finished() bool {
 	}
 	left := len(k.servers)
 	k.eachOrphan(func(pid int) {
-		if !k.leftAlone(pid) {
-			left++
-			if late {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
+		if k.leftAlone(pid) || late && unix.Kill(pid, unix.SIGKILL) == unix.EPERM {
+			return
 		}
+		left++
 	})
 	if left > 0 {
 		k.empty = 0

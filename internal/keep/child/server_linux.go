@@ -81,7 +81,7 @@ func (k *keeper) sweep() {
 }
 
 // endDescendants kills the descendants of w that have become our children and returns how many there were. Their own
-// children become ours after their death.
+// children become ours after their death. One of another user, such as behind sudo, cannot be killed: it stays, and nobody waits for it.
 func (k *keeper) endDescendants(w *server) (found int) {
 	if w.spares {
 		return 0
@@ -89,8 +89,9 @@ func (k *keeper) endDescendants(w *server) (found int) {
 	all := k.candidates()
 	k.eachOrphan(func(pid int) {
 		if mustDie(lookAt(pid, k.self), k.self, w.claim(), all, k.spares) {
-			_ = unix.Kill(pid, unix.SIGKILL)
-			found++
+			if unix.Kill(pid, unix.SIGKILL) != unix.EPERM {
+				found++
+			}
 		}
 	})
 	return found

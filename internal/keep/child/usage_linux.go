@@ -27,6 +27,7 @@ func TreeUsage(pid int) (Usage, error) {
 		u         Usage
 		r         = procReader{buf: make([]byte, 0, 4096)}
 		mostShare int64
+		group     int64 // of processes, pid's
 		todo      = append(make([]int, 0, 16), pid)
 	)
 	for i := 0; i < len(todo) && i < usageLimit; i++ {
@@ -35,13 +36,14 @@ func TreeUsage(pid int) (Usage, error) {
 			if err != nil {
 				return Usage{}, fmt.Errorf("usage of process %d: %w", pid, err)
 			}
-			u.State = s.state
+			u.State, group = s.state, s.group
 		}
 		if err != nil {
 			continue
 		}
-		if s.state == 'T' { // a stopped server behind a launcher counts as stopped
-			u.State = 'T'
+		// A server behind a launcher counts, too. A job of a terminal has a group of its own, and is somebody else's matter.
+		if s.group == group && (s.state == 'T' || s.state == 't' && u.State != 'T') {
+			u.State = s.state
 		}
 		u.CPU += s.cpu
 		if s.state == 'Z' || s.state == 'X' {
@@ -76,6 +78,7 @@ func Continue(pid int) error {
 // procStat is what usage needs of /proc/PID/stat.
 type procStat struct {
 	state   byte
+	group   int64
 	cpu     time.Duration // user and system, with the children waited for
 	threads int
 }
@@ -98,6 +101,8 @@ func parseStat(b []byte) (s procStat, ok bool) {
 		switch field {
 		case 3:
 			s.state, number = word[0], len(word) == 1
+		case 5:
+			s.group = n
 		case 14, 15, 16, 17: // utime, stime, cutime, cstime
 			ticks += n
 		case 20:

@@ -20,7 +20,7 @@ import (
 
 func TestParseStat(t *testing.T) {
 	const fields = "S 1 2 3 0 -1 4194560 5 6 7 8 150 50 30 20 20 0 11 0 99 1 2\n"
-	want := procStat{state: 'S', cpu: 2500 * time.Millisecond, threads: 11}
+	want := procStat{state: 'S', group: 2, cpu: 2500 * time.Millisecond, threads: 11}
 	for _, tc := range []struct {
 		name, text string
 		want       procStat
@@ -30,7 +30,7 @@ func TestParseStat(t *testing.T) {
 		{"parentheses in the name", "12 (a) R (b)) " + fields, want, true},
 		{"spaces and a newline in the name", "12 (a \n b) " + fields, want, true},
 		{"empty name", "12 () " + fields, want, true},
-		{"stopped", "12 (x) T" + fields[1:], procStat{'T', want.cpu, 11}, true},
+		{"stopped", "12 (x) T" + fields[1:], procStat{'T', want.group, want.cpu, 11}, true},
 		{"no name", "12 " + fields, procStat{}, false},
 		{"cut short", "12 (x) S 1 2 3", procStat{}, false},
 		{"state of two letters", "12 (x) S" + fields, procStat{}, false},
@@ -59,7 +59,7 @@ func FuzzParseStat(f *testing.F) {
 			return
 		}
 		text := fmt.Sprintf("7 (%s) %c 1 7 7 0 -1 0 0 0 0 0 %d %d 0 0 20 0 3 0 5\n", name, state, user, system)
-		want := procStat{state, (time.Duration(user) + time.Duration(system)) * tick, 3}
+		want := procStat{state, 7, (time.Duration(user) + time.Duration(system)) * tick, 3}
 		if got, ok := parseStat([]byte(text)); !ok || got != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, got, ok, want)
 		}
@@ -183,6 +183,20 @@ func TestContinueWakesAStoppedGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, pid, func(u Usage) bool { return u.State == 'S' })
+}
+
+// A job of a terminal that is stopped, in a group of its own, says nothing of its server; a process of the server's own group does.
+func TestStoppedJobsAreNotTheServer(t *testing.T) {
+	pid, _ := sh(t, `setsid sh -c 'kill -STOP $$' & sleep 60 & echo up; wait`)
+	eventually(t, pid, func(u Usage) bool { return u.Processes == 3 })
+	for _, one := range treeOf(t, pid) {
+		if group, err := syscall.Getpgid(one); err == nil && group != pid {
+			eventually(t, one, func(u Usage) bool { return u.State == 'T' })
+		}
+	}
+	if u, err := TreeUsage(pid); err != nil || u.State == 'T' {
+		t.Errorf("%+v, %v", u, err)
+	}
 }
 
 func TestUsageOfTheDead(t *testing.T) {
