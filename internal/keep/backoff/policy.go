@@ -194,7 +194,7 @@ func (p Policy) validateReach() error {
 	for n := 1; n <= p.MaxRestarts; n++ {
 		if sum += p.curve(n, n); sum >= p.Window {
 			return fmt.Errorf("%w: %d restarts in %s can never happen: %d of them take %s with their shortest delays; "+
-				"allow fewer restarts, lengthen the window or shorten the longest delay",
+				"allow fewer restarts or shorten the longest delay",
 				ErrPolicy, p.MaxRestarts, p.Window, n, sum)
 		}
 	}

@@ -29,25 +29,38 @@ func Installs(argv []string) string {
 	}
 	name := strings.ToLower(filepath.Base(argv[0]))
 	name = strings.TrimSuffix(name, filepath.Ext(name))
-	var verbs []string // the first arguments that mean so
+	var verbs, valued []string // the verbs that mean so, and the flags before a verb that have a value
 	switch name {
 	case "npx", "pnpx", "bunx", "uvx":
 		return name
 	case "npm":
-		verbs = []string{"exec", "x"}
+		verbs, valued = []string{"exec", "x"}, []string{"--prefix", "--cache", "--registry", "--loglevel", "--userconfig"}
 	case "pnpm", "yarn":
-		verbs = []string{"dlx"}
+		verbs, valued = []string{"dlx"}, []string{"--dir", "-C", "--cwd"}
 	case "bun":
-		verbs = []string{"x"}
+		verbs, valued = []string{"x"}, []string{"--cwd", "--config"}
 	case "uv":
-		verbs = []string{"tool", "run"}
+		verbs, valued = []string{"tool", "run"}, []string{"--directory", "--project", "--config-file", "--cache-dir", "--color"}
 	case "pipx", "docker", "podman", "nerdctl":
-		verbs = []string{"run"}
+		verbs, valued = []string{"run"}, []string{"--context", "-c", "--host", "-H", "--config", "--log-level", "-l", "--namespace", "-n", "--url"}
 	}
-	if len(argv) < 2 || !slices.Contains(verbs, argv[1]) {
+	if !slices.Contains(verbs, verbOf(argv[1:], valued)) {
 		return ""
 	}
 	return name
+}
+
+// verbOf is the first word that is neither a flag nor the value of one of the flags that have one; "": there is none.
+func verbOf(args, valued []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case slices.Contains(valued, args[i]):
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
 }
 
 // Installing reports whether the launcher that argv started as process leader has not started its server. What the system

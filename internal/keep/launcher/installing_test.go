@@ -9,7 +9,8 @@ func TestInstalls(t *testing.T) {
 	for argv, want := range map[string]string{
 		"npx -y pkg": "npx", "/usr/bin/npx pkg": "npx", "NPX.CMD pkg": "npx", "uvx pkg": "uvx", "bunx pkg": "bunx", "pnpx pkg": "pnpx",
 		"npm exec pkg": "npm", "npm x pkg": "npm", "npm start": "", "npm": "", "pnpm dlx pkg": "pnpm", "pnpm start": "", "yarn dlx pkg": "yarn",
-		"bun x pkg": "bun", "bun server.ts": "", "uv run server.py": "uv", "uv tool run pkg": "uv", "uv sync": "", "pipx run pkg": "pipx",
+		"bun x pkg": "bun", "bun server.ts": "", "uv run server.py": "uv", "uv tool run pkg": "uv", "uv sync": "", "uv --directory run run server.py": "uv", "uv -q --project=x run a": "uv", "uv --directory run": "",
+		"npm --yes exec pkg": "npm", "docker --context x run image": "docker", "docker --context run ps": "", "pipx run pkg": "pipx",
 		"docker run -i image": "docker", "docker exec -i box server": "", "podman run image": "podman", "node npx": "", "": "",
 	} {
 		if got := Installs(strings.Fields(argv)); got != want {

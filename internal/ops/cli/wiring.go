@@ -216,8 +216,11 @@ func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) er
 	if changed("restart-delay") {
 		policy.Tiers, policy.FirstAtOnce, policy.Jitter = []backoff.Tier{{Delay: f.restartDelay}}, false, 0
 	}
+	for changed("restart-delay") && !changed("max-restarts") && policy.MaxRestarts > 1 && policy.Validate() != nil {
+		policy.MaxRestarts-- // fewer fit into the time that they are counted in
+	}
 	if err := policy.Validate(); err != nil {
-		return err
+		return wrongSetting("%s, %s: %w", settingName("max-restarts"), settingName("restart-delay"), err)
 	}
 	o.Backoff = policy
 	if o.Exits.RestartOn, err = codes("restart-on", f.restartOn); err != nil {
