@@ -415,6 +415,8 @@ func TestDone(t *testing.T) {
 		{"exit 0 is enough", and(ended, zero), DoneWhen{Exit: true}, Done},
 		{"killed is not exit 0", and(ended, killed), DoneWhen{Exit: true}, Crashed},
 		{"exit 1", and(ended, one), DoneWhen{Exit: true}, Crashed},
+		{"exit 1 is declared", and(ended, one), DoneWhen{Exit: true, Code: 1}, Done},
+		{"exit 0 where exit 1 is declared", and(ended, zero), DoneWhen{Exit: true, Code: 1}, ExitedUnfinished},
 		{"complete manifest", and(ended, one, complete), DoneWhen{}, Done},
 		{"complete manifest is wanted", and(ended, zero), DoneWhen{Manifest: true}, ExitedUnfinished},
 		{"both, and only one", and(ended, zero), DoneWhen{Exit: true, Manifest: true}, ExitedUnfinished},

@@ -111,7 +111,8 @@ func startupBlocked(e *Evidence, p Policy) answer {
 // done holds when the work is done: by a mark, by the agent's own report, or by what its owner has declared.
 func done(e *Evidence, p Policy) answer {
 	mark := ""
-	exited := e.Exit.Known && e.Exit.Code == 0 && e.Exit.Signal == ""
+	exited := e.Exit.Known && e.Exit.Code == p.Done.Code && e.Exit.Signal == ""
+	code := fmt.Sprintf("exit code %d", p.Done.Code)
 	complete := e.Manifest.Has && e.Manifest.Complete
 	switch {
 	case e.Done != "":
@@ -119,9 +120,9 @@ func done(e *Evidence, p Policy) answer {
 	case e.Beat.Has && e.Beat.State == Finished && !e.Process.AfterBeat:
 		mark = "it says so itself"
 	case p.Done.Exit && p.Done.Manifest && exited && complete:
-		mark = "exit code 0, and the manifest is complete"
+		mark = code + ", and the manifest is complete"
 	case p.Done.Exit && !p.Done.Manifest && exited:
-		mark = "exit code 0"
+		mark = code
 	case complete && !p.Done.Exit:
 		mark = "the manifest is complete"
 	default:

@@ -81,8 +81,8 @@ const (
 	NoteLimit = 500       // bytes of a note
 	BodyLimit = 10_000    // bytes of a ping's body (healthchecks: PING_BODY_LIMIT)
 	FileLimit = 64 * 1024 // bytes of a heartbeat file; a longer one is invalid
-	// LongestPromise is the maximum of Next: the absence of an agent must be noticed within a night.
-	LongestPromise = 4 * time.Hour
+	// LongestPromise is the maximum of Next, as it is for diagnose: the absence of an agent must be noticed within a night.
+	LongestPromise = time.Hour
 )
 
 var safeName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

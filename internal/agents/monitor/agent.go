@@ -74,7 +74,11 @@ func doneWhen(d registry.Agent) diagnose.DoneWhen {
 	if d.Kind == registry.Command && done == (registry.Done{}) {
 		return diagnose.DoneWhen{Exit: true}
 	}
-	return diagnose.DoneWhen{Exit: done.Exit != nil && *done.Exit == 0, Manifest: done.Manifest == "complete"}
+	when := diagnose.DoneWhen{Manifest: done.Manifest == "complete"}
+	if done.Exit != nil && *done.Exit != registry.NeverDone {
+		when.Exit, when.Code = true, *done.Exit
+	}
+	return when
 }
 
 // recoveryOf translates the declaration to the policy that recovery uses.

@@ -400,6 +400,25 @@ func TestAReportOfTheRunBefore(t *testing.T) {
 	}
 }
 
+// A ping of /fail is a failure, as one with an exit status is.
+func TestAPingOfFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: command\nexpect: {stale: 25h}\n"))
+	m, err := Open(t.Context(), w.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ping := heartbeat.Observation{Agent: "shop", Kind: heartbeat.Failure, Wall: w.wall.Add(-time.Minute)}
+	if err := errors.Join(m.store.setPing(t.Context(), ping), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	w.spends(10*time.Minute, time.Minute)
+	if len(w.said) == 0 {
+		t.Error("nobody was told")
+	}
+}
+
 // A wrapper that was killed leaves its agent behind; that alone is not trouble.
 func TestAnOrphanAtWork(t *testing.T) {
 	t.Parallel()

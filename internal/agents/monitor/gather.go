@@ -90,8 +90,11 @@ func (g *gathering) beat() {
 	} else {
 		b.Age = g.age(o.Wall)
 	}
-	if o.Exit != nil && (o.Kind == heartbeat.Success || o.Kind == heartbeat.Failure) {
+	switch {
+	case o.Exit != nil && (o.Kind == heartbeat.Success || o.Kind == heartbeat.Failure):
 		g.e.Exit = diagnose.Exit{Known: true, Code: *o.Exit}
+	case o.Kind == heartbeat.Failure: // a ping of /fail has no number
+		g.e.Exit = diagnose.Exit{Known: true, Code: 1}
 	}
 	if o.Phase != nil {
 		g.f.phase = *o.Phase

@@ -142,7 +142,7 @@ func (s *store) forget(ctx context.Context, now time.Time) error {
 			`DELETE FROM sleep WHERE ended < ?`,
 			`DELETE FROM recovery WHERE at < ? AND id NOT IN (SELECT max(id) FROM recovery GROUP BY project)`,
 			`DELETE FROM trouble WHERE resolved > 0 AND resolved < ?`,
-			`DELETE FROM wish WHERE done > 0 AND done < ?`,
+			`DELETE FROM wish WHERE done > 0 AND done < ? AND id < (SELECT max(id) FROM wish)`, // an id names one request for ever
 		} {
 			_, err := tx.ExecContext(ctx, q, before)
 			errs = append(errs, err)

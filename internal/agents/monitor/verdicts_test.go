@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -81,5 +82,39 @@ func TestOldVerdictsAreForgotten(t *testing.T) {
 	}
 	if periods, err := s.watchedSince(t.Context(), time.Time{}); err != nil || len(periods) != 1 {
 		t.Errorf("left: %v, %v", periods, err)
+	}
+}
+
+// The number of a request names it in other tables, and in messages that were sent: no later one gets it.
+func TestForgottenRequestsKeepTheirNumbers(t *testing.T) {
+	s, err := openStore(t.Context(), database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.close() }()
+	now := time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)
+	ask := func(at time.Time) (id int64) {
+		err := s.do(t.Context(), func(tx *sql.Tx) error {
+			if err := putWish(t.Context(), tx, userRequest{Agent: "a", Verb: verbStart}, at); err != nil {
+				return err
+			}
+			return tx.QueryRow(`SELECT max(id) FROM wish`).Scan(&id)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.do(t.Context(), func(tx *sql.Tx) error { return closeRequest(t.Context(), tx, id, "done", at) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	first := ask(now)
+	now = now.Add(forgetAfter + time.Hour)
+	if err := s.forget(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	if second := ask(now); second <= first {
+		t.Errorf("request %d follows on %d", second, first)
 	}
 }

@@ -89,7 +89,7 @@ func newHeartbeat(io streams) *cobra.Command {
 	fl.IntVar(&f.phase, "phase", 0, "number of the phase it is in")
 	fl.StringVar(&f.note, "note", "", "a line for people")
 	fl.StringVar(&f.progress, "progress", "", "how far it is: `DONE/TOTAL`, or DONE")
-	fl.DurationVar(&f.next, "next", 0, "the next sign may take so long; at most "+registry.FormatDuration(heartbeat.LongestPromise))
+	fl.DurationVar(&f.next, "next", 0, "the next sign may take so long; more than "+registry.FormatDuration(heartbeat.LongestPromise)+" counts as that")
 	fl.IntVar(&f.pid, "pid", 0, "the agent's process, whose end is noticed then: $$ in a script")
 	defineHome(fl, &f.home)
 	return cmd
@@ -97,7 +97,7 @@ func newHeartbeat(io streams) *cobra.Command {
 
 // observation is what the flags say.
 func (f *beatFlags) observation(name string, phased bool) (heartbeat.Observation, error) {
-	o := heartbeat.Observation{Agent: name, State: heartbeat.State(f.state), Note: f.note, Next: f.next}
+	o := heartbeat.Observation{Agent: name, State: heartbeat.State(f.state), Note: f.note, Next: min(f.next, heartbeat.LongestPromise)}
 	if name == "" {
 		return o, errors.New("whose? Write outlive heartbeat NAME, or set OUTLIVE_AGENT")
 	}
@@ -113,8 +113,8 @@ func (f *beatFlags) observation(name string, phased bool) (heartbeat.Observation
 		}
 		o.Phase = &f.phase
 	}
-	if f.next < 0 || f.next > heartbeat.LongestPromise {
-		return o, fmt.Errorf("--next %s: want more than 0, and at most %s", f.next, registry.FormatDuration(heartbeat.LongestPromise))
+	if f.next < 0 {
+		return o, fmt.Errorf("--next %s: want more than 0", f.next)
 	}
 	if err := parseProgress(f.progress, &o.Progress); err != nil {
 		return o, err
