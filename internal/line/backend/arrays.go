@@ -53,7 +53,8 @@ func (a *arrays) refuse(line []byte) {
 func (a *arrays) cancelled(line []byte) {
 	if a.env.Scan(line) == nil && a.env.Kind == jsonrpc.Notification && mcp.Lookup(a.env.Method.Of(line)) == mcp.NoteCancelled {
 		id := a.env.RequestID.Of(line)
-		a.any(func(g *jsonrpc.Gathering) bool { return g.Drop(id) })
+		number := jsonrpc.IntegerText(id) // as the mender takes it
+		a.any(func(g *jsonrpc.Gathering) bool { return g.Drop(id) || number != nil && g.Drop(number) })
 	}
 }
 
@@ -119,11 +120,12 @@ func (b *Backend) clientArray(line []byte) {
 	}
 }
 
-// refuseElement answers one element of an array, if it has an id; env was scanned from it.
+// refuseElement answers one element of an array, if it has an id and is no answer itself, whose id is that of a question of the server;
+// env was scanned from it.
 func (b *Backend) refuseElement(one []byte, why string) {
 	id := b.env.ID.Of(one)
 	b.blocked(one, id, why)
-	if id != nil && !jsonrpc.IsNull(id) {
+	if id != nil && !jsonrpc.IsNull(id) && b.env.Kind != jsonrpc.Response && b.env.Kind != jsonrpc.ErrorResponse {
 		b.answerClient(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest, "invalid request: "+why,
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}

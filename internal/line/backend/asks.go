@@ -149,7 +149,9 @@ func (a *asks) serverRequest(p *process, line []byte) {
 	if a.showing.on() {
 		a.showing.passed(line, tap.Server, tap.Client, p.gen, "")
 	}
-	a.mark = a.calls.nextSeq
+	if mcp.Lookup(a.env.Method.Of(line)) != mcp.Ping { // nothing of that is carried out
+		a.mark = a.calls.nextSeq
+	}
 	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), token: bytes.Clone(token.Of(line)), gen: p.gen}
 	one.shown = one.token
 	hash := jsonrpc.HashID(id)

@@ -132,6 +132,9 @@ func (t *calls) setToken(c *call, token []byte) {
 
 // find returns the unfinished request with this raw id as the client wrote it.
 func (t *calls) find(id []byte) *call {
+	if len(id) == 0 {
+		return nil // such as of a cancellation that names none
+	}
 	if c := t.tail; c != nil && bytes.Equal(c.id, id) {
 		return c // mostly the newest is wanted
 	}

@@ -301,6 +301,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.method == mcp.Listen {
 		b.session.CloseListen(c.id)
 	}
+	b.prober.probeCancelled(c)
 	if p := b.byGen(c.gen); c.state == sent && p != nil && p.greets() {
 		// Its handshake: the server goes on starting, and the answer is outlive's own.
 		b.questions.expect(p, c.onWire(), func(line []byte) {

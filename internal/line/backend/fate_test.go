@@ -132,3 +132,20 @@ func fateIn(combination []string) string {
 	}
 	return map[fate]string{undelivered: "undelivered", again: "again", unknown: "unknown", poisonous: "poisonous"}[f.fateOf(c, p, end == "planned")]
 }
+
+// A cancellation without an id concerns nothing, not the notification that waits for the server.
+func TestACancellationOfNothing(t *testing.T) {
+	w := newWorld(Options{NoTools: true})
+	w.b.Open(w.now)
+	w.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+	w.server(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+	w.client(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	w.exit(137)
+	w.takeServer()
+	w.client(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	w.client(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`)
+	w.server(`{"jsonrpc":"2.0","id":1500000001,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+	if got := strings.Join(w.takeServer(), "\n"); !strings.Contains(got, "roots/list_changed") {
+		t.Errorf("the server got %s", got)
+	}
+}

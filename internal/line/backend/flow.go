@@ -247,6 +247,7 @@ func (f *flow) deliver(c *call, line, said []byte) {
 		f.client.SendToClient(jsonrpc.Replace(nil, line, f.env.ID, c.id))
 	}
 	f.tally.ended(c, end, f.now)
+	f.limits.use(c.method)
 	f.finish(c)
 }
 

@@ -15,7 +15,7 @@ type limits struct {
 	*core
 
 	used    usage
-	lastUse time.Time // the client wanted something of the server
+	lastUse time.Time // the client wanted something of the server, or got an answer
 
 	// Interfaces, because the test of checkMemory has a double of both.
 	life interface {
@@ -46,8 +46,10 @@ const (
 
 // usage is how much the serving process has taken so far.
 type usage struct {
-	over    int  // looks in a row that found too much memory
-	renewed bool // its replacement was asked for
+	over    int       // looks in a row that found too much memory
+	renewed bool      // its replacement was asked for
+	failed  int       // replacements in a row that came to nothing
+	again   time.Time // when the next is asked for at the earliest, after one of them
 	rss     int64
 }
 
@@ -104,9 +106,25 @@ func (u *limits) countCall(c *call) {
 	}
 }
 
+// renewAgain is the time until a replacement is asked for again that came to nothing, doubled each time.
+const (
+	renewAgain     = time.Minute
+	renewAgainMost = time.Hour
+)
+
+// notRenewed notes that a planned restart came to nothing: the process is still the one that has taken too much.
+func (u *limits) notRenewed() {
+	if !u.used.renewed {
+		return
+	}
+	u.used.renewed = false
+	u.used.again = u.now.Add(min(renewAgain<<min(u.used.failed, 8), renewAgainMost))
+	u.used.failed++
+}
+
 // renew has the serving process replaced, once; calls in flight may finish.
 func (u *limits) renew(why string) {
-	if u.used.renewed || !u.process.answered() {
+	if u.used.renewed || u.now.Before(u.used.again) || !u.process.answered() {
 		return
 	}
 	u.used.renewed = true

@@ -236,3 +236,27 @@ func TestKnowledgeOfSeveralProcesses(t *testing.T) {
 		})
 	}
 }
+
+// What a modern server says of itself is what the clients of later runs are told, not what it has said in its first run.
+func TestAServerSaysSomethingElseOfItself(t *testing.T) {
+	first := newRemembering(t, mcp.Modern, "1", Knowledge{})
+	first.begins("echo")
+	known := first.learns("readOnlyHint")
+	second := newRemembering(t, mcp.Modern, "2", known)
+	second.begins("echo")
+	if len(second.learned) == 0 {
+		t.Fatal("nothing was learned")
+	}
+	third := newRemembering(t, mcp.Modern, "2", second.learned[len(second.learned)-1])
+	third.greets()
+	if got := strings.Join(third.takeClient(), "\n"); !strings.Contains(got, `"version":"2"`) {
+		t.Errorf("the client of the third run is told %s", got)
+	}
+	known = second.learned[len(second.learned)-1]
+	slow := &remembering{newWorld(Options{Known: known, NoTools: true, NoFastStart: true}), t, mcp.Modern, "2"}
+	slow.b.Open(slow.now)
+	slow.greets()
+	if got := slow.takeClient(); len(got) > 0 {
+		t.Errorf("with --no-fast-start the client is told %q from memory", got)
+	}
+}

@@ -51,7 +51,7 @@ func (s *prober) clientDiscover(c *call, line []byte) {
 		return
 	}
 	switch known := s.memory.known; {
-	case known.Era == mcp.Modern && len(known.Discover) > 0:
+	case known.Era == mcp.Modern && len(known.Discover) > 0 && !s.opts.NoFastStart:
 		s.probeAnswered("known to be modern")
 		result, err := jsonrpc.Set(nil, known.Discover, []byte("0"), "ttlMs")
 		if err != nil {
@@ -116,6 +116,14 @@ func (s *prober) probing() bool { return s.probe.active && s.probe.seen }
 func (s *prober) probeSent(c *call) {
 	if s.probe.active && c.seq == s.probe.seq {
 		s.probe.seen = true
+	}
+}
+
+// probeCancelled notes that the client has given its probe up: nothing is concluded from what follows.
+func (s *prober) probeCancelled(c *call) {
+	if s.probe.active && c.seq == s.probe.seq {
+		s.probe.active = false
+		s.disarm(timerProbe)
 	}
 }
 

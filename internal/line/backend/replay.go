@@ -246,10 +246,16 @@ func (rp *replay) noteDiscover(p *process, line []byte) {
 		return
 	}
 	p.discoverResult = string(rp.env.Result.Of(line))
-	if known := rp.memory.known; known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.discoverResult)) {
-		known.Listen, known.Discover = ListenUnknown, []byte(p.discoverResult)
+	if known := rp.memory.known; known.Era == mcp.Modern && string(known.Discover) != p.discoverResult {
+		silent := known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.discoverResult))
+		if silent {
+			known.Listen = ListenUnknown // another version may take subscriptions
+		}
+		known.Discover = []byte(p.discoverResult) // clients of later runs are answered with it
 		rp.memory.learn(known)
-		rp.streams.releaseStreams()
+		if silent {
+			rp.streams.releaseStreams()
+		}
 	}
 	p.assumeLists()
 }

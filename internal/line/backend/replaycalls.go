@@ -20,8 +20,8 @@ type Replay struct {
 // noteReplay stores a call of the client that will be repeated to new processes; ok says that it succeeded.
 func (rp *replay) noteReplay(c *call, result []byte) {
 	name, _ := jsonrpc.Unquote(c.tool.Of(c.line))
-	wanted := slices.ContainsFunc(rp.opts.Replays, func(r Replay) bool { return r.Tool == name && r.Arguments == nil })
-	if !wanted || string(jsonrpc.Find(result, "isError").Of(result)) == "true" {
+	i := slices.IndexFunc(rp.opts.Replays, func(r Replay) bool { return r.Tool == name && r.Arguments == nil })
+	if i < 0 || string(jsonrpc.Find(result, "isError").Of(result)) == "true" {
 		return
 	}
 	if rp.noted == nil {
@@ -33,6 +33,9 @@ func (rp *replay) noteReplay(c *call, result []byte) {
 		arguments = []byte("{}")
 	}
 	rp.noted[name] = arguments
+	for _, p := range rp.spares.withoutCall(c) {
+		rp.repeatOne(p, rp.opts.Replays[i], arguments, func() {})
+	}
 }
 
 // restored continues with a process that has the client's handshake and settings: the calls to be repeated follow, one
@@ -52,15 +55,20 @@ func (rp *replay) repeat(p *process, i int) {
 		if arguments == nil {
 			continue // the client has not made that call yet
 		}
-		rp.questions.ask(p, func(id []byte) []byte {
-			return mcp.CallLine(id, r.Tool, arguments, rp.privateMeta())
-		}, func(line []byte) {
-			rp.repeated(p, r, line)
-			rp.repeat(p, i+1)
-		})
+		rp.repeatOne(p, r, arguments, func() { rp.repeat(p, i+1) })
 		return
 	}
 	rp.cameUp(p)
+}
+
+// repeatOne repeats one call to a process, and goes on when it is answered.
+func (rp *replay) repeatOne(p *process, r Replay, arguments []byte, next func()) {
+	rp.questions.ask(p, func(id []byte) []byte {
+		return mcp.CallLine(id, r.Tool, arguments, rp.privateMeta())
+	}, func(line []byte) {
+		rp.repeated(p, r, line)
+		next()
+	})
 }
 
 // repeated reports the result of a repeated call. After a failure the process serves nevertheless.

@@ -27,6 +27,7 @@ type spares struct {
 	flow    *flow
 	streams *streams
 	tools   *restartTools
+	limits  *limits
 }
 
 // tellReplayable tells the machine whether processes can be started without the client: from the end of its handshake until
@@ -121,14 +122,34 @@ func (s *spares) checkedAll(p *process) {
 	s.life.step(supervise.SpareReady{Gen: p.gen})
 }
 
-// mirror sends the spares a setting that the serving process has granted the client.
+// mirror sends the spares a setting that a process has granted the client, and the serving one, if an earlier one has.
 func (s *spares) mirror(c *call) {
 	params := c.param.Of(c.line)
+	tell := func(p *process) {
+		s.questions.ask(p, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, c.method.String(), params) }, func([]byte) {})
+	}
 	for _, p := range s.beside {
 		if p.role == spare && p.familiar() {
-			s.questions.ask(p, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, c.method.String(), params) }, func([]byte) {})
+			tell(p)
 		}
 	}
+	if c.gen < s.process.gen && s.process.answered() {
+		tell(s.process)
+	}
+}
+
+// withoutCall are the processes that have repeated the client's calls without this one: spares that stand by, and the serving one, if an
+// earlier one has answered it.
+func (s *spares) withoutCall(c *call) (all []*process) {
+	for _, p := range s.beside {
+		if p.role == spare && p.answered() {
+			all = append(all, p)
+		}
+	}
+	if c.gen < s.process.gen && s.process.answered() {
+		all = append(all, s.process)
+	}
+	return all
 }
 
 // tellSpares forwards a notification of the client, such as changed roots, to the spares too.
@@ -224,6 +245,7 @@ func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
 // reloadFailed reports that the new process failed to start; the old one continues.
 func (s *spares) reloadFailed(a supervise.ReloadFailed) {
 	s.process.stalled = false
+	s.limits.notRenewed()
 	s.history.begun = time.Time{}
 	s.history.lastReloadFailure = reloadFailure{at: s.now, why: a.Why, stderr: s.stderrOf(a.Gen)}
 	attrs := []slog.Attr{slog.String(event.KeyReason, a.Reason), slog.String(event.KeyError, a.Why),
