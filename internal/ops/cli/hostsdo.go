@@ -153,7 +153,9 @@ func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *ho
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	set, err := hostWith(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", name, func(list []incidentRecord) bool {
-		return slices.ContainsFunc(list, func(r incidentRecord) bool { return strings.HasPrefix(r.ID, name) || r.Agent == name })
+		return slices.ContainsFunc(list, func(r incidentRecord) bool {
+			return strings.HasPrefix(r.ID, name) || r.Agent == name || r.Server == name
+		})
 	})
 	if err != nil {
 		return err

@@ -86,10 +86,11 @@ func (x exposition) present(s control.Status) {
 		x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, name(m))
 		failed := 0
 		for _, l := range m.Links {
-			if l.Phase == "failed" {
+			gone := l.Phase == "failed" || l.State == "failed" || l.State == "backoff"
+			if gone {
 				failed++
 			}
-			x.process(name(m), l.Status, l.Phase == "ready" && l.Failing == "", l.Phase == "failed")
+			x.process(name(m), l.Status, l.Phase == "ready" && l.Failing == "" && !gone, gone)
 		}
 		if failed == 0 && m.Standing == "unusable" {
 			x.add(serverFailed, 1, labelServer, name(m))
