@@ -17,7 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 here=$PWD work=$PWD/.work root=$(cd ../.. && pwd)
 smoke=
 if [ "${1:-}" = smoke ]; then
-	smoke=1 KILLS=${KILLS:-20}
+	smoke=1 KILLS=${KILLS:-20} LIMIT=${LIMIT:-240}
 	shift
 	set -- $(cd "$root" && ls internal/*/*/*_windows*.go | xargs -n1 dirname | xargs -n1 basename | sort -u)
 fi
@@ -131,6 +131,9 @@ judge_room() {
 	local room=$1 name=${1##*/} test before=$failed
 	if [ "$(cat "$work/$name.status")" != 0 ] && ! grep -aq '^=== RUN' "$work/$name.log"; then # where the loader's addresses stay random
 		echo "again $room: ended with status $(cat "$work/$name.status") before its first test"
+		test_room "$room"
+	elif [ "$(cat "$work/$name.status")" != 0 ] && grep -aq '^wine client error' "$work/$name.log"; then # its client has lost its server
+		echo "again $room: $(grep -am 1 '^wine client error' "$work/$name.log")"
 		test_room "$room"
 	fi
 	passed=$((passed + $(result PASS "$name" | wc -l)))
