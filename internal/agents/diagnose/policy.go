@@ -58,7 +58,7 @@ func (p Policy) ToolLimit() Span { return p.filled().Tool }
 
 // DoneWhen is what counts as done besides a mark of its own.
 type DoneWhen struct {
-	Exit     bool `json:"exit,omitempty"` // this exit code
+	Exit     bool `json:"exit,omitempty"` // exit code Code
 	Code     int  `json:"code,omitempty"`
 	Manifest bool `json:"manifest,omitempty"` // a complete manifest
 }

@@ -183,7 +183,7 @@ func (p *reply) runEvents() {
 			p.tell("events written")
 			alive.Reset(p.front.opts.KeepAlive)
 		}
-		if b.idle && p.drain == nil { // of a request that was withdrawn: it is in nobody's way
+		if b.idle && p.drain == nil { // the request was withdrawn: an upgrade or a stop does not wait for it
 			p.front.endless.Add(1)
 			defer p.front.endless.Add(-1)
 			p.drain = p.front.drain.done()

@@ -251,7 +251,7 @@ type batch struct {
 	lines [][]byte
 	first uint64 // the number of lines[0]
 	ended bool   // nothing comes after them
-	idle  bool   // nor here, but the reader stays
+	idle  bool   // nothing comes after them, and the stream stays open
 	taken bool   // another reader has the stream, or this one was too slow
 }
 

@@ -41,7 +41,7 @@ func TreeUsage(pid int) (Usage, error) {
 		if err != nil {
 			continue
 		}
-		// A server behind a launcher counts, too. A job of a terminal has a group of its own, and is somebody else's matter.
+		// A server behind a launcher counts, too. A job of a terminal has a group of its own, and says nothing of the server.
 		if s.group == group && (s.state == 'T' || s.state == 't' && u.State != 'T') {
 			u.State = s.state
 		}

@@ -106,7 +106,7 @@ func (u *limits) countCall(c *call) {
 	}
 }
 
-// renewAgain is the time until a replacement is asked for again that came to nothing, doubled each time.
+// After a replacement that came to nothing the next one is asked for renewAgain later, doubled each time up to renewAgainMost.
 const (
 	renewAgain     = time.Minute
 	renewAgainMost = time.Hour
