@@ -41,7 +41,7 @@
 // servers without such a stream answer so. A message at the end of a stream counts without the blank line behind it if it is whole.
 //
 // The machine at the other end may vanish without a word. A connection on which its system acknowledges nothing for 20 s has broken
-// off; how long a server works on a call does not matter.
+// off; how long a server works on a call does not matter, nor that some accept a POST of 2024-11-05 only then.
 //
 // The other requests in flight at an End get [Options.Grace] to be answered. A notification is sent again like a request, and may come
 // twice; if the server refuses it, or does not accept it in time, that is logged.

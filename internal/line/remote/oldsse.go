@@ -179,10 +179,34 @@ func (t *oldTransport) deliver(data []byte) {
 
 // post posts a message. The answer comes on the stream.
 func (t *oldTransport) post(m *message) outcome {
+	if m.kind == jsonrpc.Request {
+		return t.ask(m)
+	}
 	ctx, cancel := context.WithTimeout(m.ctx, t.c.opts.NoteTimeout)
 	defer cancel()
-	o := t.c.postMessage(ctx, m, t.endpoint)
-	if !o.answered || m.kind != jsonrpc.Request {
+	return t.c.postMessage(ctx, m, t.endpoint)
+}
+
+// ask posts a request and waits for its answer on the stream. Some servers accept the POST only once they have carried the request
+// out, so it may take as long as that, and counts for nothing when the answer is there.
+func (t *oldTransport) ask(m *message) outcome {
+	ctx, cancel := context.WithCancel(m.ctx)
+	defer cancel()
+	came := make(chan outcome, 1)
+	go func() { came <- t.c.postMessage(ctx, m, t.endpoint) }()
+	var o outcome
+	select {
+	case o = <-came:
+	case <-m.answered:
+		stop := time.AfterFunc(t.c.opts.Grace, cancel) // most servers accept it now, and the connection is of use again
+		<-came
+		stop.Stop()
+		return outcome{answered: true, written: true}
+	case <-t.c.failed:
+		cancel()
+		o = <-came
+	}
+	if !o.answered {
 		return o
 	}
 	m.onTheWire()

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -183,6 +184,60 @@ func TestOldTransportWaitsForALogin(t *testing.T) {
 		oauth.unlock()
 		c.wantLine(pong)
 	})
+}
+
+// Some servers accept a POST only when its call is done. A call takes as long as it takes there, too.
+func TestOldTransportAcceptsWhatIsDone(t *testing.T) {
+	for name, accept := range map[string]func(ctx context.Context) error{
+		"when it has answered": func(context.Context) error { return nil },
+		"never":                func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				say := make(chan string, 10)
+				c := dial(t, Options{URL: "http://far.example/sse", OldSSE: true, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodPost {
+						body, _ := io.ReadAll(r.Body)
+						if strings.Contains(string(body), "initialize\"") {
+							say <- `{"jsonrpc":"2.0","id":1,"result":` + greeting + `}`
+						} else if strings.Contains(string(body), "tools/call") {
+							select {
+							case <-time.After(3 * DefaultNoteTimeout):
+							case <-r.Context().Done():
+								return nil, r.Context().Err()
+							}
+							say <- `{"jsonrpc":"2.0","id":2,"result":{}}`
+							if err := accept(r.Context()); err != nil {
+								return nil, err
+							}
+						}
+						return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+					}
+					from, to := io.Pipe()
+					go func() {
+						_, _ = io.WriteString(to, endpointEvent)
+						for {
+							select {
+							case text := <-say:
+								_, _ = io.WriteString(to, "data: "+text+"\n\n")
+							case <-r.Context().Done():
+								_ = to.CloseWithError(r.Context().Err())
+								return
+							}
+						}
+					}()
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from}, nil
+				})})
+				c.greet()
+				c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow"}}`)
+				c.wantLine(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+				c.Close()
+				if err := c.end(); err != nil || c.Pending() != 0 {
+					t.Errorf("end: %v, %d pending", err, c.Pending())
+				}
+			})
+		})
+	}
 }
 
 // A server whose stream wants a token wants a login, whatever it says to a POST.
