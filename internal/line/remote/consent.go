@@ -46,6 +46,9 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 		return g, fmt.Errorf("wait for the browser: %w", err)
 	}
 	defer listener.Close()
+	if anew && o.opts.ClientID == "" && server.RegistrationEndpoint != "" {
+		g.ClientID, g.ClientSecret, g.ClientAuth = "", "", "" // it may have forgotten them, and says so to the user alone
+	}
 	g, err = o.identify(ctx, g, server, "http://"+listener.Addr().String()+redirectPath)
 	if err != nil {
 		return g, err

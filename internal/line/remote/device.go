@@ -82,7 +82,7 @@ func (o *OAuth) deviceGrant(ctx context.Context, g Grant, server authServer, sco
 		return g, err
 	}
 	answer, err := o.deviceCode(ctx, g, server, scopes)
-	if stored && refusalCode(err) == "invalid_client" && server.RegistrationEndpoint != "" { // it has forgotten us
+	if stored && refusalCode(err) == unknownClient && server.RegistrationEndpoint != "" { // it has forgotten us
 		if g, err = o.register(ctx, g, server); err == nil {
 			answer, err = o.deviceCode(ctx, g, server, scopes)
 		}

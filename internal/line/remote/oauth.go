@@ -116,8 +116,8 @@ func NewOAuth(opts OAuthOptions) *OAuth {
 	return &OAuth{opts: opts, endpoint: endpoint, client: client, turn: make(chan struct{}, 1)}
 }
 
-// Login authorizes at the server now, whatever is known, and pins the authorization server that it names today: for the command that
-// [OAuthOptions.Login] names. The error says what failed.
+// Login authorizes at the server now, whatever is known, as a client that is registered anew, and pins the authorization server that it
+// names today: for the command that [OAuthOptions.Login] names. The error says what failed.
 func (o *OAuth) Login(ctx context.Context) error {
 	if o.opts.Authorize == nil {
 		return errors.New("there is no user to ask")

@@ -163,6 +163,10 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 		form.Set("basic", id+":"+secret)
 	}
 	a.forms = append(a.forms, form)
+	if a.forgets && len(a.registered) == 0 {
+		a.json(w, 401, map[string]any{"error": "invalid_client"})
+		return
+	}
 	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
 	if form.Get("grant_type") == deviceGrantType && a.stillWaits(w) {
 		return
@@ -434,6 +438,27 @@ func TestTokenOfAnotherProcess(t *testing.T) {
 	c.say(ping)
 	c.wantError("1", "wants a login")
 	_, login := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
+	if err := login.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.say(ping)
+	c.wantLine(pong)
+}
+
+// A server that has forgotten its clients, as after a restart, is told to be logged in to again, and knows us then.
+func TestForgottenClient(t *testing.T) {
+	a, store := newAuthority(t), &memory{}
+	_, login := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
+	if err := login.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.mu.Lock()
+	a.registered, a.forgets = nil, true
+	a.mu.Unlock()
+	a.expire()
+	c, _ := a.open(OAuthOptions{Store: store, Login: "outlive login x"})
+	c.say(ping)
+	c.wantError("1", "gives no token: invalid_client: if it says so again, it has forgotten outlive, and the server wants a login: run outlive login x")
 	if err := login.Login(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 )
@@ -18,6 +19,8 @@ const (
 	// refusedGrant is the only error that says that a refresh token is invalid (RFC 6749, 5.2). All others are about the
 	// request, the client or the moment.
 	refusedGrant = "invalid_grant"
+	// unknownClient is what a server says that has forgotten the client that was registered there.
+	unknownClient = "invalid_client"
 )
 
 // due reports whether the access token is to be renewed before it is sent.
@@ -94,6 +97,9 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 		if no := (tokenRefusal{}); errors.As(err, &no) && no.Code == refusedGrant {
 			refused = g.RefreshToken // a process without the lock may have stored a better one meanwhile
 			continue
+		}
+		if refusalCode(err) == unknownClient && o.opts.ClientID == "" {
+			return fmt.Errorf("%w: if it says so again, it has forgotten outlive, and %s", err, o.wanted())
 		}
 		if err != nil {
 			return err
