@@ -16,7 +16,7 @@ import (
 )
 
 // keysMemory is how long the issuer's keys are not fetched again. A token with an unknown key id causes a fetch, and
-// anybody can make such tokens.
+// anybody can make such tokens. After a fetch that has failed it is metadataRetry.
 const keysMemory = 10 * time.Second
 
 // leastRSA is the shortest accepted RSA key, in bits (RFC 7518, 3.3).
@@ -30,9 +30,13 @@ type keySet struct {
 	client *http.Client
 	where  string
 
-	mu   sync.Mutex // held during a fetch: one fetches for all that wait
-	when time.Time  // when they were asked for last with success
-	keys []jose.JSONWebKey
+	fetching sync.Mutex // one fetches for all that wait; taken before mu
+
+	mu     sync.Mutex // guards what follows
+	when   time.Time  // when they were asked for last with success
+	keys   []jose.JSONWebKey
+	failed time.Time // when they were asked for last in vain
+	reason error     // why
 }
 
 // signed verifies one token for go-oidc. It keeps the error, which go-oidc turns into a text.
@@ -76,19 +80,40 @@ func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 }
 
 // newerThan returns the known keys and when they were fetched. If that is still the time seen, they are fetched again,
-// unless that was done just now.
+// unless that was done or tried just now. Who needs no others does not wait for a fetch.
 func (k *keySet) newerThan(ctx context.Context, seen time.Time) ([]jose.JSONWebKey, time.Time, error) {
+	if k.due(seen) {
+		k.fetching.Lock()
+		defer k.fetching.Unlock()
+		if k.due(seen) { // not done while this one waited
+			keys, err := k.fetch(context.WithoutCancel(ctx)) // for all that wait, even if this one leaves
+			k.note(keys, err)
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.when.Equal(seen) || !seen.IsZero() && time.Since(k.when) < keysMemory {
-		return k.keys, k.when, nil
+	if k.reason != nil && k.when.Equal(seen) {
+		return nil, seen, k.reason
 	}
-	keys, err := k.fetch(context.WithoutCancel(ctx)) // for all that wait, even if this one leaves
-	if err != nil {
-		return nil, seen, fmt.Errorf("%w: %w", errUnreachable, err)
-	}
-	k.keys, k.when = keys, time.Now()
 	return k.keys, k.when, nil
+}
+
+// due reports whether the keys are to be fetched for who has seen those of a time.
+func (k *keySet) due(seen time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.when.Equal(seen) && (seen.IsZero() || time.Since(k.when) >= keysMemory) && (k.reason == nil || time.Since(k.failed) >= metadataRetry)
+}
+
+// note keeps the outcome of a fetch.
+func (k *keySet) note(keys []jose.JSONWebKey, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		k.failed, k.reason = time.Now(), fmt.Errorf("%w: %w", errUnreachable, err)
+		return
+	}
+	k.keys, k.when, k.reason = keys, time.Now(), nil
 }
 
 // fits reports whether a key may have made a signature: it is for signatures, for this algorithm, and long enough.

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 const resource = "https://mcp.example/mcp"
@@ -31,6 +33,7 @@ type issuer struct {
 	pretends  string       // to be another issuer
 	withOIDC  bool         // it has the metadata of OpenID Connect only
 	keysFault atomic.Bool
+	thinks    func() // before it gives its keys, nil: it does not
 	jwk       string // more members of the key: "" is RS256 for signatures
 }
 
@@ -59,6 +62,9 @@ func newIssuer(t *testing.T, prepare func(*issuer)) *issuer {
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		is.asked.Add(1)
+		if is.thinks != nil {
+			is.thinks()
+		}
 		if is.keysFault.Load() {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
@@ -270,6 +276,59 @@ func TestKeysAreNotAskedForWithEveryToken(t *testing.T) {
 		}
 	}
 	if n := is.asked.Load(); n != 1 {
+		t.Errorf("the keys were asked for %d times", n)
+	}
+}
+
+// While the issuer does not give its keys, those that are known are of use. Made-up key ids do not make us ask again and again.
+func TestKeysThatAreNotGivenNow(t *testing.T) {
+	began, goesOn := make(chan struct{}, 100), make(chan struct{})
+	is := newIssuer(t, func(is *issuer) {
+		is.thinks = func() {
+			if is.keysFault.Load() {
+				began <- struct{}{}
+				<-goesOn
+			}
+		}
+	})
+	v := is.verifier()
+	verify := func(token string) <-chan error {
+		came := make(chan error, 1)
+		go func() {
+			_, err := v.VerifyToken(context.Background(), token)
+			came <- err
+		}()
+		return came
+	}
+	if err := <-verify(is.token(nil)); err != nil {
+		t.Fatal(err)
+	}
+	known := is.token(claimSet{"jti": "another"})
+	is.kid.Store("made-up")
+	is.keysFault.Store(true)
+	v.keys.mu.Lock()
+	v.keys.when = v.keys.when.Add(-keysMemory)
+	v.keys.mu.Unlock()
+	first := verify(is.token(nil))
+	<-began
+	select {
+	case err := <-verify(known):
+		if err != nil {
+			t.Errorf("a token with a known key: %v", err)
+		}
+	case <-time.After(await.Limit):
+		t.Error("a token with a known key waits for the others")
+	}
+	close(goesOn)
+	if err := <-first; err == nil || errors.Is(err, ErrTokenInvalid) {
+		t.Errorf("a token whose key cannot be asked for: %v", err)
+	}
+	for i := range 20 {
+		if err := <-verify(is.token(claimSet{"jti": i})); err == nil || errors.Is(err, ErrTokenInvalid) {
+			t.Fatalf("soon after: %v", err)
+		}
+	}
+	if n := is.asked.Load(); n != 2 {
 		t.Errorf("the keys were asked for %d times", n)
 	}
 }
