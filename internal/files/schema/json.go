@@ -41,6 +41,10 @@ func (s *Shape) json(references bool) *jsonschema.Schema {
 		return d
 	case List, ListOrText:
 		l := &jsonschema.Schema{Types: []string{"array", "null"}, Items: s.entries(references)}
+		if s.Filled != "" {
+			one := 1
+			l.Type, l.Types, l.MinItems = "array", nil, &one
+		}
 		if s.Kind == ListOrText {
 			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{l, s.Of.JSON(references)}}
 		}

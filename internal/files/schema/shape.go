@@ -11,7 +11,7 @@ import (
 // Kind is the type of a value.
 type Kind uint8
 
-// The kinds. Those from List on are groups, which may be empty.
+// The kinds. Those from List on are groups, which may be empty, but for a list with a Filled.
 const (
 	Text       Kind = iota
 	Word            // one of Words
@@ -50,6 +50,8 @@ type Shape struct {
 	Null bool
 	// Secret texts and their lines are not shown.
 	Secret bool
+	// Filled is the hint for a list without an entry, which is a mistake. "": it may be empty.
+	Filled string
 	// Instead is the hint for a text where a list is required. nil: the text in brackets.
 	Instead func(text string) string
 	Doc     string // of a list's or dict's entries

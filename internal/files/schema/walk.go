@@ -88,8 +88,8 @@ func (w *Walk) Check(n *tree.Node, s *Shape, label string) {
 // client's file.
 func (w *Walk) null(n *tree.Node, s *Shape, label string) {
 	n.Bad = true
-	if w.Manner != Foreign && s.Kind < List {
-		w.Problem(n.Pos, label+" has no value", "write one, or remove the key")
+	if w.Manner != Foreign && (s.Kind < List || s.Filled != "") {
+		w.Problem(n.Pos, label+" has no value", cmp.Or(s.Filled, "write one, or remove the key"))
 	}
 }
 
@@ -102,6 +102,10 @@ func (w *Walk) list(n *tree.Node, s *Shape, label string) {
 			hint = fmt.Sprintf("want a list: [%q]", fileerror.Shortened(n.Raw))
 		}
 		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), hint)
+		return
+	}
+	if len(n.Items()) == 0 && s.Filled != "" {
+		w.Wrong(n, label+" is empty", s.Filled)
 		return
 	}
 	for i, item := range n.Items() {

@@ -20,7 +20,9 @@ var (
 	durationShape = &schema.Shape{Kind: schema.Text, Form: durationForm, Loose: true}
 	sizeShape     = &schema.Shape{Kind: schema.Text, Form: sizeForm, Loose: true}
 	argsShape     = &schema.Shape{Kind: schema.List, Of: textShape, Doc: "argument"}
-	globsShape    = &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: globForm}, Doc: "glob"}
+	globShape     = &schema.Shape{Kind: schema.Text, Form: globForm}
+	denyShape     = &schema.Shape{Kind: schema.ListOrText, Of: globShape, Doc: "glob"}
+	allowShape    = &schema.Shape{Kind: schema.ListOrText, Of: globShape, Doc: "glob", Filled: `name the tools; for none of them, write deny: "*"`}
 	scopesShape   = &schema.Shape{Kind: schema.ListOrText, Of: filledText, Doc: "scope"}
 	envShape      = &schema.Shape{Kind: schema.Dict, Names: envName, Of: &schema.Shape{Kind: schema.Text, Form: noNUL, Loose: true}, Doc: "value of the variable"}
 	headersShape  = &schema.Shape{Kind: schema.Dict, Names: headerName, Of: &schema.Shape{Kind: schema.Text, Form: oneLine}, Doc: "value of the header"}
@@ -88,8 +90,8 @@ func rootShape(policy []PolicyKey) *schema.Shape {
 // viewShape is the schema of a view. What is shown of a server are the keys that servers have for it, too.
 var viewShape = &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: []schema.Key{
 	{Name: "servers", Shape: &schema.Shape{Kind: schema.Dict, Of: &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
-		{Name: "allow", Shape: globsShape, Doc: "globs of the tools that this view has, by the server's own names (default: all that the server shows)"},
-		{Name: "deny", Shape: globsShape, Doc: "globs of tools that it does not have, even if allow has them"},
+		{Name: "allow", Shape: allowShape, Doc: "globs of the tools that this view has, by the server's own names (default: all that the server shows)"},
+		{Name: "deny", Shape: denyShape, Doc: "globs of tools that it does not have, even if allow has them"},
 	}}, Alone: &schema.Shape{Kind: schema.ListOrText, Of: filledText, Doc: "name of a server"}, Doc: "what this view has of the server (default: all that it shows)"},
 		Required: true, Doc: "the servers that it has: their names, or names with allow and deny"},
 	{Name: "bearer", Shape: tokensShape, Doc: "tokens of clients that see this view and nothing else"},
@@ -160,8 +162,8 @@ func serverShape(policy []schema.Key) *schema.Shape {
 		{Name: "auth", Shape: credentialsShape, Doc: "what to show to it"},
 		{Name: "disabled", Shape: boolShape, Doc: "leave this server out"},
 		{Name: "prefix", Shape: &schema.Shape{Kind: schema.Text, Form: prefixForm}, Doc: "of its tools' names (default: the server's name)"},
-		{Name: "allow", Shape: globsShape, Doc: "globs of the tools that are shown, by the server's own names (default: all)"},
-		{Name: "deny", Shape: globsShape, Doc: "globs of tools that are not shown, even if allow has them"},
+		{Name: "allow", Shape: allowShape, Doc: "globs of the tools that are shown, by the server's own names (default: all)"},
+		{Name: "deny", Shape: denyShape, Doc: "globs of tools that are not shown, even if allow has them"},
 		{Name: "rename", Shape: &schema.Shape{Kind: schema.Dict, Of: &schema.Shape{Kind: schema.Text, Form: toolName}, Doc: "name that is shown, before the prefix"},
 			Doc: "the server's own name of a tool: the name that is shown"},
 		{Name: "shared", Shape: boolShape, Doc: "all sessions of clients use one process (default: each session has its own)"},
