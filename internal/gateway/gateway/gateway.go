@@ -32,10 +32,10 @@ type World interface {
 	Now() time.Time
 	// Connect makes a kept server. Its lines arrive by [Link.Forward] and [Link.Send], never during Connect.
 	Connect(l *Link) Upstream
-	// Stand describes the state of the servers that are shown, for a language model.
-	Stand(shown func(server string) bool) string
-	// Renew begins to replace a server's processes.
-	Renew(server, reason string)
+	// Stand describes to a client the state of the servers that are shown, for a language model.
+	Stand(to *Session, shown func(server string) bool) string
+	// Renew begins to replace a server's processes, those that the client knows.
+	Renew(by *Session, server, reason string)
 }
 
 // Server is one server as it is configured.

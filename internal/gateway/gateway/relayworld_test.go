@@ -66,9 +66,9 @@ func (w *relay) serve(servers ...Server) {
 }
 
 // Now, Stand, Renew and Connect implement World.
-func (w *relay) Now() time.Time                 { return w.now }
-func (w *relay) Stand(func(string) bool) string { return "fine" }
-func (w *relay) Renew(string, string)           {}
+func (w *relay) Now() time.Time                           { return w.now }
+func (w *relay) Stand(*Session, func(string) bool) string { return "fine" }
+func (w *relay) Renew(*Session, string, string)           {}
 
 func (w *relay) Connect(l *Link) Upstream {
 	k := &relayKept{w: w, link: l, number: len(w.kept)}

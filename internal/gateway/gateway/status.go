@@ -58,7 +58,7 @@ var phaseNames = [...]string{"greeting", "ready", "failed", "foreign", "retired"
 // Status tells how every server stands, in the order of the configuration. Any goroutine.
 func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
 	got := make(chan []ServerStatus, 1)
-	r.loop.Post(func() { got <- r.status(time.Now()) })
+	r.loop.Post(func() { got <- r.status(time.Now(), nil) })
 	select {
 	case all := <-got:
 		return all, nil
@@ -70,7 +70,7 @@ func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
 }
 
 // Last tells how every server stood at the end. Call it after Run has returned.
-func (r *Runner) Last() []ServerStatus { return r.status(time.Now()) }
+func (r *Runner) Last() []ServerStatus { return r.status(time.Now(), nil) }
 
 // ErrEnded is returned after the gateway has ended.
 var ErrEnded = errors.New("the gateway has ended")
@@ -78,7 +78,8 @@ var ErrEnded = errors.New("the gateway has ended")
 // ErrNoServer is returned for a server that is not configured.
 var ErrNoServer = errors.New("no server of that name")
 
-func (r *Runner) status(now time.Time) []ServerStatus {
+// status tells it to a client, nil: to the user of this machine.
+func (r *Runner) status(now time.Time, to *Session) []ServerStatus {
 	all := make([]ServerStatus, len(r.gw.servers))
 	for i, s := range r.gw.servers {
 		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.bridged, Links: []LinkStatus{}}
@@ -87,7 +88,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 	}
 	for l, k := range r.kept {
 		i := slices.IndexFunc(all, func(s ServerStatus) bool { return s.Name == l.Name() })
-		if i < 0 {
+		if i < 0 || !to.knows(l) {
 			continue
 		}
 		if all[i].Lacks == "" {
@@ -99,6 +100,9 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		one := LinkStatus{Client: l.Client(), View: l.view(), Apart: apart(l), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
 		if l.trouble != nil && l.phase <= unsupported {
 			one.HandshakeError = messageOf(l.trouble)
+		}
+		if to.hasView() && l.scope.owner == nil {
+			one.Unanswered = nil // calls of others, too
 		}
 		all[i].Links = append(all[i].Links, one)
 	}
@@ -123,7 +127,7 @@ func (s *server) tools() int {
 // Restart replaces every process of a server and returns when the new ones are ready, or why one is not. Any goroutine.
 func (r *Runner) Restart(ctx context.Context, server string, source supervise.Source, reason string) error {
 	found := make(chan []*kept, 1)
-	r.loop.Post(func() { found <- r.keptOf(server) })
+	r.loop.Post(func() { found <- r.keptOf(server, nil) })
 	var all []*kept
 	select {
 	case all = <-found:
@@ -148,14 +152,14 @@ func (r *Runner) Restart(ctx context.Context, server string, source supervise.So
 	return errors.Join(failed...)
 }
 
-// keptOf returns the processes of a server that are kept alive, nil if there is no such server.
-func (r *Runner) keptOf(name string) []*kept {
+// keptOf returns the processes of a server that are kept alive and that a client knows. It is nil if there is no such server.
+func (r *Runner) keptOf(name string, to *Session) []*kept {
 	if !slices.ContainsFunc(r.gw.servers, func(s *server) bool { return s.Catalog.Name == name }) {
 		return nil
 	}
 	all := []*kept{}
 	for l, k := range r.kept {
-		if l.Name() == name && k.opened && l.phase != retired {
+		if l.Name() == name && k.opened && l.phase != retired && to.knows(l) {
 			all = append(all, k)
 		}
 	}

@@ -72,13 +72,13 @@ func (s *Session) callTool(e *exchange, line []byte) bool {
 	}
 	switch {
 	case name == toolStatus:
-		e.say(g.world.Stand(func(server string) bool {
+		e.say(g.world.Stand(s, func(server string) bool {
 			return server == args.Server || args.Server == "" && slices.Contains(names, server)
 		}), false)
 	case args.Server == "":
 		e.say("Say which server: "+strings.Join(names, ", ")+".", true)
 	default:
-		g.world.Renew(args.Server, args.Reason)
+		g.world.Renew(s, args.Server, args.Reason)
 		e.say("Restart of "+args.Server+" has begun; calls go on meanwhile. "+toolStatus+" tells when the new process serves.", false)
 	}
 	return true
@@ -102,22 +102,22 @@ func namesOf(servers []*server) []string {
 }
 
 // Stand implements [World].
-func (r *Runner) Stand(shown func(server string) bool) string {
+func (r *Runner) Stand(to *Session, shown func(server string) bool) string {
 	var all []ServerStatus
-	for _, s := range r.status(time.Now()) {
+	for _, s := range r.status(time.Now(), to) {
 		if shown(s.Name) {
-			all = append(all, s)
+			all = append(all, to.told(s))
 		}
 	}
 	return jsonrpc.Indented(all)
 }
 
 // Renew implements [World]; the result shows in the status.
-func (r *Runner) Renew(server, reason string) {
+func (r *Runner) Renew(by *Session, server, reason string) {
 	if reason == "" {
 		reason = "tool " + toolRestart
 	}
-	for _, k := range r.keptOf(server) {
+	for _, k := range r.keptOf(server, by) {
 		r.loop.Post(func() { k.host.Backend.Restart(time.Now(), supervise.SourceTool, reason) })
 	}
 }

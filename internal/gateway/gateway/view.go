@@ -60,6 +60,22 @@ func (s *Session) servers() []*server {
 // shown is what the client sees.
 func (s *Session) shown() *catalog.View { return s.scope().current(s.view) }
 
+// hasView reports whether the client sees a part only. Of nil, who is the user of this machine: no.
+func (s *Session) hasView() bool { return s != nil && s.view != "" }
+
+// knows reports whether the client may know of a process. Who has a view knows its own, and those that many use.
+func (s *Session) knows(l *Link) bool {
+	owner := l.scope.owner
+	return !s.hasView() || owner == nil || owner.principal == s.principal && owner.view == s.view
+}
+
+// told is a server's status without the servers that the client does not see.
+func (s *Session) told(st ServerStatus) ServerStatus {
+	names := namesOf(s.servers())
+	st.Hidden = slices.DeleteFunc(st.Hidden, func(h HiddenResource) bool { return !slices.Contains(names, h.Of) })
+	return st
+}
+
 // dropHidden ends what the client has of servers that it does not see any more.
 func (s *Session) dropHidden() {
 	for _, sub := range slices.Clone(s.subs) {

@@ -140,6 +140,30 @@ func TestViewHidesAll(t *testing.T) {
 	}
 }
 
+// A client of a view is told of its own processes, and of those that many use. Who sees everything is told of all.
+func TestViewKnowsItsOwnProcesses(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.gw.opts.NoTools = false
+	many := named("many")
+	many.Shared = true
+	w.gw.SetServers(w.now, []Server{named("own"), many}, part("v", "own", "many"), part("w", "own"))
+	all, one, other, another := w.viewing(""), w.viewing("v"), w.viewing("w"), w.viewing("v")
+	another.Session.principal = "somebody else"
+	for _, c := range []*client{all, one, other, another} {
+		c.tools()
+	}
+	for name, tc := range map[string]struct {
+		client *client
+		want   string
+	}{"everything": {all, "fine: many own own own own"}, "a view": {one, "fine: many own"}, "another": {other, "fine: own"}} {
+		has(t, name, tc.client.call("9", toolStatus), `"text":"`+tc.want+`"`)
+	}
+	hidden := []HiddenResource{{"f:1", "own"}, {"f:2", "many"}}
+	if got := other.Session.told(ServerStatus{Hidden: hidden}).Hidden; len(got) != 1 || got[0].Of != "own" {
+		t.Errorf("told of %v", got)
+	}
+}
+
 // What servers say by themselves reaches only who sees them, also where all share one process.
 func TestViewHearsOnlyItsServers(t *testing.T) {
 	w := newWorld(t, Options{})

@@ -123,9 +123,18 @@ func (w *world) plan(name string, p plan) {
 	w.plans[name] = &p
 }
 
-func (w *world) Now() time.Time                 { return w.now }
-func (w *world) Stand(func(string) bool) string { return "fine" }
-func (w *world) Renew(server, _ string)         { w.renewed = append(w.renewed, server) }
+func (w *world) Now() time.Time { return w.now }
+func (w *world) Stand(to *Session, shown func(string) bool) string {
+	var names []string
+	for _, p := range w.procs {
+		if !p.closed && !p.ended && shown(p.name) && to.knows(p.link) {
+			names = append(names, p.name)
+		}
+	}
+	slices.Sort(names)
+	return "fine: " + strings.Join(names, " ")
+}
+func (w *world) Renew(_ *Session, server, _ string) { w.renewed = append(w.renewed, server) }
 func (w *world) Connect(l *Link) Upstream {
 	if w.plans[l.Name()] == nil {
 		w.plan(l.Name(), plan{})
