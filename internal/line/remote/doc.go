@@ -27,7 +27,8 @@
 //	  a body that is not a message, such as HTML
 //	subscriptions/listen ends without an answer          again, without end
 //	429, 503 with Retry-After                            again if that fits into 10 s, otherwise answer, not done, with the time
-//	404 for a session, 400 that complains of it          End, unread
+//	404 for a session, but for one that says: no such    End, unread
+//	  method or resource; 400 that complains of it
 //	401, 403                                             authorization if [Options] has it, then again; otherwise answer
 //	any error status with a JSON-RPC error in its body   answer: that error
 //	other 4xx, 501 for initialize                        the transport of 2024-11-05, otherwise answer with what both gave

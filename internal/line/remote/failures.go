@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ const (
 	// relisten is the least time between two tries to listen.
 	relisten = time.Second
 )
+
+// requestCodes are the codes of errors about a request, never about a session. They say: no such method, bad parameters, no such resource.
+var requestCodes = []string{strconv.Itoa(jsonrpc.MethodNotFound), strconv.Itoa(jsonrpc.InvalidParams), "-32002"}
 
 // codeHeaderMismatch says that the headers made of a tool's arguments are not those the server expects.
 const codeHeaderMismatch = "-32020"
@@ -260,11 +264,11 @@ func (v decision) fallenBack(got decision) decision {
 }
 
 // sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers
-// also use for unknown methods; servers that store their sessions in a table often answer 400 with a text.
+// also use for unknown methods and resources; servers that store their sessions in a table often answer 400 with a text.
 func sessionLost(o outcome, own bool) bool {
 	switch o.status {
 	case http.StatusNotFound:
-		return !own || string(errorIn(o.body).code) != strconv.Itoa(jsonrpc.MethodNotFound)
+		return !own || !slices.Contains(requestCodes, string(errorIn(o.body).code))
 	case http.StatusBadRequest:
 		return !own && strings.Contains(strings.ToLower(string(o.body)), "session")
 	}
