@@ -169,11 +169,12 @@ func (s *Session) list(e *exchange, cursor []byte) {
 		if s.own == nil {
 			head := append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":`), s.gw.madeHere("")...)
 			result = append(append(head, ','), result[1:]...)
+			sc.showing(s.view).listed[kind] = true
 		}
 		e.answer(result)
 	}
 	sc.whenListed(e, func() {
-		if cursor == nil && s.seen[kind] != nil {
+		if cursor == nil && (s.seen[kind] != nil || s.own == nil && sc.showing(s.view).listed[kind]) {
 			sc.lookAgain(e, answer) // whoever asks again wants to know what there is now
 		} else {
 			answer()

@@ -163,6 +163,20 @@ func TestChangesThatNobodyTells(t *testing.T) {
 	}
 }
 
+// The same without a session: then each message may come from a client that has listed before.
+func TestChangesThatNobodyTellsWithoutASession(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{modern: true})
+	w.serve(named("a"))
+	list := func() []string { return toolsOf(t, w.client().modern("1", "tools/list", "")) }
+	list()
+	w.pass(lookEvery)
+	w.plans["a"].tools = []string{"do", "new"}
+	if diff := cmp.Diff([]string{"a_do", "a_new"}, list()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A server that is slow to start has all the time for a client that it would have for the first one, also when it was started before to be asked
 // for its era.
 func TestTheEraStartTakesNoTimeFromAClient(t *testing.T) {

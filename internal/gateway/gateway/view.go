@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // View is a part of all servers and their tools. A client that is given one sees nothing else.
@@ -102,6 +103,8 @@ type showing struct {
 	stale  bool
 	opened bool // all its servers are needed
 	probed bool // the eras of its servers were asked for
+
+	listed [mcp.Lists]bool // a client of the modern era was given the list: each message may be a session of its own there
 }
 
 // showing returns that of a view. A client of its own has only one.
