@@ -65,8 +65,13 @@ func syntaxOf(s *fileerror.Source) *syntax {
 	return yamlSyntax
 }
 
-// ownKeys are the top-level keys besides servers that only outlive.yaml has.
-var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "sessions", "limits", "defaults"}
+// hasOwnKey reports whether an object has a key that only outlive.yaml has at the top. VS Code's file has servers and inputs, too.
+func hasOwnKey(root *tree.Node) bool {
+	shape := rootShape(nil)
+	return slices.ContainsFunc(root.Members(), func(f *tree.Node) bool {
+		return f.Key != "servers" && f.Key != "inputs" && shape.Key(f.Key) != nil
+	})
+}
 
 // recognise decides by the top-level keys. where is the object that holds the servers.
 func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
@@ -76,9 +81,9 @@ func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
 	if root.Kind != tree.Object {
 		return Unknown, nil
 	}
-	own := slices.ContainsFunc(ownKeys, func(k string) bool { return root.Get(k) != nil })
+	own := hasOwnKey(root)
 	switch {
-	case root.Get("mcpServers") != nil:
+	case root.Get("mcpServers") != nil && !(own && s == yamlSyntax): // a client's JSON may have keys of the same name
 		return MCPServers, root.Get("mcpServers")
 	case s == tomlSyntax && root.Get("mcp_servers") != nil:
 		return Codex, root.Get("mcp_servers")
