@@ -25,8 +25,8 @@ type eventWriter struct {
 }
 
 // begin sends the header. A stream with ids begins with an event without data, so that a client that loses the
-// connection at once can resume (SEP-1699); clients before 2025-11-25 do not expect it.
-func (e *eventWriter) begin(prime bool) error {
+// connection at once can resume (SEP-1699), after the message of the number after; clients before 2025-11-25 do not expect it.
+func (e *eventWriter) begin(prime bool, after uint64) error {
 	h := e.w.Header()
 	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -35,7 +35,7 @@ func (e *eventWriter) begin(prime bool) error {
 	if !prime {
 		return e.flush(nil)
 	}
-	return e.flush(append(e.appendID(nil, 0), "data: \n\n"...))
+	return e.flush(append(e.appendID(nil, after), "data: \n\n"...))
 }
 
 // write sends messages; first is the number of the first.

@@ -163,7 +163,7 @@ func (p *reply) runEvents() {
 			p.w.Header().Set(headerSession, p.session.id)
 		}
 	}
-	if out.begin(p.prime) != nil {
+	if out.begin(p.prime, p.stream.written()) != nil {
 		return
 	}
 	alive := time.NewTimer(p.front.opts.KeepAlive)

@@ -79,6 +79,27 @@ func TestTheGetStreamCanBeResumed(t *testing.T) {
 	w.open("GET", "", session, "Last-Event-ID: "+seen).want(note(2), note(3))
 }
 
+// A client opens the GET stream anew, and loses it before it has heard anything. It gets what came since, and nothing twice.
+func TestTheGetStreamOpenedAnewRepeatsNothing(t *testing.T) {
+	hub := &testHub{}
+	w := newWorld(t, hub, Options{})
+	session := w.greet("2025-11-25")
+	e := w.open("GET", "", session)
+	e.want("")
+	hub.session(0).await(t, "attach")
+	general := hub.session(0).listener()
+	general.Send([]byte(note(1)))
+	e.want(note(1))
+	e.leave()
+	hub.session(0).await(t, "detach")
+	anew := w.open("GET", "", session)
+	anew.want("")
+	anew.leave()
+	hub.session(0).await(t, "detach")
+	general.Send([]byte(note(2)))
+	w.open("GET", "", session, "Last-Event-ID: "+anew.lastID).want(note(2))
+}
+
 // A request that says nothing gets its stream after a while, so that there is an event id to come back with.
 func TestSilentRequestGetsAStream(t *testing.T) {
 	hub := &testHub{answer: silent}

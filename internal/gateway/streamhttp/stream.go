@@ -24,7 +24,7 @@ type streamStore struct {
 const maxKept = 64
 
 // stream is one sequence of messages to the client: those still to be written and, if it is kept, those already written.
-// Messages are numbered from 1; event id 0 is the initial event without data.
+// Messages are numbered from 1; the initial event without data has the number of the last one that was written before.
 type stream struct {
 	streamStore *streamStore
 	endless     bool // it has no answer, and does not end by itself
@@ -289,6 +289,13 @@ func (s *stream) holds() bool {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
 	return s.waits > 0
+}
+
+// written is the number of the last message that a reader was given; 0: there was none.
+func (s *stream) written() uint64 {
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
+	return s.next - 1
 }
 
 // from makes the caller the stream's reader, after the message numbered after.
