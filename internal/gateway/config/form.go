@@ -45,6 +45,14 @@ var durationForm = &schema.Form{Pattern: lazyregexp.New(`^(0|([0-9]+(\.[0-9]+)?(
 	return "is not a duration", "write it like 500ms, 30s or 1h30m"
 }}
 
+// spanForm are durations that are not 0, which would read as either at once or never.
+var spanForm = &schema.Form{Pattern: durationForm.Pattern, Judge: func(s string) (string, string) {
+	if d, err := time.ParseDuration(s); err == nil && d == 0 {
+		return "is no time", "write one like 30m, or remove the key for the default"
+	}
+	return durationForm.Check(s)
+}}
+
 var sizeForm = &schema.Form{Pattern: sizeText.Pattern, Judge: func(s string) (string, string) {
 	if message, hint := sizeText.Check(s); message != "" {
 		return message, hint

@@ -105,7 +105,7 @@ func TestSchemaRefusesBrokenFiles(t *testing.T) {
 	beyond := []string{
 		"inputs-unanswered.yaml", "inputs.yaml", "secret-not-shown.yaml", "contradictions.yaml", "rename.yaml", "names.yaml",
 		"references.yaml", "client-secret.yaml", "listen-open.yaml", "listen-all.yaml", "auth-empty.yaml", "headers.yaml", "local-users.yaml",
-		"views-local.yaml", "views-open.yaml",
+		"views-local.yaml", "views-open.yaml", "limits.yaml",
 	}
 	schema, seen := resolvedSchema(t), 0
 	for _, name := range corpusFiles(t, "broken") {

@@ -18,6 +18,7 @@ var (
 	countShape    = &schema.Shape{Kind: schema.Count, Least: 1}
 	pathShape     = &schema.Shape{Kind: schema.Text, Form: notEmpty}
 	durationShape = &schema.Shape{Kind: schema.Text, Form: durationForm, Loose: true}
+	spanShape     = &schema.Shape{Kind: schema.Text, Form: spanForm, Loose: true}
 	sizeShape     = &schema.Shape{Kind: schema.Text, Form: sizeForm, Loose: true}
 	argsShape     = &schema.Shape{Kind: schema.List, Of: textShape, Doc: "argument"}
 	globShape     = &schema.Shape{Kind: schema.Text, Form: globForm}
@@ -126,8 +127,8 @@ const mostInstances = 64
 var limitsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	{Name: "body", Shape: sizeShape, Doc: "longest request, such as 16MiB"},
 	{Name: "sessions", Shape: countShape, Doc: "most sessions at once"},
-	{Name: "session_idle", Shape: durationShape, Doc: "how long a session may be unused, such as 30m"},
-	{Name: "session_release", Shape: durationShape, Doc: "how long a session may be unused before its processes end, such as 2m"},
+	{Name: "session_idle", Shape: spanShape, Doc: "how long a session may be unused, such as 30m"},
+	{Name: "session_release", Shape: spanShape, Doc: "how long a session may be unused before its processes end, such as 2m"},
 	{Name: "processes", Shape: countShape, Doc: "most processes of sessions at once"},
 	{Name: "connections", Shape: countShape, Doc: "most connections at once"},
 }}
