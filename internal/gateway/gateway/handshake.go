@@ -57,7 +57,7 @@ func (l *Link) greeted(result, err []byte) {
 		return
 	}
 	l.result = bytes.Clone(result)
-	l.trouble, l.fails = nil, 0
+	l.trouble, l.fails, l.twice = nil, 0, false
 	l.server.about = aboutOf(result)
 	l.phase = ready
 	if l.scope.era == mcp.Modern {
@@ -90,8 +90,8 @@ func (l *Link) refused(err []byte) {
 		l.drop()
 		l.retire()
 		l.gw.openShared(l.server)
-	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && mcp.NamesModern(jsonrpc.FindPath(err, "data", "supported").Of(err)):
-		l.fails++ // some refuse a client's first request, with the right version in the error
+	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && !l.twice && mcp.NamesModern(jsonrpc.FindPath(err, "data", "supported").Of(err)):
+		l.twice = true // some refuse a client's first request, with the right version in the error
 		l.greet()
 		return
 	case l.scope.era == mcp.Legacy && code == unsupportedVersion:

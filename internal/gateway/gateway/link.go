@@ -35,6 +35,7 @@ type Link struct {
 	result  []byte    // raw InitializeResult or DiscoverResult
 	trouble []byte    // raw error of the handshake that failed last
 	fails   int       // handshakes that failed in a row
+	twice   bool      // the handshake is said a second time, since the server knows the version and has refused it
 	failAt  time.Time // when the last one did
 	retryAt time.Time // when the handshake, or the reading of lists, is retried; zero: not
 

@@ -27,6 +27,7 @@ func TestDiscover(t *testing.T) {
 		{"none is", map[string]plan{"a": does, "b": does}, 0, `-32601`},
 		{"one says nothing", map[string]plan{"a": speaks, "b": says}, 5 * time.Second, `-32601`},
 		{"one is broken", map[string]plan{"a": speaks, "b": {modern: true, refuse: 1}}, 0, `-32601`},
+		{"one has to be asked twice", map[string]plan{"a": {modern: true, unsure: 1}, "b": speaks}, 0, `"supportedVersions"`},
 		{"lists are slow", map[string]plan{"a": speaks, "b": {modern: true, slow: true}}, 0, `"supportedVersions"`},
 	}
 	for _, test := range tests {

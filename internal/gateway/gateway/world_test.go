@@ -39,6 +39,7 @@ type plan struct {
 	bridge bool // what keeps them translates for who speaks another era
 	mute   bool // they answer a handshake when the test says so
 	refuse int  // handshakes that are refused before one is taken
+	unsure int  // those of the modern era that are refused for their version, which is the right one
 	caps   string
 	tools  []string
 	uris   []string
@@ -300,6 +301,9 @@ func (p *proc) greet(m message) {
 	switch {
 	case p.plan.mute:
 		p.open = append(p.open, m)
+	case modern && p.plan.unsure > 0:
+		p.plan.unsure--
+		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"once more","data":{"supported":["2026-07-28"]}}}`, m.ID)
 	case modern && !p.plan.modern && translated == "":
 		p.fail(m, -32601, "Method not found")
 	case !modern && p.plan.only && translated == "":
