@@ -176,7 +176,7 @@ func (c *Connection) openStream() {
 }
 
 // follow reads the stream of server messages as long as the server offers one. If it cannot be requested any more, and
-// nothing else works, the server counts as gone, which is better known before the next request. known is called at the
+// nothing else works, not even a ping, the server counts as gone, which is better known before the next request. known is called at the
 // first response.
 func (c *Connection) follow(ctx context.Context, known func()) {
 	cur := cursor{retry: -1}
@@ -193,7 +193,12 @@ func (c *Connection) follow(ctx context.Context, known func()) {
 		case errors.As(err, &authError{}):
 			return // the requests will report the error
 		case err != nil && c.works(outcome{err: err}) >= brokenFor && vain >= maxResumes:
-			c.fail(fmt.Errorf("%s: cannot be reached any more: %w", c.opts.Name, cause(err)))
+			if o, _ := c.ping(ctx); c.works(o) < brokenFor {
+				break // requests go through
+			}
+			if ctx.Err() == nil {
+				c.fail(fmt.Errorf("%s: cannot be reached any more: %w", c.opts.Name, cause(err)))
+			}
 			return
 		case err != nil:
 		case isStream(resp):
@@ -232,11 +237,17 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 // requestsAreRefused asks in the session, and reports whether the server has lost it. A refused GET says little: many servers without
 // streams answer 404 to it in the middle of a session that lives.
 func (c *Connection) requestsAreRefused(ctx context.Context) bool {
+	_, v := c.ping(ctx)
+	return v.lostSession
+}
+
+// ping asks in the session whether requests go through.
+func (c *Connection) ping(ctx context.Context) (outcome, decision) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.NoteTimeout)
 	defer cancel()
 	ping := newMessage(ctx, jsonrpc.AppendRequest(nil, c.owned.next(), mcp.Ping.String(), nil))
 	ping.quiet = func([]byte) {}
 	o := c.post(ping)
 	c.release(ping)
-	return judge(c.question(ping, 1), o).lostSession
+	return o, judge(c.question(ping, 1), o)
 }

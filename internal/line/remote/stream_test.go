@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -177,6 +179,22 @@ func TestNoServerMessages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server whose stream is always cut before its header, as by a proxy, is not gone. It answers requests.
+func TestServerMessagesThatAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, Options{URL: "http://far.example/mcp", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet {
+				return nil, errors.New("cut")
+			}
+			return answerTo(r)
+		})})
+		c.greet()
+		time.Sleep(10 * time.Minute)
+		c.say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		c.wantLine(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+	})
 }
 
 // A server of 2024-11-05 has another endpoint for what it is told, and answers on one stream.
