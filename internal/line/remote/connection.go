@@ -259,7 +259,7 @@ func (c *Connection) leave() {
 		return
 	}
 	if oauth := c.oauth(); oauth != nil {
-		if token, err := oauth.token(ctx); err == nil && token != "" {
+		if token, _ := oauth.token(ctx); token != "" {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}
 	}

@@ -98,8 +98,9 @@ type OAuth struct {
 	vain     vainConsents
 	turn     chan struct{} // holds one token: its holder owns what follows
 
-	grant  Grant
-	loaded bool
+	grant   Grant
+	loaded  bool
+	unsaved unsaved
 }
 
 // NewOAuth prepares authorization; nothing is loaded or asked yet.
@@ -197,7 +198,10 @@ func (o *OAuth) reload() error {
 	if o.opts.Issuer != "" && !sameURI(g.Issuer, o.opts.Issuer) {
 		g = Grant{}
 	}
-	o.grant, o.loaded = g, true
+	if o.unsaved.used != "" && o.unsaved.used == g.RefreshToken {
+		return nil // what is known is newer
+	}
+	o.grant, o.loaded, o.unsaved = g, true, unsaved{}
 	return nil
 }
 
@@ -222,10 +226,12 @@ func (o *OAuth) keep(g Grant) error {
 	if err := o.opts.Store.Save(g); err != nil {
 		return fmt.Errorf("store the authorization: %w", err)
 	}
+	o.unsaved = unsaved{}
 	return nil
 }
 
-// token returns the access token to be sent, "" if there is none: then the server says what it wants.
+// token returns the access token to be sent, "" if there is none: then the server says what it wants. With a token, an error is for
+// the log only.
 func (o *OAuth) token(ctx context.Context) (string, error) {
 	if err := o.lock(ctx); err != nil {
 		return "", err
@@ -236,8 +242,10 @@ func (o *OAuth) token(ctx context.Context) (string, error) {
 	}
 	g := o.grant
 	if !g.due(time.Now()) {
+		err := o.saveAgain(ctx)
+		token := o.grant.AccessToken
 		o.unlock()
-		return g.AccessToken, nil
+		return token, err
 	}
 	next, err := o.renewed(ctx, g.AccessToken)
 	if next == "" && g.better("", time.Now()) {

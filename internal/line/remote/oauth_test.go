@@ -202,6 +202,7 @@ type memory struct {
 	held  sync.Mutex
 	mu    sync.Mutex
 	grant Grant
+	full  bool // it can store nothing
 }
 
 func (m *memory) Load() (Grant, error) {
@@ -213,6 +214,9 @@ func (m *memory) Load() (Grant, error) {
 func (m *memory) Save(g Grant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.full {
+		return errors.New("no space left on device")
+	}
 	m.grant = g
 	return nil
 }
@@ -445,7 +449,40 @@ func TestTokenOfAnotherProcess(t *testing.T) {
 	c.wantLine(pong)
 }
 
-// A server that has forgotten its clients, as after a restart, is told to be logged in to again, and knows us then.
+// A disk that is full when a token is renewed costs neither the request nor the login. The new refresh token is used, and stored later.
+func TestRenewedGrantThatCannotBeStored(t *testing.T) {
+	a, store := newAuthority(t), &memory{}
+	c, _ := a.open(OAuthOptions{Authorize: browser(t), Store: store})
+	fill := func(full bool) {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		store.full = full
+	}
+	for _, full := range []bool{false, true, true} {
+		fill(full)
+		a.expire()
+		c.say(ping)
+		c.wantLine(pong)
+	}
+	fill(false)
+	c.say(ping)
+	c.wantLine(pong)
+	if g, _ := store.Load(); g.RefreshToken != "rt3" || g.AccessToken != "t3" {
+		t.Errorf("stored: %+v", g)
+	}
+	var used []string
+	for _, form := range a.forms[1:] {
+		used = append(used, form.Get("refresh_token"))
+	}
+	if diff := gocmp.Diff([]string{"rt1", "rt2"}, used); diff != "" {
+		t.Error(diff)
+	}
+	if n := strings.Count(c.logged(), "no space left on device: it is tried again"); n != 1 {
+		t.Errorf("told %d times: %s", n, c.logged())
+	}
+}
+
+// A server that has forgotten its clients, as after a restart, wants a login. That registers us anew.
 func TestForgottenClient(t *testing.T) {
 	a, store := newAuthority(t), &memory{}
 	_, login := a.open(OAuthOptions{Store: store, Authorize: browser(t)})

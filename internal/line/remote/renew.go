@@ -104,6 +104,36 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 		if err != nil {
 			return err
 		}
-		return o.keep(next)
+		if o.keep(next) != nil && next.RefreshToken != g.RefreshToken && o.unsaved.used == "" {
+			o.unsaved.used = g.RefreshToken
+		}
+		return nil
 	}
+}
+
+// unsaved says that a renewed grant could not be stored, as on a full disk.
+type unsaved struct {
+	used string // the refresh token that the stored grant has still; "": all is stored
+	told bool   // that it could not be stored
+}
+
+// saveAgain tries once more to store what could not be. The first failure is an error.
+func (o *OAuth) saveAgain(ctx context.Context) error {
+	if o.unsaved.used == "" {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	release, err := o.hold(waiting)
+	if err == nil {
+		defer release()
+		if err = o.reload(); err == nil && o.unsaved.used != "" {
+			err = o.keep(o.grant)
+		}
+	}
+	if err == nil || o.unsaved.told {
+		return nil
+	}
+	o.unsaved.told = true
+	return fmt.Errorf("%w: it is tried again; if outlive ends before, the login is lost", err)
 }

@@ -106,8 +106,11 @@ func (c *Connection) do(req *http.Request) (*http.Response, error) {
 	var wanted []challenge // so far by the server of this request
 	for try := 1; ; try++ {
 		used, err := oauth.token(req.Context())
-		if err != nil {
+		switch {
+		case err != nil && used == "":
 			return nil, authError{err}
+		case err != nil:
+			c.logf("%s: %v", c.opts.Name, err)
 		}
 		if used != "" {
 			req.Header.Set("Authorization", "Bearer "+used)
