@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
@@ -41,6 +42,8 @@ type agentState struct {
 	// TasksGone is since when all background tasks of its sessions have been seen gone.
 	TasksGone time.Time `json:"tasks_gone,omitzero"`
 	Left      bool      `json:"left,omitempty"` // its CLI has said that a person has left it
+	// Shown is what the session of a process that has ended showed last. Zero: it lives, or nothing was read.
+	Shown lastShown `json:"shown,omitzero"`
 	// Nested are the living CLIs that it was seen to have started, as namesOf has them.
 	Nested string `json:"nested,omitempty"`
 
@@ -57,6 +60,13 @@ type agentState struct {
 	Unheard time.Time `json:"unheard,omitzero"`
 	// CPU is what the descendants had used at a time.
 	CPU cpuMark `json:"cpu,omitzero"`
+}
+
+// lastShown is what a session showed when its process ended. It counts as long as that process was the last one.
+type lastShown struct {
+	Of    process.Identity `json:"of"`
+	Left  bool             `json:"left,omitempty"` // a person had interrupted its last turn just before
+	Error agentcli.Failure `json:"error,omitzero"` // the last event, if that is an error
 }
 
 // trouble is what was wrong at the last look. While it is the same, its start time is kept.

@@ -2,12 +2,16 @@ package monitor
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
@@ -316,6 +320,47 @@ func TestTheCauseOutlivesTheProcess(t *testing.T) {
 			w.spends(3*time.Hour, 5*time.Minute)
 			if len(w.started) != was {
 				t.Errorf("later: started %v", w.rungs())
+			}
+		})
+	}
+}
+
+// What a session showed at its end still counts days later, when its transcript is too old to be read.
+func TestTheCauseOutlivesItsTranscript(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		end  func(*claude)
+		want diagnose.Class
+	}{
+		"ended by a person": {func(c *claude) {
+			c.writes(`"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}`)
+		}, diagnose.NotWatched},
+		"a limit of days": {func(c *claude) { c.fails("rate_limit", "429", "Weekly limit · resets Mar 7, 9am (UTC)") }, diagnose.RateLimited},
+		"a full context":  {func(c *claude) { c.fails("invalid_request", "400", "Prompt is too long") }, diagnose.ContextExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.declare("", w.agent("shop", "kind: claude\npolicy: {context_exhausted: [escalate]}\n"+starts))
+			c := w.claude("shop", 1001)
+			w.process(1000, w.dir("shop"), time.Minute)
+			w.reportsOf("shop", 1001, true, nil)
+			c.prompt()
+			w.cycle()
+			w.pass(10 * time.Second)
+			tt.end(c)
+			c.exits(1)
+			transcript := filepath.Join(w.opts.Places[agentcli.Claude], "projects", noWord.ReplaceAllString(w.dir("shop"), "-"), c.session+".jsonl")
+			if err := os.Chtimes(transcript, w.wall, w.wall); err != nil {
+				t.Fatal(err)
+			}
+			w.cycle()
+			w.spends(72*time.Hour, time.Hour)
+			view, err := Inspect(t.Context(), w.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := view.Findings[0].Diagnosis; got.Class != tt.want || len(w.started) != 0 {
+				t.Errorf("after three days it is %s (%s), started %v", got.Class, got.Details, w.rungs())
 			}
 		})
 	}

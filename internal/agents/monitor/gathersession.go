@@ -31,11 +31,11 @@ func (g *gathering) sessions() {
 		switch {
 		case !g.died:
 			g.e.Sessions = append(g.e.Sessions, g.session(v))
-		case v.ID == g.f.session && !v.Subagent:
-			g.cause(v)
-			g.left = g.leftBy(v)
+		case v.ID == g.f.session && !v.Subagent && v.File != "":
+			g.f.shown = lastShown{Of: g.f.dead, Left: g.leftBy(v), Error: g.cause(v)}
 		}
 	}
+	g.atEnd()
 	g.tasksGone()
 }
 

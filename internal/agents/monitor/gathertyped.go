@@ -6,6 +6,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // nudgeEcho is how long after our text a prompt in the session may be that text.
@@ -58,9 +59,20 @@ func (g *gathering) ownWords(t time.Time) bool {
 	return slices.ContainsFunc(g.known.nudged, func(at time.Time) bool { return !t.Before(at.Add(-toolSlack)) && t.Before(at.Add(nudgeEcho)) })
 }
 
-// cause keeps the last error of a dead process's session, unless it is older than the process.
-func (g *gathering) cause(v *agentcli.Session) {
-	g.errorShown = true
+// atEnd takes what the session of a dead process shows at its end, or did when it was last read: transcripts of ended
+// processes are left out after some days.
+func (g *gathering) atEnd() {
+	if was := g.known.agentState.Shown; g.died && g.f.shown.Of.PID == 0 && was.Of == g.f.dead {
+		g.f.shown = was
+	}
+	if g.f.shown.Of.PID == 0 {
+		return
+	}
+	g.errorShown, g.left, g.e.LastError = true, g.f.shown.Left, g.failure(g.f.shown.Error)
+}
+
+// cause is the last error of a dead process's session, unless it is older than the process.
+func (g *gathering) cause(v *agentcli.Session) agentcli.Failure {
 	began := g.known.agentState.Alive.Add(-nudgeEcho)
 	switch {
 	case g.report != nil:
@@ -68,10 +80,13 @@ func (g *gathering) cause(v *agentcli.Session) {
 	case g.known.launch != nil && g.known.launch.StartedAt.After(g.known.agentState.Alive):
 		began = g.known.launch.StartedAt
 	}
-	if v.Turn.Error.At.Before(began.Add(-toolSlack)) {
-		return
+	x := v.Turn.Error
+	if x.Kind == agentcli.NoFailure || x.At.Before(began.Add(-toolSlack)) {
+		return agentcli.Failure{}
 	}
-	g.e.LastError = g.failure(v.Turn.Error)
+	x.Text = notify.Redact(x.Text) // it is kept
+	x.At, x.RetryAt, x.Until = x.At.UTC(), x.RetryAt.UTC(), x.Until.UTC()
+	return x
 }
 
 // leaves is how long after an interruption by a person the end of the process counts as that person's doing: both CLIs

@@ -136,7 +136,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 		if s.Identity != c.subject.process {
 			s.Identity, s.Alive, s.Left = c.subject.process, st.now.Wall.Round(0), false
 		}
-		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
+		s.Gone, s.GoneOf, s.Shown, s.Stopped = time.Time{}, process.Identity{}, lastShown{}, false
 		switch {
 		case c.diagnosis.Class == diagnose.Idle:
 			s.RestSince = s.Well.Since
@@ -150,6 +150,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 		if s.GoneOf != c.subject.dead {
 			s.Gone, s.GoneOf = st.now.Wall.Round(0), c.subject.dead
 		}
+		s.Shown = c.subject.shown
 	}
 	if !c.evidence.Beat.Has || c.evidence.Beat.Age >= 0 {
 		s.Ahead, s.AheadSince = "", time.Time{}
