@@ -57,6 +57,49 @@ func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
 	}
 }
 
+// A monitor that ends while it restarts an agent leaves the rest to the next one, unless the owner has seen to it meanwhile.
+func TestARestartThatTheOwnerHasOvertaken(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		meanwhile func(w *world)
+		starts    int
+	}{
+		"nothing has happened": {func(*world) {}, 1},
+		"removed":              {func(w *world) { w.declare("", w.agent("other", "kind: command\n")) }, 0},
+		"paused":               {func(w *world) { w.declare("", w.agent("shop", "kind: claude\npaused: true\n"+starts)) }, 0},
+		"started by hand":      {func(w *world) { w.claude("shop", 2001).prompt() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.declare("", w.agent("shop", "kind: claude\n"+starts))
+			w.claude("shop", 1001).prompt()
+			w.cycle()
+			clear(w.living)
+			w.pass(time.Minute)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			w.onStop, w.stopErr = end, context.Canceled
+			m, err := Open(ctx, w.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = m.Once(ctx) // it is ended while it waits for the old process
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if ctx.Err() == nil || len(w.started) != 0 {
+				t.Fatalf("no restart was interrupted: started %v", w.rungs())
+			}
+			w.onStop, w.stopErr = nil, nil
+			tt.meanwhile(w)
+			w.spends(2*time.Minute, time.Minute)
+			if len(w.started) != tt.starts || len(w.stopped) != 0 {
+				t.Errorf("started %v, stopped %v", w.rungs(), w.stopped)
+			}
+		})
+	}
+}
+
 // Who is taken out of the registry, or paused, is not told of any more; nobody hears of that either.
 func TestAnAgentThatNobodyWants(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,11 @@ func (x *executor) resume(ctx context.Context, rec *attempt) error {
 	if !rec.Act.Rung.Starts() {
 		return x.resumeNonRestart(ctx, rec)
 	}
+	if why := x.overtaken(rec); why != "" {
+		x.m.opts.Logger.Info("the recovery is given up", slog.String("project", rec.Entry.Name), slog.String("reason", why))
+		rec.Outcome = "nothing is done: " + why
+		return x.ledger.step(ctx, rec, abandoned)
+	}
 	other, alive := x.otherProcess(rec)
 	switch rec.Step {
 	case begun:
@@ -71,6 +76,28 @@ func (x *executor) resumeNonRestart(ctx context.Context, rec *attempt) error {
 	return x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
 		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
 	})
+}
+
+// overtaken says why the recovery of a declared agent is not gone on with. "": nothing stands against it. Its owner may have
+// started, paused or removed the agent while no monitor ran.
+func (x *executor) overtaken(rec *attempt) string {
+	if !rec.Declared || rec.Step == begun || rec.Step == started {
+		return "" // it is looked at before it begins; what was started is recorded
+	}
+	for _, a := range x.snapshot.Agents {
+		if a.Key != rec.Agent || a.Declared == nil {
+			continue
+		}
+		id := x.round.lookAt(a).subject.process
+		switch {
+		case a.Declared.Paused && rec.UserRequest == 0:
+			return "it is paused"
+		case rec.Step != starting && id.PID != 0 && !slices.Contains(rec.Target.Leaders, id):
+			return fmt.Sprintf("it runs in another process now, PID %d", id.PID)
+		}
+		return ""
+	}
+	return "it is no longer in the registry"
 }
 
 // otherProcess is a living process that the registry names now but did not when the recovery began.
