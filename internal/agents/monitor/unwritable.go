@@ -39,8 +39,57 @@ func unwritable(err error) bool {
 type unkept struct {
 	since  time.Time       // zero: it can be written
 	agents map[string]bool // agents in need of an action that were named in the message
-	owed   []string        // channels that still need the message
-	text   notify.Text     // that message
+	owed   owed            // the message about it
+}
+
+// owed is a message that is sent past the outbox, and the channels that still need it.
+type owed struct {
+	channels []string
+	text     notify.Text
+	tries    int
+	next     time.Duration // before that it is not tried again, by the clock of the machine while it is awake
+}
+
+// due reports whether a channel still needs the message, and may be tried now.
+func (o *owed) due(now time.Duration) bool {
+	return len(o.channels) > 0 && (o.tries == 0 || now >= o.next)
+}
+
+// Tries of one such message.
+const (
+	pastTime  = 10 * time.Second // how long one may take
+	pastPause = 10 * time.Second // after the first; each further pause is twice as long
+	pastTries = 8                // in some twenty minutes
+)
+
+// send tries the channels that still need the message.
+func (o *owed) send(ctx context.Context, channels map[string]notify.Channel, now time.Duration, log *slog.Logger) {
+	var left []string
+	for _, name := range o.channels {
+		channel, known := channels[name]
+		if !known {
+			continue
+		}
+		sending, cancel := context.WithTimeout(ctx, pastTime)
+		_, err := channel.Send(sending, notify.Message{Key: "home/" + newRun(), Text: o.text})
+		cancel()
+		if err == nil {
+			continue
+		}
+		log.Warn("channel not available: its messages are not sent", slog.String("channel", name), slog.Any("error", err))
+		if !o.over(err) {
+			left = append(left, name)
+		}
+	}
+	o.channels, o.next = left, now+pastPause<<o.tries
+	o.tries++
+}
+
+// over reports whether a failed try is a channel's last. A message that may have arrived is sent once more.
+func (o *owed) over(err error) bool {
+	failure := &notify.SendError{Failure: notify.Unreachable, Unsure: true} // for any other error
+	_ = errors.As(err, &failure)
+	return failure.Failure == notify.Refused || failure.Failure == notify.Rejected || failure.Unsure && o.tries > 0 || o.tries+1 >= pastTries
 }
 
 // mindDisk notifies people directly by the channels, without the outbox, when the home cannot be written and when it can
@@ -70,19 +119,19 @@ func (m *Monitor) mindDisk(ctx context.Context, err error) {
 		m.opts.Logger.Info("the home can be written again")
 		u.owe(m.notifiers.channels, "🟢 outlive monitor works again\n\n"+m.opts.Home+" can be written again.")
 	}
-	if len(u.owed) == 0 {
+	if !u.owed.due(m.last.Mono) {
 		return
 	}
 	running := m.notifiers.stop != nil
 	m.closeNotifiers()
-	u.owed = sendPast(ctx, m.notifiers.channels, u.owed, u.text, m.opts.Logger)
+	u.owed.send(ctx, m.notifiers.channels, m.last.Mono, m.opts.Logger)
 	if running {
 		m.carry(ctx)
 	}
 }
 
 func (u *unkept) owe(channels map[string]notify.Channel, text string) {
-	u.owed, u.text = slices.Sorted(maps.Keys(channels)), notify.Text{Body: text}
+	u.owed = owed{channels: slices.Sorted(maps.Keys(channels)), text: notify.Text{Body: text}}
 }
 
 // diskText says what is not done, and why.
@@ -97,32 +146,11 @@ func diskText(home string, err error, agents []string) string {
 	return text + "\nReason: " + err.Error()
 }
 
-// pastTime is how long one such message may take.
-const pastTime = 10 * time.Second
-
-// sendPast sends a text and returns the channels that failed.
-func sendPast(ctx context.Context, channels map[string]notify.Channel, names []string, text notify.Text, log *slog.Logger) (left []string) {
-	for _, name := range names {
-		channel, known := channels[name]
-		if !known {
-			continue
-		}
-		sending, cancel := context.WithTimeout(ctx, pastTime)
-		_, err := channel.Send(sending, notify.Message{Key: "home/" + newRun(), Text: text})
-		cancel()
-		if err != nil {
-			log.Warn("channel not available: its messages are not sent", slog.String("channel", name), slog.Any("error", err))
-			left = append(left, name)
-		}
-	}
-	return left
-}
-
 // Await opens a home as [Open] does, but waits until ctx ends for a home that cannot be written. It reports that once,
 // in the log and by opts.Channels.
 func Await(ctx context.Context, opts Options) (*Monitor, error) {
 	opts = opts.withDefaults()
-	owed := slices.Sorted(maps.Keys(opts.Channels))
+	var u unkept
 	for first := true; ; first = false {
 		m, err := Open(ctx, opts)
 		if err == nil || !unwritable(err) {
@@ -130,8 +158,11 @@ func Await(ctx context.Context, opts Options) (*Monitor, error) {
 		}
 		if first {
 			opts.Logger.Error("the home cannot be written; nothing is done until it can", slog.Any("error", err))
+			u.owe(opts.Channels, opts.redact(diskText(opts.Home, err, nil)))
 		}
-		owed = sendPast(ctx, opts.Channels, owed, notify.Text{Body: opts.redact(diskText(opts.Home, err, nil))}, opts.Logger)
+		if now := opts.clock().Mono; u.owed.due(now) {
+			u.owed.send(ctx, opts.Channels, now, opts.Logger)
+		}
 		select {
 		case <-ctx.Done():
 			return nil, err

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // A home that cannot be written stops the work, and not the monitor: a human is told once, by the channel itself, and when it
@@ -55,5 +59,58 @@ func TestAHomeThatCannotBeWritten(t *testing.T) {
 	}
 	if len(w.started) != 1 || len(w.said) != 2 || !strings.Contains(w.said[1], "can be written again") {
 		t.Errorf("afterwards: said %q, started %v", w.said, w.started)
+	}
+}
+
+// failing is a channel on which nothing can be sent.
+type failing struct {
+	err   error
+	tries int
+}
+
+func (f *failing) Send(context.Context, notify.Message) (string, error) {
+	f.tries++
+	return "", f.err
+}
+
+// A channel that fails while the home cannot be written, and afterwards, is tried again with growing pauses, and not for ever.
+func TestAFailingChannelAtAFullDisk(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err   error
+		tries int // of both messages
+	}{
+		"no answer":                  {&notify.SendError{Failure: notify.Unreachable, Err: os.ErrDeadlineExceeded}, 12},
+		"a dead token":               {&notify.SendError{Failure: notify.Refused, Err: os.ErrPermission}, 2},
+		"a message that is wrong":    {&notify.SendError{Failure: notify.Rejected, Err: os.ErrInvalid}, 2},
+		"one that may have arrived":  {&notify.SendError{Failure: notify.Unreachable, Unsure: true, Err: os.ErrDeadlineExceeded}, 4},
+		"an error without a meaning": {errors.New("no"), 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			dead := &failing{err: tt.err}
+			w.opts.Channels["dead"] = dead
+			w.declare("", w.agent("shop", "kind: command\n"))
+			m, err := Open(t.Context(), w.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Once(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, disk := range []error{syscall.ENOSPC, nil} {
+				for range 100 {
+					w.pass(5 * time.Second)
+					m.last = w.now()
+					m.mindDisk(t.Context(), disk)
+				}
+			}
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if dead.tries != tt.tries || len(w.said) != 2 {
+				t.Errorf("tried %d times, want %d; the other channel said %q", dead.tries, tt.tries, w.said)
+			}
+		})
 	}
 }
