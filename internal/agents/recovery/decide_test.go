@@ -135,12 +135,12 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// The owner's ladder and budget win, for a class or for a whole type.
+// The owner's ladder and budget win, for their class alone: "execution_error" is also the name of a type of stalls.
 func TestOwnPolicy(t *testing.T) {
 	w := newFleet("shop")
 	a := w.agents["shop"]
-	a.pol.Ladders = map[string]Ladder{stallHung: {Restart}, "loop": {Nudge}}
-	a.pol.Budgets = map[string]Budget{"model_silent": {Max: 1, Window: time.Hour}}
+	a.pol.Ladders = map[string]Ladder{"model_silent": {Restart}, "loop": {Nudge}, "execution_error": {Fresh}}
+	a.pol.Budgets = map[string]Budget{"model_silent": {Max: 1, Window: time.Hour}, "execution_error": {Max: 9, Window: time.Hour}}
 	w.fail("shop", "model_silent", stallHung)
 	w.run(10 * time.Minute)
 	if d := cmp.Diff([]string{"restart 0s"}, w.taken("shop")); d != "" || w.told["shop"].Sub(t0) != 5*time.Minute {
@@ -148,6 +148,15 @@ func TestOwnPolicy(t *testing.T) {
 	}
 	if got, _ := a.pol.ladder(Problem{Class: "loop", Stall: stallHung, Confidence: "high"}, everything); cmp.Diff(Ladder{Nudge}, got) != "" {
 		t.Errorf("the ladder of the class: %v", got)
+	}
+	for class, want := range map[string]Rung{"execution_error": Fresh, "auth_expired": Escalate, "credit_exhausted": Escalate, "human_required": Escalate} {
+		p := Problem{Class: class, Stall: stallErrored, Confidence: "high"}
+		if got, _ := a.pol.ladder(p, everything); got[0] != want {
+			t.Errorf("%s: %v", class, got)
+		}
+		if own := a.pol.budget(p).Max == 9; own != (class == "execution_error") {
+			t.Errorf("%s has the budget %+v", class, a.pol.budget(p))
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ func NeedsHuman(class, stall string) bool { return remediesOf(class, stall).huma
 
 // Policy is what the owner of one agent has set. Take [Default] or [PIV] and change fields.
 type Policy struct {
-	// Ladders are those that differ from the ones this package knows, by class, or by PIV's type for all its classes.
+	// Ladders are those that differ from the ones this package knows, by class. If Coarse is set, by PIV's type.
 	Ladders map[string]Ladder
 	// Budgets are the same for how often the agent may be started.
 	Budgets map[string]Budget
@@ -254,9 +254,6 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 	}
 	wanted, owned := p.Ladders[p.key(pr.Class, pr.Stall)]
 	if !owned {
-		wanted, owned = p.Ladders[pr.Stall]
-	}
-	if !owned {
 		wanted = slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
 	}
 	unsure := !p.ActOnLow && !pr.sure()
@@ -279,10 +276,8 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 
 // budget is how often an agent may be started for a problem.
 func (p Policy) budget(pr Problem) Budget {
-	for _, name := range []string{p.key(pr.Class, pr.Stall), pr.Stall} {
-		if b, ok := p.Budgets[name]; ok {
-			return b
-		}
+	if b, ok := p.Budgets[p.key(pr.Class, pr.Stall)]; ok {
+		return b
 	}
 	if b := remediesOf(pr.Class, pr.Stall).budget; b != (Budget{}) {
 		return b
