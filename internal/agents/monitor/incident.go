@@ -144,7 +144,7 @@ func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Poli
 		p.Tiers = append(p.Tiers, e.Next)
 	}
 	for _, text := range e.Quiet {
-		if q, err := incident.ParseQuiet(text); err == nil { // the registry was checked when it was read
+		if q, err := incident.ParseQuiet(text); err == nil { // which the registry has checked
 			p.Quiet = append(p.Quiet, q)
 		}
 	}

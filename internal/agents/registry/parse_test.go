@@ -166,6 +166,22 @@ func mergeBomb() string {
 	return b.String()
 }
 
+// What would have no effect is a mistake, and says what does.
+func TestValuesWithoutEffect(t *testing.T) {
+	for value, want := range map[string]string{
+		"escalate: {quiet: [\"00:00-00:00\"]}":             `quiet[0] "00:00-00:00" begins when it ends: write the whole day like 00:00-24:00`,
+		"escalate: {quiet: \"08:00-08:00 critical-only\"}": "begins when it ends",
+		"escalate: {quiet: [\"24:00-07:00\"]}":             "is not a quiet time",
+		"escalate: {quiet: [\"00:00-24:00\"]}":             "",
+		"escalate: {quiet: [\"22:00-00:00\"]}":             "",
+	} {
+		_, err := Parse("registry.yaml", []byte("version: 2\nagents: {a: {kind: command, "+value+"}}\n"), Options{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", value, err, want)
+		}
+	}
+}
+
 // Of thousands of mistakes only the first are listed.
 func TestManyMistakes(t *testing.T) {
 	var text strings.Builder

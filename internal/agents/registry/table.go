@@ -66,7 +66,7 @@ func (r *reader) agentKeys(a *Agent) []schema.Key {
 			schema.Key{Name: "ack_timeout", Shape: duration(&a.Escalate.AckTimeout), Doc: "without an acknowledgement, until next is told"},
 			schema.Key{Name: "repeat", Shape: duration(&a.Escalate.Repeat), Doc: "between two reminders"},
 			schema.Key{Name: "next", Shape: r.channelNames(&a.Escalate.Next), Doc: "names of channels"},
-			schema.Key{Name: "quiet", Shape: list(&a.Escalate.Quiet, &schema.Shape{Kind: schema.Text, Form: quietForm}), Doc: "hours in which only what is critical is told, such as 23:00-07:00 critical-only"},
+			schema.Key{Name: "quiet", Shape: list(&a.Escalate.Quiet, &schema.Shape{Kind: schema.Text, Form: quietForm}), Doc: "hours in which only what is critical is told, such as 23:00-07:00 critical-only, or 00:00-24:00"},
 			schema.Key{Name: "max", Shape: count(&a.Escalate.Max, 1, 1000), Doc: "how often it is told at most"},
 		)},
 		{Name: "notify_done", Shape: yes(&a.NotifyDone), Doc: "true: one message when it has finished, or has had nothing to do for a minute"},
@@ -101,13 +101,27 @@ func (r *reader) channelNames(to *[]string) *schema.Shape {
 var (
 	channelForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_:-]{0,63}$`), "is not a channel name", "use letters, digits, dash, underscore and colon")
 	hourForm    = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]$`), "is not a time of day", `write it like "08:00"`)
-	quietForm   = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( critical-only)?$`), "is not a quiet time", "write it like 23:00-07:00 critical-only")
+	quietForm   = &schema.Form{Pattern: quietText, Judge: checkQuiet}
 	envForm     = schema.Matching(lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), "is not a variable name", "use letters, digits and underscore")
 	filledForm  = &schema.Form{Judge: notEmpty}
 	listenForm  = &schema.Form{Pattern: lazyregexp.New(`:[0-9]{1,5}$`), Judge: checkListen}
 	addressForm = &schema.Form{Pattern: lazyregexp.New(`^(telegram$|exec:|[a-z][a-z0-9+.-]*://|\$\{)`), Judge: checkAddress}
 	urlForm     = &schema.Form{Pattern: lazyregexp.New(`^https?://|\$\{`), Judge: checkURL}
 )
+
+// quietText are hours of a day. The end may be the day's.
+var quietText = lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)( critical-only)?$`)
+
+func checkQuiet(s string) (message, hint string) {
+	if !quietText.MatchString(s) {
+		return "is not a quiet time", "write it like 23:00-07:00 critical-only"
+	}
+	hours, _, _ := strings.Cut(s, " ")
+	if from, to, _ := strings.Cut(hours, "-"); from == to {
+		return "begins when it ends", "write the whole day like 00:00-24:00"
+	}
+	return "", ""
+}
 
 // ValidVariable reports what is wrong with the name of an environment variable.
 func ValidVariable(name string) error {
