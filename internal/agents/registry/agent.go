@@ -42,7 +42,7 @@ func KindNames(sep string) string {
 func Classes() []string {
 	return []string{"crashed", "exited_unfinished", "startup_blocked", "stopped", "waiting_permission", "waiting_question", "waiting_other",
 		"model_silent", "api_backoff", "api_failed", "rate_limited", "auth_expired", "credit_exhausted", "tool_hung", "server_hung", "background_task_dead", "loop", "no_progress", "context_exhausted",
-		"execution_error", "budget_exceeded", "heartbeat_lost", "orphaned", "monitor_blind"}
+		"execution_error", "budget_exceeded", "heartbeat_lost", "orphaned"}
 }
 
 // Rungs are the steps that a policy may list, the gentlest first.

@@ -172,6 +172,8 @@ func TestValuesWithoutEffect(t *testing.T) {
 		"escalate: {quiet: [\"00:00-00:00\"]}":             `quiet[0] "00:00-00:00" begins when it ends: write the whole day like 00:00-24:00`,
 		"escalate: {quiet: \"08:00-08:00 critical-only\"}": "begins when it ends",
 		"escalate: {quiet: [\"24:00-07:00\"]}":             "is not a quiet time",
+		"policy: {monitor_blind: [restart]}":               `"monitor_blind" cannot be set: leave it out`,
+		"budget: {per_class: {monitor_blind: 1/1h}}":       `"monitor_blind" cannot be set: leave it out`,
 		"escalate: {quiet: [\"00:00-24:00\"]}":             "",
 		"escalate: {quiet: [\"22:00-00:00\"]}":             "",
 	} {

@@ -217,8 +217,11 @@ func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape 
 
 // classes are the valid keys of policy and budget.
 var classes = &schema.Form{Judge: func(s string) (message, hint string) {
-	if slices.Contains(Classes(), s) {
+	switch {
+	case slices.Contains(Classes(), s):
 		return "", ""
+	case s == "monitor_blind":
+		return "cannot be set", "leave it out; a human is always told after three looks, and nothing else is done"
 	}
 	return "is not a class of stalls", fileerror.DidYouMean(s, Classes(), nil)
 }}
