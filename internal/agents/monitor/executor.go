@@ -116,6 +116,7 @@ func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 
 // advance performs the steps of a recovery, recording each before the next.
 func (x *executor) advance(ctx context.Context, rec *attempt) error {
+	x.m.opts.Acting()
 	if rec.Step == begun {
 		if why := x.cameBack(ctx, rec); why != "" {
 			x.m.opts.Logger.Info("nothing is done", slog.String("project", rec.Entry.Name), slog.String("reason", why))

@@ -165,6 +165,7 @@ func (r *round) stop(ctx context.Context, c *examined, w userRequest) (string, e
 	if t := c.subject.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
 		return "nothing is done: its process is not known", nil
 	}
+	r.opts.Acting()
 	if err := r.opts.processes.Stop(ctx, c.subject.target); err != nil {
 		return "", err
 	}

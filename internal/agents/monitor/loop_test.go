@@ -224,3 +224,27 @@ func TestAnEventIsLookedAtSoon(t *testing.T) {
 		})
 	}
 }
+
+// A look that ends many processes comes round late: the service manager hears before each act that the monitor lives.
+func TestEachActIsASignOfLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("blog", "kind: claude\n"+starts), w.agent("shop", "kind: claude\n"+starts))
+	w.claude("blog", 1001).prompt()
+	w.claude("shop", 1002).prompt()
+	w.cycle()
+	alive, ends := false, 0
+	w.opts.Acting = func() { alive = true }
+	w.onStop = func() {
+		if !alive {
+			t.Error("nothing was heard since the act before")
+		}
+		alive = false
+		ends++
+	}
+	clear(w.living)
+	w.spends(3*time.Minute, time.Minute)
+	if ends != 2 || len(w.started) != 2 {
+		t.Errorf("ended %d, started %v", ends, w.rungs())
+	}
+}

@@ -97,6 +97,8 @@ type Options struct {
 	Record string
 	// Looked is called after each look, as the monitor's own sign of life. nil: not called.
 	Looked func(error)
+	// Acting is called before each act: one may take a minute, and a look with many comes round late. nil: not called.
+	Acting func()
 
 	// Out gets PIV's summary line of each cycle. nil: no output.
 	Out io.Writer
@@ -161,6 +163,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Acting == nil {
+		o.Acting = func() {}
 	}
 	if o.clock == nil {
 		o.clock = now

@@ -166,13 +166,16 @@ func mergeBomb() string {
 	return b.String()
 }
 
-// What would have no effect is a mistake, and says what does.
-func TestValuesWithoutEffect(t *testing.T) {
+// What would have no effect, or stop the monitor, is a mistake, and says what does.
+func TestValuesThatDoNoGood(t *testing.T) {
 	for value, want := range map[string]string{
 		"escalate: {quiet: [\"00:00-00:00\"]}":             `quiet[0] "00:00-00:00" begins when it ends: write the whole day like 00:00-24:00`,
 		"escalate: {quiet: \"08:00-08:00 critical-only\"}": "begins when it ends",
 		"escalate: {quiet: [\"24:00-07:00\"]}":             "is not a quiet time",
 		"policy: {monitor_blind: [restart]}":               `"monitor_blind" cannot be set: leave it out`,
+		"budget: {kill_grace: 61s}":                        `kill_grace "61s" is too long: write at most 1m`,
+		"budget: {kill_grace: 1m}":                         "",
+		"budget: {kill_grace: 5}":                          "has no unit",
 		"budget: {per_class: {monitor_blind: 1/1h}}":       `"monitor_blind" cannot be set: leave it out`,
 		"escalate: {quiet: [\"00:00-24:00\"]}":             "",
 		"escalate: {quiet: [\"22:00-00:00\"]}":             "",

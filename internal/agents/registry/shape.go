@@ -135,6 +135,21 @@ func duration(to *time.Duration) *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Form: durationForm, Take: func(n *tree.Node, _ string) { *to, _ = time.ParseDuration(n.Raw) }}
 }
 
+// durationUpTo is a duration that has a limit.
+func durationUpTo(to *time.Duration, most time.Duration) *schema.Shape {
+	s := duration(to)
+	s.Form = &schema.Form{Pattern: durationForm.Pattern, Judge: func(text string) (message, hint string) {
+		if message, hint = durationForm.Check(text); message != "" {
+			return message, hint
+		}
+		if d, err := time.ParseDuration(text); err != nil || d > most {
+			return "is too long", "write at most " + FormatDuration(most)
+		}
+		return "", ""
+	}}
+	return s
+}
+
 var limitForm = &schema.Form{Pattern: limitText, Judge: func(s string) (message, hint string) {
 	if _, err := ParseLimit(s); err != nil {
 		return "is not a limit", "write it like 5/1h or 2/phase"

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
@@ -58,7 +59,7 @@ func (r *reader) agentKeys(a *Agent) []schema.Key {
 				schema.Key{Name: "host", Shape: count(&a.Budget.AtOnce.Host, 1, 1000), Doc: "on this machine; 6 when left out"},
 				schema.Key{Name: "account", Shape: count(&a.Budget.AtOnce.Account, 1, 1000), Doc: "of one kind, whose agents share an account; 3 when left out"},
 			)},
-			schema.Key{Name: "kill_grace", Shape: duration(&a.Budget.KillGrace), Doc: "between asking a process to end and making it"},
+			schema.Key{Name: "kill_grace", Shape: durationUpTo(&a.Budget.KillGrace, time.Minute), Doc: "between asking a process to end and making it; 2s when left out, at most 1m, for which nothing else is looked at"},
 			schema.Key{Name: "stable_after", Shape: duration(&a.Budget.StableAfter), Doc: "of health, until the ladder begins from below again"},
 		)},
 		{Name: "escalate", Doc: "whom to tell, and when again", Shape: object(

@@ -128,7 +128,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	o.Looked = watchdog.looked
+	o.Looked, o.Acting = watchdog.looked, watchdog.acting
 	open := monitor.Await
 	if f.once { // a single look should not wait
 		open = monitor.Open

@@ -50,6 +50,9 @@ func (c *monitorWatchdog) looked(err error) {
 	}
 }
 
+// acting is told before each act of a look, by the loop itself.
+func (c *monitorWatchdog) acting() { c.complain(c.notifier.Alive(time.Now())) }
+
 func (c *monitorWatchdog) complain(err error) {
 	if err != nil {
 		c.logger.Warn("the service manager does not receive notifications", slog.Any("error", err))
