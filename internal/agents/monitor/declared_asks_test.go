@@ -169,6 +169,37 @@ func TestAPressThatComesLate(t *testing.T) {
 	}
 }
 
+// What a person allows or denies at Claude Code's own dialog is not open any more: its hook is let go, and a press is late.
+func TestAPermissionGivenAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	w := attended(t)
+	w.declare("", w.agent("shop", "kind: claude\n"+starts))
+	c := w.claude("shop", 1001)
+	c.prompt()
+	w.cycle()
+	reply := c.asks("make")
+	w.cycle()
+	w.spends(20*time.Second, 5*time.Second)
+	if open, err := hooks.Requests(hooks.Dir(w.home)); err != nil || len(open) != 1 || len(w.said) != 1 {
+		t.Fatalf("while it waits: open %v, %v, said %q", open, err, w.said)
+	}
+	allow := w.shown[0].Buttons[0][0].Callback
+	c.tool("Bash", `"command":"make"`)
+	c.is("busy", "")
+	w.spends(10*time.Second, 5*time.Second)
+	select {
+	case got := <-reply:
+		if strings.Contains(got, "behavior") {
+			t.Errorf("the hook decides: %q", got)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the hook still waits")
+	}
+	if got := w.presses(allow); !strings.HasPrefix(got, "already resolved") {
+		t.Errorf("a press is answered %q", got)
+	}
+}
+
 // answering is a declaration of an agent to which a text can be given: it ends up in a file of its directory.
 var answering = "start:\n  cmd: [agent, new]\n  resume: [agent, resume, \"{session}\"]\n" +
 	"  nudge: " + noting("heard", "{session}", "{text}") + "\n"

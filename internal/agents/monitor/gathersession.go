@@ -7,6 +7,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
@@ -209,6 +210,10 @@ func (g *gathering) hooks() {
 	}
 	g.missRequests()
 	for _, q := range g.sources.requests[g.agent.Key] {
+		if g.answeredThere(q) {
+			g.f.answered = append(g.f.answered, q.ID)
+			continue
+		}
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: q.Tool, Text: q.Command, Age: g.age(q.Asked)})
 		if g.f.request == "" {
 			g.f.request, g.f.input = q.ID, q.Tool+": "+q.Command
@@ -219,6 +224,15 @@ func (g *gathering) hooks() {
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: asks.Tool, Text: asks.Text, Age: g.age(asks.At)})
 		g.f.text, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
 	}
+}
+
+// answeredThere reports whether a person has answered a request at the CLI's own dialog, for which no hook is ended. The
+// status is of a time after the dialog was shown.
+func (g *gathering) answeredThere(q hooks.Request) bool {
+	return q.Subagent == "" && slices.ContainsFunc(g.own, func(v *agentcli.Session) bool {
+		on := v.Status == agentcli.Busy || v.Status == agentcli.Idle
+		return v.ID == q.Session && !v.Subagent && on && agentcli.Of(v.Kind).TellsStatus && v.StatusAt.After(q.Asked.Add(toolSlack))
+	})
 }
 
 // wentOnSince reports whether a session has left a dialog that it showed at t. CLIs that write their status do so within

@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
@@ -241,6 +242,7 @@ type finding struct {
 	tool      time.Time // when the open tool was started; zero: there is none
 	request   string    // the open request for a permission
 	input     string    // what would run if it were allowed, in full
+	answered  []string  // requests that hooks still hold, although a person has answered at the agent's own dialog
 	tasksGone time.Time // since when all background tasks are gone; zero: they are not, or there is none
 	unasked   string    // why such a request is left to the agent's own dialog
 	nested    string    // the living CLIs that it has started, see [namesOf]
@@ -276,6 +278,9 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 		}
 		if gone {
 			continue
+		}
+		for _, id := range c.subject.answered {
+			*errs = append(*errs, hooks.Withdraw(hooks.Dir(r.opts.Home), id))
 		}
 		c.problem = r.problem(c)
 		r.record(c)
