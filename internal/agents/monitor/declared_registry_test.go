@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
@@ -338,6 +340,59 @@ func TestTheNextTierIsTold(t *testing.T) {
 				t.Errorf("said %q", w.said)
 			}
 		})
+	}
+}
+
+// News of an incident that join its message in the queue do not hide that this one was refused: the next tier is told.
+func TestNewsDoNotHideAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.opts.Channels = nil
+	w.opts.OpenChannel = func(c registry.Channel) (notify.Channel, error) {
+		if c.Name == "first" {
+			return refusing{}, nil
+		}
+		return w, nil
+	}
+	w.declare("channels: {first: 'exec:a', second: 'exec:b'}\n", w.agent("shop", "kind: claude\npolicy: {crashed: [escalate]}\nescalate: {to: [first], next: [second]}\n"+starts))
+	w.claude("shop", 1001).prompt()
+	w.cycle()
+	clear(w.living)
+	m, err := Open(t.Context(), w.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []incident.Incident
+	look := func() {
+		w.pass(5 * time.Second)
+		_, failed := m.look(t.Context())
+		sending, cancel := context.WithTimeout(t.Context(), drainTime)
+		defer cancel()
+		m.notifiers.outbox.Drain(sending)
+		list, unread := m.store.incidents(t.Context(), w.wall)
+		if err := errors.Join(failed, unread); err != nil {
+			t.Fatal(err)
+		}
+		open = list
+	}
+	for n := 0; n < 4 && len(open) == 0; n++ {
+		look()
+	}
+	if len(open) != 1 || len(w.said) != 0 {
+		t.Fatalf("%d incidents, said %q", len(open), w.said)
+	}
+	err = m.store.do(t.Context(), func(tx *sql.Tx) error {
+		return m.put(t.Context(), tx, open[0], "incident/"+open[0].ID+"/news", open[0].ID, []string{"first"}, incident.Message{Title: "shop has crashed again"}, false)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "shop has crashed") {
+		t.Errorf("said %q", w.said)
 	}
 }
 

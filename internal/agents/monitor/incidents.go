@@ -151,7 +151,7 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 		refused        bool
 	}
 	list, err := query(ctx, in.m.store.db, `SELECT channel, state, refused FROM outbox_message WHERE id IN
-		(SELECT max(id) FROM outbox_message WHERE thread = ? OR key LIKE ? GROUP BY channel)`, func(rows *sql.Rows) (d delivery, err error) {
+		(SELECT max(id) FROM outbox_message WHERE state <> 'merged' AND (thread = ? OR key LIKE ?) GROUP BY channel)`, func(rows *sql.Rows) (d delivery, err error) {
 		return d, rows.Scan(&d.channel, &d.state, &d.refused)
 	}, i.ID, "incident/"+i.ID+"/%")
 	if err != nil {
