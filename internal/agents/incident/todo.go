@@ -131,7 +131,7 @@ func Quoted(word string) string {
 
 // todo says what a person should do now. "": nothing.
 func (i *Incident) todo(p Policy) string {
-	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" { // title and buttons do
+	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" && !i.Facts.NoReplies { // title and buttons do
 		return ""
 	}
 	if i.Facts.ToDo != "" {

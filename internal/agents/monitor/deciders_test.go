@@ -143,6 +143,30 @@ func TestAgentsDoNotGetTheMonitorsSecrets(t *testing.T) {
 	}
 }
 
+// Only messages by the bot that is listened to have buttons: on another bot's a press would never be answered.
+func TestNoButtonsWhereNobodyListens(t *testing.T) {
+	t.Parallel()
+	w, other := newWorld(t), newWorld(t)
+	w.opts.Channels = nil
+	w.opts.OpenChannel = func(c registry.Channel) (notify.Channel, error) {
+		if c.Name == "night" {
+			return other, nil
+		}
+		return w, nil
+	}
+	w.declare("channels: {me: telegram, night: 'telegram://1:a@telegram?chats=9'}\n", w.agent("shop", "kind: claude\npolicy: {crashed: [escalate]}\n"+starts))
+	w.claude("shop", 1001).prompt()
+	w.cycle()
+	clear(w.living)
+	w.spends(time.Minute, 20*time.Second)
+	if len(w.shown) != 1 || len(w.shown[0].Buttons) == 0 {
+		t.Errorf("the bot that is listened to: %+v", w.shown)
+	}
+	if len(other.shown) != 1 || len(other.shown[0].Buttons) != 0 {
+		t.Errorf("another bot: %+v", other.shown)
+	}
+}
+
 // ear is a Listener that hears or does not.
 type ear bool
 

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -142,6 +143,10 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 	}
 	var errs []error
 	for _, name := range channels {
+		message := message
+		if !m.hearsFrom(name) {
+			message.Buttons, message.Line.Buttons = nil, nil
+		}
 		err := m.notifiers.outbox.Put(ctx, tx, name, message)
 		if errors.Is(err, notify.ErrNoChannel) {
 			m.opts.Logger.Error("channel is not declared any more: its messages are not sent", slog.String("channel", name))
@@ -150,6 +155,17 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// hearsFrom reports whether a press on a channel may be heard. The listener is that of the environment's bot alone; what a
+// program does with its buttons is not known.
+func (m *Monitor) hearsFrom(channel string) bool {
+	p := m.seen.Load()
+	if p == nil || !p.declared() {
+		return true
+	}
+	c, named := p.Registry.Channel(channel)
+	return !named || c.Address == ownBot || strings.HasPrefix(c.Address, "exec:")
 }
 
 // reply queues what answers a text that a person has written to the bot: in the topic of the question, before other messages.
