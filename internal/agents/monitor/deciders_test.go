@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
@@ -164,6 +165,32 @@ func TestNoButtonsWhereNobodyListens(t *testing.T) {
 	}
 	if len(other.shown) != 1 || len(other.shown[0].Buttons) != 0 {
 		t.Errorf("another bot: %+v", other.shown)
+	}
+}
+
+// A press on a message about an agent's MCP server goes by that agent's escalation, as the message did.
+func TestAPressOnAServersMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.opts.OpenChannel = func(registry.Channel) (notify.Channel, error) { return w, nil }
+	w.declare("channels: {a: 'exec:a', b: 'exec:b'}\n", w.agent("blog", "kind: command\nescalate: {to: [a]}\n"), w.agent("shop", "kind: command\nescalate: {to: [b]}\n"))
+	m, err := Open(t.Context(), w.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := m.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"server:till:shop": "b", "server:till:blog": "a", "shop": "b"} {
+		got := m.policyNow(incident.Incident{Key: incident.Key{Agent: key, Class: "server_paused"}})
+		if fmt.Sprint(got.Tiers) != "[["+want+"]]" {
+			t.Errorf("%s: %v", key, got.Tiers)
+		}
 	}
 }
 

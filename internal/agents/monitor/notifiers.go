@@ -310,14 +310,9 @@ func loadIncident(ctx context.Context, tx *sql.Tx, id string) (incident.Incident
 
 // policyNow is the policy of an incident by the last registry snapshot, for other goroutines than the loop.
 func (m *Monitor) policyNow(i incident.Incident) incident.Policy {
-	p := m.seen.Load()
-	if p == nil || !p.declared() {
-		return incident.Policy{PIV: true, Tiers: m.opts.tiers(), Repeat: -1, Max: -1}
+	in := incidents{m: m, snapshot: m.seen.Load()}
+	if in.snapshot == nil {
+		return in.policyOf(agent{})
 	}
-	for _, a := range p.Agents {
-		if a.Key == i.Key.Agent {
-			return policyOf(*a.Declared, p.Registry, m.opts)
-		}
-	}
-	return policyOf(anyone(p), p.Registry, m.opts)
+	return in.policyOf(in.agentOf(i))
 }
