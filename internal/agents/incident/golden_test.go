@@ -196,7 +196,7 @@ func TestEveryMessage(t *testing.T) {
 	}
 	b.WriteString(Status(nil, "registry.yaml:3:1: this list is not closed", policy, t0).Text() + "\n\n")
 	b.WriteString("=== what a text to the bot is answered with\n")
-	b.WriteString(Help().Text() + "\n\n" + Handed("shop", "", true).Text() + "\n\n" + Handed("shop", "nudge cannot be done: the registry declares no command for it", false).Text() + "\n\n")
+	b.WriteString(Help().Text() + "\n\n" + Handed("shop", "", true).Text() + "\n\n" + Handed("shop", "nudge cannot be done: its process has ended", false).Text() + "\n\n")
 	b.WriteString("=== rest\n")
 	for _, w := range []Work{WorkDone, WorkLeft, WorkUnknown} {
 		b.WriteString(Rested("shop", w, "its turn has ended", "Phase 2 is merged. I have stopped before the migration.").Text() + "\n\n")

@@ -128,7 +128,7 @@ func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (stri
 	case !can.Can(rung) && c.subject.stranger != "":
 		return fmt.Sprintf("nothing is done: %s; if it is the agent, end it yourself", c.evidence.Process.Detail), nil
 	case !can.Can(rung):
-		return fmt.Sprintf("%s cannot be done: the registry declares no command for it", rung), nil
+		return fmt.Sprintf("%s cannot be done: %s", rung, can.Lacks(rung)), nil
 	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Alive:
 		return fmt.Sprintf("nothing is done: it runs already, PID %d; end it and start it anew (outlive agent restart %s)", c.subject.runs(), a.Key+r.opts.HomeFlag), nil
 	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Unsure:

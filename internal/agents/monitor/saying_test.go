@@ -118,12 +118,19 @@ func TestATextForAnAgent(t *testing.T) {
 	}
 	told = len(w.said)
 	w.writes(ann, "", "blog: go on")
-	if got := w.lastSaid(told); !strings.Contains(got, "blog did not get your text: nudge cannot be done") {
+	if got := w.lastSaid(told); !strings.Contains(got, "blog did not get your text: nudge cannot be done: no nudge command is declared") {
 		t.Errorf("told %q", got)
 	}
 	told = len(w.said)
 	w.writes(notify.From{Chat: -7, User: 8, Name: "@eve"}, "", "shop: delete it")
 	if got := w.lastSaid(told); got != "" || heard() != "use SQLite: it is enough|" {
 		t.Errorf("somebody in a group without a list: told %q, the agent %q", got, heard())
+	}
+	delete(w.living, 1001)
+	w.pass(time.Minute)
+	told = len(w.said)
+	w.writes(ann, "", "shop: go on")
+	if got := w.lastSaid(told); !strings.Contains(got, "shop did not get your text: nudge cannot be done: its process has ended") {
+		t.Errorf("told %q", got)
 	}
 }

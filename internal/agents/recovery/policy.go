@@ -262,7 +262,7 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 		if r == Resume && !can.Resume && can.Ended && can.Restart && !owned {
 			r, wanted[i] = Restart, Restart // there is no session to go on with, and nothing to be ended
 		}
-		why := can.lacks(r)
+		why := can.leftOut(r)
 		if why == "" && unsure && r.Touches() {
 			why = fmt.Sprintf("%s was left out: the diagnosis is of low confidence", r)
 		}

@@ -134,8 +134,19 @@ func (c Capabilities) Can(r Rung) bool {
 	return true
 }
 
-// lacks says why a step is not possible; "": it is.
-func (c Capabilities) lacks(r Rung) string {
+// leftOut says why a step is not done or has no effect; "": it is done.
+func (c Capabilities) leftOut(r Rung) string {
+	switch {
+	case !c.Can(r):
+		return fmt.Sprintf("%s was left out: %s", r, c.Lacks(r))
+	case r.Tells() && !c.Reached:
+		return fmt.Sprintf("%s has no effect: no channel is set up", r)
+	}
+	return ""
+}
+
+// Lacks says why a step is not possible, in words that follow its name; "": it is.
+func (c Capabilities) Lacks(r Rung) string {
 	why := map[Rung]string{
 		Nudge: "no nudge command is declared", AskPhone: "no remote user can answer", KillTool: "no process of its tool is known",
 		RestartServer: "its MCP server may not be restarted, or is at work for another client",
@@ -143,8 +154,6 @@ func (c Capabilities) lacks(r Rung) string {
 		Restart: "no start command is declared", Fresh: "no start command takes a {text}",
 	}[r]
 	switch {
-	case c.Can(r) && r.Tells() && !c.Reached:
-		return fmt.Sprintf("%s has no effect: no channel is set up", r)
 	case c.Can(r):
 		return ""
 	case c.UnderWay && (r.Starts() || r == KillTool):
@@ -152,7 +161,7 @@ func (c Capabilities) lacks(r Rung) string {
 	case c.Ended && (r == Nudge || r == Interrupt || r == KillTool || r == RestartServer):
 		why = "its process has ended"
 	}
-	return fmt.Sprintf("%s was left out: %s", r, why)
+	return why
 }
 
 // Preamble is the first instruction of a started agent.
