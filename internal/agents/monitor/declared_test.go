@@ -198,6 +198,33 @@ func TestAnEndInPeace(t *testing.T) {
 	}
 }
 
+// Nothing is done about an agent that a person has stopped, until a person starts it, also if it ends at once then.
+func TestAStartByAPersonEndsAStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\n"+starts))
+	w.claude("shop", 1001).prompt()
+	w.cycle()
+	w.userRequest("shop", "stop")
+	w.cycle()
+	w.spends(10*time.Minute, time.Minute)
+	if len(w.stopped) != 1 || len(w.started) != 0 {
+		t.Fatalf("after a stop: ended %v, started %v", w.stopped, w.rungs())
+	}
+	w.opts.checkpoint = func(step string) {
+		if step == "spawned" {
+			clear(w.living) // before anybody has looked at it
+		}
+	}
+	w.userRequest("shop", "start")
+	w.cycle()
+	w.opts.checkpoint = nil
+	w.spends(5*time.Minute, time.Minute)
+	if len(w.started) < 2 {
+		t.Errorf("nothing was done about one that ended at once: started %v, said %q", w.rungs(), w.said)
+	}
+}
+
 // The report of a wrapper is that of one run: after a start of ours the old one says nothing any more.
 func TestAnOldReportIsOld(t *testing.T) {
 	t.Parallel()

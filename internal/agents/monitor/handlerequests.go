@@ -149,6 +149,11 @@ func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (stri
 	if err := r.executor.advance(ctx, rec); err != nil {
 		return "", err
 	}
+	// Nobody may see it alive if it ends at once.
+	if s := r.agentStates.all[c.Key]; s.Stopped && rung.Starts() && rec.Step == completed {
+		s.Stopped = false
+		return rec.answer(), r.agentStates.set(ctx, c.Key, s)
+	}
 	return rec.answer(), nil
 }
 
