@@ -1,12 +1,14 @@
 package agentrun
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -20,8 +22,14 @@ var ErrRunning = errors.New("it runs already")
 // claimed is the lock on an agent's name. The system releases it when we die.
 type claimed struct{ lock *flock.Flock }
 
+// Times of a claim.
+const (
+	endingTime = 3 * time.Second // for a wrapper whose agent has ended: it may wait for a pipe, or for who has joined
+	endingLook = 20 * time.Millisecond
+)
+
 // claim locks the agent of a report. It fails while another wrapper has the lock, and while the agent of a killed
-// wrapper still lives.
+// wrapper still lives. A wrapper whose agent has ended is waited for.
 func claim(path string) (*claimed, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -32,6 +40,14 @@ func claim(path string) (*claimed, error) {
 		return nil, err
 	}
 	last, readErr := Read(path)
+	if !ok && readErr == nil && (last.Exit != nil || !lives(last.Process())) {
+		ctx, cancel := context.WithTimeout(context.Background(), endingTime)
+		defer cancel()
+		if ok, err = lock.TryLockContext(ctx, endingLook); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+		last, readErr = Read(path)
+	}
 	if !ok {
 		if readErr != nil {
 			return nil, ErrRunning
