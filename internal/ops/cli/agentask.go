@@ -51,7 +51,7 @@ type requestVerb struct {
 var wishVerbs = []requestVerb{
 	{
 		use: "start NAME", short: "Start an agent that does not run", verb: "start",
-		long:  "Run the agent's start command, in its directory and without a terminal; outlive agent logs NAME shows its output. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
+		long:  "Run the agent's start command in its directory, and not in your terminal. A CLI that people work with at one, or any with start: {terminal: true}, gets its own (not on Windows), which outlive agent attach NAME joins; outlive agent logs NAME shows the output of the others. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
 		lacks: lacksStart,
 	},
 	{
