@@ -24,6 +24,22 @@ type monitorWatchdog struct {
 	notifier *service.Notifier // nil: systemd has not started us
 	deadman  *service.Deadman  // nil: no dead man's switch
 	trim     sync.Once         // memory is given back after the first look, which learns everything and needs the most
+
+	registry     func() *registry.Registry // as it is now; nil: not known yet
+	began, known onceRead                  // of the registry at the start, and at the last look
+}
+
+// onceRead is what of a registry is read only when the monitor starts.
+type onceRead struct {
+	listen  string
+	deadman registry.Deadman
+}
+
+func onceReadOf(r *registry.Registry) onceRead {
+	if r == nil {
+		return onceRead{}
+	}
+	return onceRead{r.Listen, r.Deadman}
 }
 
 // newMonitorWatchdog reads the service manager's environment.
@@ -48,6 +64,21 @@ func (c *monitorWatchdog) looked(err error) {
 		}
 		c.deadman.Alive(trouble)
 	}
+	if c.registry == nil {
+		return
+	}
+	if now := onceReadOf(c.registry()); now != c.known {
+		if c.known = now; now != c.began {
+			c.logger.Warn("listen and deadman of the registry are read only at the start: start the monitor again")
+		}
+	}
+}
+
+// follow compares the registry with what it is now, at each look.
+func (c *monitorWatchdog) follow(r func() *registry.Registry) {
+	c.registry = r
+	c.began = onceReadOf(r())
+	c.known = c.began
 }
 
 // acting is told before each act of a look, by the loop itself.
@@ -73,6 +104,7 @@ func (c *monitorWatchdog) run(ctx context.Context, m *monitor.Monitor) error {
 		defer c.deadman.Close()
 	}
 	c.startTelemetry(ctx)
+	c.follow(m.Registry)
 	c.complain(c.notifier.Ready("watching"))
 	defer func() { c.complain(c.notifier.Stopping()) }()
 	return m.Run(ctx)

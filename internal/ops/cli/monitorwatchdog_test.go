@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // A running monitor pings whoever misses it, tells systemd that it is ready, takes pings of agents, and says goodbye.
@@ -71,6 +74,32 @@ func TestMonitorIsWatchedItself(t *testing.T) {
 	}
 	cancel()
 	hear(t, systemd, "STOPPING=1")
+}
+
+// A change of what is read only at the start is said once, and not if it is taken back.
+func TestWhatIsReadOnlyAtTheStart(t *testing.T) {
+	var log strings.Builder
+	c := &monitorWatchdog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	r := &registry.Registry{Listen: "127.0.0.1:8377"}
+	c.follow(func() *registry.Registry { return r })
+	for _, step := range []struct {
+		now   *registry.Registry
+		lines int
+	}{
+		{r, 0},
+		{&registry.Registry{Listen: "127.0.0.1:8377", Version: 2}, 0},
+		{&registry.Registry{Listen: "127.0.0.1:9"}, 1},
+		{&registry.Registry{Listen: "127.0.0.1:9"}, 1},
+		{&registry.Registry{Listen: "127.0.0.1:8377"}, 1},
+		{&registry.Registry{Listen: "127.0.0.1:8377", Deadman: registry.Deadman{URL: "https://hc.example/x"}}, 2},
+		{nil, 3},
+	} {
+		r = step.now
+		c.looked(nil)
+		if got := strings.Count(log.String(), "start the monitor again"); got != step.lines {
+			t.Errorf("%+v: %d lines, want %d", step.now, got, step.lines)
+		}
+	}
 }
 
 // hear is what systemd is told up to a message that begins so.
