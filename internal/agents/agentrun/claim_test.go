@@ -13,7 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// A wrapper whose agent has ended is waited for, so that a restart is not refused; one whose agent lives is not.
+// A wrapper whose agent has ended is waited for, so that a restart is not refused.
 func TestAWrapperThatIsEndingIsWaitedFor(t *testing.T) {
 	self, err := (process.System{}).Look(os.Getpid())
 	if err != nil {

@@ -169,7 +169,7 @@ func TestAPressThatComesLate(t *testing.T) {
 	}
 }
 
-// What a person allows or denies at Claude Code's own dialog is not open any more: its hook is let go, and a press is late.
+// What a person has answered at Claude Code's own dialog is not open any more. Its hook is let go, and a press is late.
 func TestAPermissionGivenAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	w := attended(t)

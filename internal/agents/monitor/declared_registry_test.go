@@ -59,7 +59,8 @@ func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
 	}
 }
 
-// A monitor that ends while it restarts an agent leaves the rest to the next one, unless the owner has seen to it meanwhile.
+// The next monitor ends a restart that an earlier one began. It does not where the owner has paused, removed or started the
+// agent meanwhile.
 func TestARestartThatTheOwnerHasOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -343,7 +344,7 @@ func TestTheNextTierIsTold(t *testing.T) {
 	}
 }
 
-// News of an incident that join its message in the queue do not hide that this one was refused: the next tier is told.
+// News that join a message in the queue do not hide that this one was refused: the next tier is told.
 func TestNewsDoNotHideAFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

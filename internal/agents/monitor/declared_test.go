@@ -198,7 +198,7 @@ func TestAnEndInPeace(t *testing.T) {
 	}
 }
 
-// Nothing is done about an agent that a person has stopped, until a person starts it, also if it ends at once then.
+// A start by a person ends the stop before it, also if the agent ends at once.
 func TestAStartByAPersonEndsAStop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

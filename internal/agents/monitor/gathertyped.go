@@ -59,7 +59,7 @@ func (g *gathering) ownWords(t time.Time) bool {
 	return slices.ContainsFunc(g.known.nudged, func(at time.Time) bool { return !t.Before(at.Add(-toolSlack)) && t.Before(at.Add(nudgeEcho)) })
 }
 
-// atEnd takes what the session of a dead process shows at its end, or did when it was last read: transcripts of ended
+// atEnd takes what the session of a dead process shows at its end, or did when it was last read. Transcripts of ended
 // processes are left out after some days.
 func (g *gathering) atEnd() {
 	if was := g.known.agentState.Shown; g.died && g.f.shown.Of.PID == 0 && was.Of == g.f.dead {

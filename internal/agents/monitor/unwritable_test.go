@@ -73,7 +73,7 @@ func (f *failing) Send(context.Context, notify.Message) (string, error) {
 	return "", f.err
 }
 
-// A channel that fails while the home cannot be written, and afterwards, is tried again with growing pauses, and not for ever.
+// A channel that fails at a full disk is tried again with growing pauses, and not for ever. So it is afterwards.
 func TestAFailingChannelAtAFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
