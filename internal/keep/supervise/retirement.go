@@ -8,12 +8,13 @@ import "time"
 type Retirement struct {
 	stopSequence
 	opts Options
+	up   bool // it had come up
 }
 
 // NewRetirement begins the retirement of process gen. A busy one may finish its requests, for Options.RetireFor at most;
 // any other is asked to end at once; up says that it has come up. Begin returns the first actions.
 func NewRetirement(gen int, opts Options, now time.Time, up, busy bool) *Retirement {
-	r := &Retirement{stopSequence: stopSequence{gen: gen}, opts: opts.withDefaults()}
+	r := &Retirement{stopSequence: stopSequence{gen: gen}, opts: opts.withDefaults(), up: up}
 	r.opts.RestartGrace = r.opts.graceOf(r.opts.RestartGrace, up)
 	if busy {
 		r.drain(now, r.opts.RetireFor)
@@ -35,8 +36,12 @@ func (r *Retirement) Drained(now time.Time) []Action {
 	return r.take()
 }
 
-// Hurry ends the process now, killing it after that grace: outlive was told to end.
-func (r *Retirement) Hurry(now time.Time, grace time.Duration) []Action {
+// Hurry ends the process now, killing it after that grace: everything ends, as the profile says. One that has not come up has
+// Options.InstallGrace at least, unless outlive itself was told to end.
+func (r *Retirement) Hurry(now time.Time, p Profile, grace time.Duration) []Action {
+	if p != Signal {
+		grace = r.opts.graceOf(grace, r.up)
+	}
 	if r.stopStep < ending {
 		r.leave(now, grace)
 	} else {

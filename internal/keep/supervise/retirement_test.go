@@ -12,7 +12,7 @@ func TestRetirement(t *testing.T) {
 	const s, ms = time.Second, time.Millisecond
 	type step struct {
 		at   time.Duration
-		what string // begin, drained, hurry (600 ms), or tick
+		what string // begin, drained, hurry or left (its client has; both 600 ms), or tick
 		want string
 		next time.Duration // the deadline after it; 0: none
 	}
@@ -40,6 +40,15 @@ func TestRetirement(t *testing.T) {
 		"it had not come up": {Options{InstallGrace: 30 * s}, false, []step{
 			{0, "begin", "IT", 30 * s}, {29 * s, "tick", "", 30 * s}, {30 * s, "tick", "K", 0},
 		}},
+		"its client leaves while it installs": {Options{InstallGrace: 30 * s}, false, []step{
+			{0, "begin", "IT", 30 * s}, {s, "left", "", 30 * s}, {30 * s, "tick", "K", 0},
+		}},
+		"outlive is to end while it installs": {Options{InstallGrace: 30 * s}, false, []step{
+			{0, "begin", "IT", 30 * s}, {s, "left", "", 30 * s}, {2 * s, "hurry", "", 2*s + 600*ms}, {2*s + 600*ms, "tick", "K", 0},
+		}},
+		"its client leaves after it had come up": {Options{}, false, []step{
+			{0, "begin", "IT", 2 * s}, {s, "left", "", s + 600*ms}, {s + 600*ms, "tick", "K", 0},
+		}},
 		"hurry does not slow down": {Options{}, false, []step{
 			{0, "begin", "IT", 2 * s}, {1900 * ms, "hurry", "", 2 * s}, {2 * s, "tick", "K", 0},
 		}},
@@ -55,7 +64,9 @@ func TestRetirement(t *testing.T) {
 				case "drained":
 					got = r.Drained(now)
 				case "hurry":
-					got = r.Hurry(now, 600*ms)
+					got = r.Hurry(now, Signal, 600*ms)
+				case "left":
+					got = r.Hurry(now, ClientEOF, 600*ms)
 				case "tick":
 					got = r.Tick(now)
 				}

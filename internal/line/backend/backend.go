@@ -194,8 +194,11 @@ func (b *Backend) Restart(now time.Time, source supervise.Source, reason string)
 func (b *Backend) Interrupted(now time.Time) {
 	b.now = now
 	defer b.tellWake()
-	b.closing = true
+	b.closing, b.signalled = true, true
 	b.life.step(supervise.Stop{Profile: supervise.Signal})
+	if b.over && !b.stopped {
+		b.spares.hurry() // they had the time that is theirs when a client leaves
+	}
 }
 
 // MarkerSeen reports that process gen printed the restart marker on its stderr (TP-1).

@@ -34,6 +34,7 @@ type core struct {
 	undeclared bool   // the server answers for tools that it does not declare
 	failedInit []byte // raw params of an initialize that was answered with an error: the next process is asked for nobody
 	closing    bool   // the client closed its end
+	signalled  bool   // outlive itself was told to end, which is closing, too
 	over       bool   // the machine is finished; the last processes are waited for
 	stopped    bool   // Finish was called
 

@@ -35,7 +35,7 @@ type lifecycle struct {
 const (
 	// drainFor is how long the output of an exited process is still read: a descendant may hold the pipe.
 	drainFor = 500 * time.Millisecond
-	// lastGrace is the time between Terminate and Kill for retired processes when everything ends.
+	// lastGrace is the time between Terminate and Kill for retired processes when everything ends. See Retirement.Hurry.
 	lastGrace = 300 * time.Millisecond
 	// closedFor is how long a process that closed its stdout may take to exit.
 	closedFor = time.Second

@@ -290,15 +290,20 @@ func (s *spares) retirementTick(p *process) {
 	}
 }
 
-// hurry ends all processes beside the serving one at once.
+// hurry ends all processes beside the serving one at once. Those that install have their time to undo it, unless outlive
+// itself was told to end.
 func (s *spares) hurry() {
 	s.later = nil
+	profile := supervise.ClientEOF
+	if s.signalled {
+		profile = supervise.Signal
+	}
 	for _, p := range s.beside {
 		if p.role == spare {
 			s.retire(p)
 		}
 		if p.up() {
-			s.carryOutFor(p, p.retirement.Hurry(s.now, lastGrace))
+			s.carryOutFor(p, p.retirement.Hurry(s.now, profile, lastGrace))
 		}
 	}
 }
