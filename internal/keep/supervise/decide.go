@@ -55,6 +55,11 @@ func (m *Machine) decideAfter(now time.Time, rnd float64, least time.Duration) {
 		m.remember(*m.beside.next)
 		m.beside.next = nil
 	}
+	m.anew = m.anew && m.why.cause == Requested
+	if m.later != nil { // that process is new enough for it, too
+		m.remember(*m.later)
+		m.later = nil
+	}
 	if p := m.pending; p != nil && !restarts(m.why.cause) {
 		m.why = endCause{Requested, p.Source, p.Reason}
 	}

@@ -33,6 +33,8 @@ type Machine struct {
 	asked   bool     // the next transition was requested while no process ran
 	broken  bool     // Failed since a process last came up
 	pending *Restart // noteRequest while the process was ending for another reason
+	anew    bool     // the process that starts was requested in place of another one that was starting
+	later   *Restart // noteRequest since, and begun once that one is up
 	// throttled: in Backoff, the floor between two requested restarts is waited for, and pause after that.
 	throttled bool
 	pause     time.Duration
@@ -119,6 +121,9 @@ func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 		m.at = time.Time{}
 		m.due(now)
 	}
+	if m.begins() {
+		m.beginLater(now)
+	}
 	m.reconcile(now)
 	return m.out
 }
@@ -145,6 +150,9 @@ func (m *Machine) due(now time.Time) {
 
 // Deadline returns when [Machine.Tick] is to be called; the zero time means not at all.
 func (m *Machine) Deadline() time.Time {
+	if m.begins() {
+		return m.since
+	}
 	return deadline.Earliest(m.at, m.beside.due(m.state == Serving, m.opts.Standby))
 }
 
@@ -219,8 +227,8 @@ func (m *Machine) State() State { return m.state }
 // Unasked reports whether a process runs that was not asked yet to show that it works.
 func (m *Machine) Unasked() bool { return m.state == Starting && m.at.IsZero() }
 
-// Reloading reports whether a planned restart beside the serving process is under way or scheduled.
-func (m *Machine) Reloading() bool { return m.beside.reload != nil }
+// Reloading reports whether a planned restart of the serving process is under way or scheduled.
+func (m *Machine) Reloading() bool { return m.beside.reload != nil || m.later != nil }
 
 // Newest is the highest generation so far, spares included; -1: none. Later processes have a higher one.
 func (m *Machine) Newest() int { return m.last }

@@ -266,6 +266,9 @@ func (w *world) happen() {
 		}
 		w.tell(Restart{Cause: Requested, Source: rapid.SampledFrom([]Source{SourceTool, SourceControl}).Draw(w.rt, "source"),
 			Overlap: rapid.Bool().Draw(w.rt, "overlap")})
+		if w.later != nil {
+			w.noteRequest = time.Time{} // it begins when the process that is coming up is up, which is its own matter
+		}
 	case "limit":
 		w.tell(Restart{Cause: Requested, Source: SourceLimit, Overlap: rapid.Bool().Draw(w.rt, "overlap")})
 	case "replayable":

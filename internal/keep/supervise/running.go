@@ -41,6 +41,8 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 		if m.Unasked() {
 			m.fallAsleep(now, ev)
 		}
+	case Restart:
+		m.replaceStarting(now, ev)
 	case Refused:
 		m.why.because(StartFail, NoSource, cmp.Or(ev.Reason, "it refused the handshake"))
 		m.enter(now, Stopping, Report{})
@@ -50,8 +52,33 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 	}
 }
 
+// replaceStarting takes a request while a process is coming up. Constant requests must not keep every process from that: one
+// that was requested in place of another is replaced when it is up.
+func (m *Machine) replaceStarting(now time.Time, ev Restart) {
+	asked := ev.Cause == Requested && !m.Unasked()
+	switch {
+	case asked && m.anew && ev.Source == SourceLimit:
+	case asked && m.anew:
+		m.later = &ev
+	default:
+		m.anew = m.anew || asked
+		m.whileRunning(now, ev)
+	}
+}
+
+// begins reports whether a restart that waited for the process to come up begins now. The owner has sent it what waited for it.
+func (m *Machine) begins() bool { return m.state == Serving && m.later != nil }
+
+// beginLater begins that restart.
+func (m *Machine) beginLater(now time.Time) {
+	ev := *m.later
+	ev.Overlap = ev.Overlap && m.beside.replayable
+	m.whileServing(now, ev)
+}
+
 // serve begins the time that a process is up.
 func (m *Machine) serve(now time.Time, r Report) {
+	m.anew = false
 	m.tracker.Ready(now)
 	r.Recovered = m.broken
 	m.enter(now, Serving, r)
@@ -75,6 +102,7 @@ func (m *Machine) whileServing(now time.Time, ev Event) {
 			m.whileRunning(now, ev)
 			return
 		}
+		m.later = nil
 		if ev.Overlap {
 			m.beginReload(now, ev)
 			return

@@ -289,6 +289,39 @@ func TestWishDuringAnotherEndIsRemembered(t *testing.T) {
 	}
 }
 
+// A server whose start takes longer than the next request comes up all the same, and what was asked for meanwhile follows.
+func TestConstantRequestsLetAProcessComeUp(t *testing.T) {
+	replaced := func(t *testing.T, wish Restart) *story {
+		t.Helper()
+		s := begin(t, Options{}).tell(Handshake{0}, wish).exit(143).serves(1, Starting).tell(Handshake{1})
+		for range 5 {
+			s.pass(3*time.Second).tell(wish).serves(1, Starting)
+		}
+		return s
+	}
+	t.Run("its end first", func(t *testing.T) {
+		s := replaced(t, byTool).up().serves(1, Serving) // what has waited is sent to it
+		if s.pass(0).serves(1, Stopping); s.doing != "STSD" {
+			t.Errorf("did %q", s.doing)
+		}
+		s.exit(143).serves(2, Starting).expect(Starting, 2).up().pass(time.Hour).serves(2, Serving)
+	})
+	t.Run("beside it", func(t *testing.T) {
+		s := replaced(t, overlap).tell(Replayable{true}).up().serves(1, Serving)
+		s.pass(0).did(newCode(2)).tell(SpareReady{2}).serves(2, Serving).pass(time.Hour).serves(2, Serving)
+	})
+	t.Run("it fails", func(t *testing.T) {
+		s := replaced(t, byTool).exit(1).serves(2, Starting)
+		if got := s.spawns[2]; got.Cause != Requested || got.Source != SourceTool {
+			t.Errorf("started %+v", got)
+		}
+		s.up().pass(time.Hour).serves(2, Serving)
+	})
+	t.Run("nobody has asked it anything", func(t *testing.T) {
+		begin(t, Options{}).tell(byTool).exit(143).pass(time.Second).tell(byTool).serves(1, Stopping)
+	})
+}
+
 func TestStopAfterACrashPromisesNoRestart(t *testing.T) {
 	s := begin(t, Options{}).up().tell(Exited{Code: 1}, Stop{ClientEOF}, TreeGone{}).expect(Stopped, 0)
 	if got := s.last(); got.Cause != Shutdown || got.Code != 1 {

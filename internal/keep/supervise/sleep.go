@@ -5,9 +5,9 @@ import "time"
 // neededAgain is why a process is started after a sleep.
 const neededAgain = "needed again"
 
-// fallAsleep stops an idle process. A reload under way means that it is needed.
+// fallAsleep stops an idle process. A restart under way means that it is needed.
 func (m *Machine) fallAsleep(now time.Time, ev Sleep) {
-	if m.beside.reload != nil {
+	if m.Reloading() {
 		return
 	}
 	m.why.because(Idle, NoSource, ev.Reason)
