@@ -21,11 +21,12 @@ type restartWaiter struct {
 }
 
 // Restart replaces the server and returns when the new one is ready, or says why it is not. One that sleeps, or waits until it
-// is needed, has nothing to be replaced. Any goroutine.
+// is needed, has nothing to be replaced; when it is needed its launcher is asked for it, if it has one. Any goroutine.
 func (h *Host) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	done := make(chan error, 1)
 	h.loop.Post(func() {
 		if h.Backend.Asleep() {
+			h.shortcut.command = nil
 			done <- nil
 			return
 		}

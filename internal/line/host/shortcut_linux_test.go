@@ -1,0 +1,33 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/keep/launcher"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+)
+
+// A restart that is asked for while the server sleeps lets its next start ask the launcher, which may find a newer version.
+func TestARestartWhileItSleepsForgetsTheShortcut(t *testing.T) {
+	argv, _ := mcptest.Command()
+	k := keep(t, Options{Backend: backend.Options{Name: "srv", Command: argv, Lazy: true,
+		Known: backend.Knowledge{Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{}}`)}}})
+	dir := t.TempDir()
+	k.do(func() {
+		k.shortcut.command = &launcher.Command{Argv: argv, Dir: dir}
+		if _, _, _, direct := k.commandLine(nil, false); !direct {
+			t.Error("a crash would ask the launcher")
+		}
+	})
+	if err := k.Restart(t.Context(), supervise.SourceControl, "a newer version"); err != nil {
+		t.Error(err)
+	}
+	k.do(func() {
+		if _, _, _, direct := k.commandLine(nil, false); direct {
+			t.Error("the next start does not ask the launcher")
+		}
+	})
+	k.end()
+}
