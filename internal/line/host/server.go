@@ -213,8 +213,13 @@ func (h *Host) join(s *server) {
 		OnOversize: func(head, tail []byte, n int64) {
 			h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n)
 		},
-		OnEOF: func(error) { h.Backend.ServerClosed(h.loop.Now(), gen) },
-		Gate:  func() bool { return !s.held() },
+		OnEOF: func(error) {
+			if !s.ending {
+				h.neverReady(s) // it is killed if it stays
+			}
+			h.Backend.ServerClosed(h.loop.Now(), gen)
+		},
+		Gate: func() bool { return !s.held() },
 	})
 	go h.readStderr(s)
 }
@@ -252,8 +257,8 @@ func (h *Host) exited(s *server, gen int, st child.Status) {
 		unread += n
 	}
 	s.input.Close()
-	if s.direct && !s.ready && !s.ending {
-		h.directFailed()
+	if !s.ending {
+		h.neverReady(s)
 	}
 	h.forget(s)
 	h.Backend.ServerExited(time.Now(), gen, backend.Exit{

@@ -13,7 +13,7 @@ import (
 // shortcut is the way around a launcher. npx asks the registry at each start: a crash would wait for it, fail without it,
 // and come back as another version. Once a server is ready its real command is known. Loop goroutine only.
 type shortcut struct {
-	off     bool              // there is no launcher, or the real command did not come up by itself
+	off     bool              // there is no launcher, or the real command did not come up without it
 	command *launcher.Command // nil: not known yet
 }
 
@@ -60,7 +60,14 @@ func (h *Host) foundShortcut(c launcher.Command, err error) {
 	}
 }
 
-// directFailed gives the shortcut up: what it started ended before it was ready.
+// neverReady gives the shortcut up if s was started by it and does not come up.
+func (h *Host) neverReady(s *server) {
+	if s != nil && s.direct && !s.ready {
+		h.directFailed()
+	}
+}
+
+// directFailed gives the shortcut up: what it started did not come up.
 func (h *Host) directFailed() {
 	if h.shortcut.off {
 		return

@@ -6,6 +6,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
@@ -30,4 +31,30 @@ func TestARestartWhileItSleepsForgetsTheShortcut(t *testing.T) {
 		}
 	})
 	k.end()
+}
+
+// A server that does not come up without its launcher gets it back, also when it does not end by itself.
+func TestADirectStartThatDoesNotComeUpEndsTheShortcut(t *testing.T) {
+	const stays = "; while read -r line; do :; done"
+	for name, script := range map[string]string{
+		"it exits": "exit 1",
+		"it refuses the handshake": `read -r line; id=${line#*\"id\":}; ` +
+			`printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"not so"}}\n' "${id%%,*}"` + stays,
+		"it closes its stdout": "exec >&-" + stays,
+	} {
+		t.Run(name, func(t *testing.T) {
+			argv, _ := mcptest.Command()
+			k := keep(t, Options{Backend: backend.Options{Name: "srv", Command: argv}})
+			k.do(func() { k.shortcut.off = true }) // nobody looks for a launcher
+			k.greet("serverInfo")
+			dir := t.TempDir()
+			k.do(func() {
+				k.shortcut = shortcut{command: &launcher.Command{Argv: []string{"/bin/sh", "-c", script}, Dir: dir}}
+			})
+			k.killServing()
+			k.await(event.LauncherKept)
+			k.list(10)
+			k.end()
+		})
+	}
 }

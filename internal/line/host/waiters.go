@@ -66,6 +66,9 @@ func (w *restartWatch) Emit(e event.Event) {
 	if e.Type == event.ServerReady || e.Type == event.SpareReady {
 		h.findShortcut(e.Generation)
 	}
+	if e.Type == event.StartTimeout { // outlive itself ends it
+		h.neverReady(h.byGen(e.Generation))
+	}
 	if len(h.waiters) == 0 {
 		return
 	}
