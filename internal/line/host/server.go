@@ -141,9 +141,9 @@ func (s *server) Vitals() backend.Vitals {
 	return v
 }
 
-// Installing says nothing of a launcher whose server has come up before and was not found behind it.
+// Installing says nothing of a launcher whose server has come up before and was not seen behind it.
 func (s *server) Installing() bool {
-	return s.process != nil && !s.direct && !s.shortcut.off &&
+	return s.process != nil && !s.direct && !s.shortcut.hidden &&
 		launcher.Installing(s.argv, s.process.PID(), s.process.Stdin(), s.process.Stdout())
 }
 

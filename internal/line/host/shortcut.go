@@ -13,6 +13,7 @@ import (
 // shortcut is the way around a launcher. npx asks the registry at each start: a crash would wait for it, fail without it,
 // and come back as another version. Once a server is ready its real command is known. Loop goroutine only.
 type shortcut struct {
+	hidden  bool              // a server that was ready is not seen behind its launcher, if there is one
 	off     bool              // there is no launcher, or the real command did not come up without it
 	command *launcher.Command // nil: not known yet
 }
@@ -53,9 +54,9 @@ func (h *Host) foundShortcut(c launcher.Command, err error) {
 		h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts after a crash will skip the launcher: "+secret.Line(c.Argv),
 			slog.Any(event.KeyCommand, secret.Words(c.Argv)))
 	case errors.Is(err, launcher.ErrNone):
-		k.off = true
+		k.off, k.hidden = true, true
 	default:
-		k.off = true
+		k.off, k.hidden = true, errors.Is(err, launcher.ErrNoServer)
 		h.tell(event.LauncherKept, slog.LevelDebug, "The launcher is needed at each start: "+err.Error(), slog.String(event.KeyError, err.Error()))
 	}
 }

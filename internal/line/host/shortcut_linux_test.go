@@ -1,6 +1,8 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
@@ -57,4 +59,32 @@ func TestADirectStartThatDoesNotComeUpEndsTheShortcut(t *testing.T) {
 			k.end()
 		})
 	}
+}
+
+// Where a server was seen behind its launcher, an installation can be told from a start that hangs, whatever else it was like.
+func TestInstallationsAreSeenWhereServersAre(t *testing.T) {
+	argv, _ := mcptest.Command()
+	npx := filepath.Join(t.TempDir(), "npx") // without npm's title, as if it did not run yet
+	if err := os.Symlink(argv[0], npx); err != nil {
+		t.Fatal(err)
+	}
+	argv[0] = npx
+	k := keep(t, Options{Backend: backend.Options{Name: "srv", Command: argv}})
+	k.do(func() { k.shortcut.off = true }) // nobody looks for a launcher
+	k.greet("serverInfo")
+	for _, c := range []struct {
+		found      error
+		installing bool
+	}{
+		{launcher.ErrNone, false}, {launcher.ErrNoServer, false}, {launcher.ErrSeveral, true}, {launcher.ErrUnusable, true},
+	} {
+		k.do(func() {
+			k.shortcut = shortcut{}
+			k.foundShortcut(launcher.Command{}, c.found)
+			if got := k.Backend.Serving().Installing(); got != c.installing || !k.shortcut.off {
+				t.Errorf("%v: installing %v, want %v; the shortcut is off: %v", c.found, got, c.installing, k.shortcut.off)
+			}
+		})
+	}
+	k.end()
 }
