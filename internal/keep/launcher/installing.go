@@ -70,7 +70,7 @@ func Installing(argv []string, leader int, stdin, stdout *os.File) bool {
 		return false
 	}
 	_, err := Resolve(leader, stdin, stdout)
-	return errors.Is(err, ErrNone) || errors.Is(err, ErrNoServer)
+	return errors.Is(err, ErrNone) || errors.Is(err, ErrGone) || errors.Is(err, ErrNoServer)
 }
 
 var (

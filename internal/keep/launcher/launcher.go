@@ -11,8 +11,10 @@ import (
 
 // Errors of [Resolve]. All of them mean: start the server as the user asked.
 var (
-	// ErrNone: the process is no launcher that is known, or has ended, or this system does not show what it has open.
+	// ErrNone: the process is no launcher that is known, or this system does not show what it has open.
 	ErrNone = errors.New("no launcher")
+	// ErrGone: the process has ended. It says nothing of another one.
+	ErrGone = errors.New("the process has ended")
 	// ErrNoServer: no process behind the launcher holds both our pipes; perhaps it has ended.
 	ErrNoServer = errors.New("no process behind the launcher holds our pipes")
 	// ErrSeveral: more than one process holds both, so that one of them does something for the other.

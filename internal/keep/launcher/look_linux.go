@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,11 @@ func look(leader int, stdin, stdout *os.File) ([]process, error) {
 		todo = todo[1:]
 		if err := p.read(in, out); err != nil {
 			if p.pid == leader {
-				return nil, fmt.Errorf("%w: process %d: %w", ErrNone, leader, err)
+				why := ErrNone
+				if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+					why = ErrGone
+				}
+				return nil, fmt.Errorf("%w: process %d: %w", why, leader, err)
 			}
 			continue
 		}

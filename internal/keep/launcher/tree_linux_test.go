@@ -280,7 +280,7 @@ func TestResolveNeedsTheServersOwnPipes(t *testing.T) {
 		t.Errorf("no pipe: %v", err)
 	}
 	s.end()
-	if _, err := Resolve(pid, other.stdin, other.stdo); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Resolve(pid, other.stdin, other.stdo); !errors.Is(err, ErrGone) || errors.Is(err, ErrNone) {
 		t.Errorf("a leader that is gone: %v", err)
 	}
 }

@@ -42,13 +42,28 @@ func (h *Host) findShortcut(gen int) {
 	k.command = nil // the launcher may have found another version than before
 	go func() {
 		c, err := launcher.Resolve(s.process.PID(), s.process.Stdin(), s.process.Stdout())
-		h.loop.Post(func() { h.foundShortcut(c, err) })
+		if errors.Is(err, launcher.ErrNoServer) {
+			select {
+			case <-s.left: // it ended after its server
+				err = launcher.ErrGone
+			case <-time.After(afterServer):
+			}
+		}
+		h.loop.Post(func() {
+			if err == nil || !s.ending {
+				h.foundShortcut(c, err)
+			}
+		})
 	}()
 }
+
+// afterServer is how long a launcher may take to end after its server.
+const afterServer = time.Second
 
 func (h *Host) foundShortcut(c launcher.Command, err error) {
 	k := &h.shortcut
 	switch {
+	case errors.Is(err, launcher.ErrGone): // the next one that is ready shows it
 	case err == nil:
 		k.command = &c
 		h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts after a crash will skip the launcher: "+secret.Line(c.Argv),

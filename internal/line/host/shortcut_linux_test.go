@@ -73,16 +73,17 @@ func TestInstallationsAreSeenWhereServersAre(t *testing.T) {
 	k.do(func() { k.shortcut.off = true }) // nobody looks for a launcher
 	k.greet("serverInfo")
 	for _, c := range []struct {
-		found      error
-		installing bool
+		found           error
+		installing, off bool
 	}{
-		{launcher.ErrNone, false}, {launcher.ErrNoServer, false}, {launcher.ErrSeveral, true}, {launcher.ErrUnusable, true},
+		{launcher.ErrNone, false, true}, {launcher.ErrNoServer, false, true}, {launcher.ErrSeveral, true, true},
+		{launcher.ErrUnusable, true, true}, {launcher.ErrGone, true, false},
 	} {
 		k.do(func() {
 			k.shortcut = shortcut{}
 			k.foundShortcut(launcher.Command{}, c.found)
-			if got := k.Backend.Serving().Installing(); got != c.installing || !k.shortcut.off {
-				t.Errorf("%v: installing %v, want %v; the shortcut is off: %v", c.found, got, c.installing, k.shortcut.off)
+			if got := k.Backend.Serving().Installing(); got != c.installing || k.shortcut.off != c.off {
+				t.Errorf("%v: installing %v, want %v; the shortcut is off: %v, want %v", c.found, got, c.installing, k.shortcut.off, c.off)
 			}
 		})
 	}
