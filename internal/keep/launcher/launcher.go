@@ -21,6 +21,9 @@ var (
 	ErrSeveral = errors.New("several processes behind the launcher hold our pipes")
 	// ErrUnusable: the server's first word does not lead to its executable: it has renamed itself, or the file is gone.
 	ErrUnusable = errors.New("the command cannot be started again")
+	// ErrMoved: the server works in another directory than it was started in, and relative paths of its command mean something
+	// else there.
+	ErrMoved = errors.New("the server has changed its working directory")
 )
 
 // Command is what a launcher started, as /proc shows it.
@@ -116,6 +119,9 @@ func choose(tree []process) (process, error) {
 	case 0:
 		return process{}, ErrNoServer
 	case 1:
+		if parent, ok := wraps[found[0].parent]; ok && parent.dir != found[0].dir {
+			return process{}, fmt.Errorf("process %d: %w", found[0].pid, ErrMoved)
+		}
 		return found[0], nil
 	}
 	return process{}, fmt.Errorf("%w: %d %s, %d %s", ErrSeveral, found[0].pid, filepath.Base(found[0].exe), found[1].pid, filepath.Base(found[1].exe))

@@ -63,7 +63,7 @@ func play(chain []string) int {
 		cmd = next("sh", filepath.Join(filepath.Dir(server), "script"))
 	case "helped":
 		cmd = next(server, "--flag")
-	case "serve", "serve-moved", "serve-titled":
+	case "serve", "serve-moved", "serve-titled", "serve-elsewhere":
 		return serve(chain[0])
 	}
 	return fail(cmd.Run())
@@ -89,6 +89,10 @@ func serve(mode string) int {
 		null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		_ = syscall.Dup3(int(null.Fd()), 0, 0)
 		_ = syscall.Dup3(2, 1, 0)
+	case "serve-elsewhere":
+		if err := os.Chdir("/"); err != nil {
+			return fail(err)
+		}
 	case "serve-titled":
 		words := os.Args
 		for _, w := range words { // the memory is argv's own
@@ -249,6 +253,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"two that could be it", title, "launch,helped,serve", ErrSeveral},
 		{"a script that does more than start it", title, "launch,script,serve", ErrSeveral},
 		{"one that has renamed itself", title, "launch,serve-titled", ErrUnusable},
+		{"one that has changed its directory", title, "launch,serve-elsewhere", ErrMoved},
 		{"no launcher", "server", "launch,serve", ErrNone},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
