@@ -11,8 +11,8 @@
 // only touched, or has its old content again, did not change. While git holds its index.lock, nothing is reported.
 //
 // Directories whose changes the kernel does not report (network and FUSE file systems, no inotify watches left, many
-// files on macOS) are scanned every 2 s, or so rarely that scans take at most a twentieth of the time. overlayfs reports
-// what happens through the mount, so it needs no polling.
+// files on macOS), and those with links to files, which may change elsewhere, are scanned every 2 s, or so rarely that
+// scans take at most a twentieth of the time. overlayfs reports what happens through the mount, so it needs no polling.
 //
 // Which files: globs (of doublestar, relative to the root or absolute), exclusions ("!tests/**"), .gitignore files and
 // .git/info/exclude, and a fixed list of noise (.git, node_modules, swap files; noise.go). A glob's literal part

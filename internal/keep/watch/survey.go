@@ -29,6 +29,7 @@ type state struct {
 	files   int
 	entries int      // of all dirs
 	silent  bool     // changes in one of dirs are not reported
+	linked  bool     // nor are those of files behind links in one of dirs
 	missing []string // starts that are not there; parents are not watched
 	tooMuch bool     // the scan ended early
 }
@@ -38,6 +39,7 @@ type folder struct {
 	files   map[string]fingerprint // by name
 	subs    []string               // paths of the watched directories in it
 	entries int                    // also those that are not watched
+	linked  bool                   // links to files are in it, which change elsewhere
 	heard   bool                   // the kernel reports changes in it
 	stale   bool                   // and has reported one
 }
@@ -79,7 +81,7 @@ func (s *survey) walk(now *state, dir string, read bool) {
 		return
 	}
 	f := s.seen.dirs[dir]
-	if f == nil || !f.heard || f.stale || now.rules != s.seen.rules {
+	if f == nil || !f.heard || f.stale || f.linked || now.rules != s.seen.rules {
 		if f = s.examine(now, dir, f, read); f == nil {
 			return
 		}
@@ -88,6 +90,7 @@ func (s *survey) walk(now *state, dir string, read bool) {
 	now.files += len(f.files)
 	now.entries += f.entries
 	now.silent = now.silent || !f.heard
+	now.linked = now.linked || f.linked
 	now.tooMuch = now.files > s.mostFiles || len(now.dirs) > maxDirs
 	for _, sub := range f.subs {
 		s.walk(now, sub, read)
@@ -118,6 +121,7 @@ func (s *survey) examine(now *state, dir string, known *folder, read bool) *fold
 			continue
 		}
 		print, there := glance(filepath.FromSlash(p))
+		f.linked = f.linked || e.Type()&fs.ModeSymlink != 0 && (there || !isDirectory(filepath.FromSlash(p)))
 		if before, was := known.files[e.Name()]; was && before.stamp == print.stamp && !before.fresh {
 			print = before
 		} else if there && read {
@@ -220,15 +224,15 @@ func (s *survey) lost() {
 	s.unhear(func(string) bool { return true })
 }
 
-// polled reports whether there is anything without events: directories, and starts that are not there.
+// polled reports whether there is anything without events: directories, files behind links, and starts that are not there.
 func (s *survey) polled() bool {
-	return s.seen.silent || len(s.seen.missing) > 0
+	return s.seen.silent || s.seen.linked || len(s.seen.missing) > 0
 }
 
 // poll scans, and reports whether there is a change that the last scan had not found: an unchanged state must not
 // prolong the quiet time.
 func (s *survey) poll() bool {
-	if !s.seen.silent && !slices.ContainsFunc(s.seen.missing, isDirectory) {
+	if !s.seen.silent && !s.seen.linked && !slices.ContainsFunc(s.seen.missing, isDirectory) {
 		return false
 	}
 	before := s.seen

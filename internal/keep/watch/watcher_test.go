@@ -300,6 +300,32 @@ func TestBinary(t *testing.T) {
 	}
 }
 
+// A file that is linked to, in a directory that is not watched.
+func TestFileBehindALink(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			top := t.TempDir()
+			write(t, top, "root/a.py", "a", "shared/lib.py", "1")
+			target := filepath.Join(top, "shared", "lib.py")
+			if err := os.Symlink(target, filepath.Join(top, "root", "lib.py")); err != nil {
+				t.Skipf("links need a right on Windows: %v", err)
+			}
+			w := watch(t, filepath.Join(top, "root"), Options{Globs: []string{"*.py"}}, quietTime, mode.add)
+			write(t, top, "shared/lib.py", "2")
+			w.want("lib.py")
+			w.must(os.Remove(target))
+			w.want("lib.py")
+			write(t, top, "shared/lib.py", "3")
+			w.want("lib.py")
+			write(t, top, "root/a.py", "2", "shared/lib.py", "4")
+			w.want("a.py", "lib.py")
+			w.wantNothing()
+		})
+	}
+}
+
 func TestIgnoreFilesChange(t *testing.T) {
 	t.Parallel()
 	inModes(t, []string{"**/*.py"}, func(w *watching) {
