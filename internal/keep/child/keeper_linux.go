@@ -27,6 +27,7 @@ const (
 	lookAgain = 100 * time.Microsecond // between two scans for dying descendants
 	lookLater = 5 * time.Millisecond   // the same, for those that die slowly
 	slowAfter = 100 * time.Millisecond // after which it is lookLater
+	stuckTime = 10 * time.Second       // after which processes that SIGKILL does not end are not waited for
 )
 
 // keeperPossible says that RunKeeperIfAsked was called, so that this program can be its own keeper.
@@ -70,6 +71,8 @@ type keeper struct {
 	servers []*server
 	spares  bool // a server was started whose descendants are left alone
 	oom     oomScore
+	kill    func(pid int, sig syscall.Signal) error // unix.Kill, but in tests
+	stuck   map[int]bool                            // orphans that nobody waits for any more, such as in a dead network file system
 
 	ending   bool      // outlive is gone
 	deadline time.Time // when asking ends and killing begins
@@ -115,7 +118,7 @@ func newKeeper() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), line: keeperLine, wake: wake, oom: lowerOOMScore()}
+	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), line: keeperLine, wake: wake, oom: lowerOOMScore(), kill: unix.Kill, stuck: map[int]bool{}}
 	k.watchSignals()
 	return k, nil
 }
@@ -290,7 +293,8 @@ func (k *keeper) begin() {
 	})
 }
 
-// finished reports whether outlive is gone and no process is left. After the grace period it kills what it finds.
+// finished reports whether outlive is gone and no process is left. After the grace period it kills what it finds, and after
+// stuckTime it leaves what does not end even so.
 func (k *keeper) finished() bool {
 	if !k.ending {
 		return false
@@ -305,12 +309,12 @@ func (k *keeper) finished() bool {
 	}
 	left := len(k.servers)
 	k.eachOrphan(func(pid int) {
-		if k.leftAlone(pid) || late && unix.Kill(pid, unix.SIGKILL) == unix.EPERM {
+		if k.leftAlone(pid) || late && k.kill(pid, unix.SIGKILL) == unix.EPERM || k.stuck[pid] {
 			return
 		}
 		left++
 	})
-	if left > 0 {
+	if left > 0 && time.Since(k.deadline) < stuckTime {
 		k.empty = 0
 		return false
 	}
@@ -335,6 +339,8 @@ func (k *keeper) eachOrphan(f func(pid int)) {
 		}
 		if got, _ := unix.Wait4(pid, nil, unix.WNOHANG, nil); got == 0 {
 			f(pid)
+		} else {
+			delete(k.stuck, pid)
 		}
 	}
 }

@@ -81,17 +81,21 @@ func (k *keeper) sweep() {
 }
 
 // endDescendants kills the descendants of w that have become our children and returns how many there were. Their own
-// children become ours after their death. One of another user, such as behind sudo, cannot be killed: it stays, and nobody waits for it.
+// children become ours after their death. One of another user, such as behind sudo, cannot be killed, and one that is stuck
+// in the kernel does not end: it stays, and nobody waits for it.
 func (k *keeper) endDescendants(w *server) (found int) {
 	if w.spares {
 		return 0
 	}
-	all := k.candidates()
+	all, tooLong := k.candidates(), time.Since(w.ended) > stuckTime
 	k.eachOrphan(func(pid int) {
-		if mustDie(lookAt(pid, k.self), k.self, w.claim(), all, k.spares) {
-			if unix.Kill(pid, unix.SIGKILL) != unix.EPERM {
-				found++
-			}
+		switch {
+		case !mustDie(lookAt(pid, k.self), k.self, w.claim(), all, k.spares):
+		case k.kill(pid, unix.SIGKILL) == unix.EPERM || k.stuck[pid]:
+		case tooLong:
+			k.stuck[pid] = true
+		default:
+			found++
 		}
 	})
 	return found
