@@ -122,7 +122,8 @@ type sharedDaemon struct {
 	set   *servedSet
 
 	mu      sync.Mutex
-	servers map[string]*sharedServer // by name
+	servers map[string]*sharedServer    // by name
+	past    map[string]backend.Counters // by name: what servers that have ended had counted
 	running sync.WaitGroup
 }
 
@@ -150,7 +151,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	d := &sharedDaemon{sinks: k, set: newServedSet(k, sharedName, nil, false), servers: map[string]*sharedServer{}}
+	d := &sharedDaemon{sinks: k, set: newServedSet(k, sharedName, nil, false), servers: map[string]*sharedServer{}, past: map[string]backend.Counters{}}
 	d.Daemon = sharing.NewDaemon(sharing.Options{Open: d.open, Idle: idle})
 	k.say(event.ProxyStarted, fmt.Sprintf("Daemon of shared servers starting (PID=%d)", os.Getpid()))
 	closeControl := serveDaemonControl(d)
@@ -175,6 +176,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	_ = listener.Close() // a run that connects now starts the next one
 	_ = server.Close()
 	d.running.Wait()
+	k.countLast(0, d.last())
 	k.say(event.ProxyStopped, "Daemon of shared servers stopped")
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return fail(exitFailure, "serve: %w", err)
@@ -233,11 +235,35 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 		_ = s.kept.Close() // its wait is limited
 		d.mu.Lock()
 		defer d.mu.Unlock()
+		sum := d.past[name]
+		for _, one := range s.runner.Last() {
+			sum.Merge(one.Counted())
+		}
+		d.past[name] = sum
 		if d.servers[name] == s {
 			delete(d.servers, name)
 		}
 	})
 	return s, nil
+}
+
+// last is what all servers have counted, when they have ended.
+func (d *sharedDaemon) last() control.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := control.Status{Status: backend.Status{Name: sharedName}}
+	for name, past := range d.past {
+		s.Servers = append(s.Servers, control.Member{ServerStatus: gateway.ServerStatus{Name: name, Past: past}})
+	}
+	return s
+}
+
+// before adds what earlier servers of that name had counted.
+func (d *sharedDaemon) before(s gateway.ServerStatus) gateway.ServerStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.Past.Merge(d.past[s.Name])
+	return s
 }
 
 // sharedSettings are a server's options for the packages that run it.
@@ -339,7 +365,7 @@ func (r reachableDaemon) Status() control.Status {
 		member := control.Member{LogPath: server.kept.Path(), Runs: one.Runs, Apart: one.Apart}
 		member.Name = one.Name
 		if all, err := server.runner.Status(ctx); err == nil && len(all) == 1 {
-			member.ServerStatus = all[0]
+			member.ServerStatus = r.before(all[0])
 		}
 		s.Servers = append(s.Servers, member)
 		s.Lost.Log += server.kept.Lost()
