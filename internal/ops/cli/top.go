@@ -14,10 +14,10 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 	"github.com/outlive-mcp/outlive/internal/view/terminal"
 	"github.com/outlive-mcp/outlive/internal/view/top"
@@ -101,7 +101,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	if !f.readOnly {
 		o.Control = topControls{controls{c, f.home, "in outlive top", set}}
 		if !f.on.fleet { // a fleet brings no terminals
-			o.Attach = f.attachCommand
+			o.Attach = func(a overview.Agent) *exec.Cmd { return f.attachCommand(set, a) }
 		}
 	}
 	if err := top.Run(ctx, o); err != nil {
@@ -133,11 +133,11 @@ func agentLines(a overview.Agent) (string, error) {
 	return collect.LastLines(text), err
 }
 
-// attachCommand is this program, which joins the terminal of an agent.
-func (f topFlags) attachCommand(a overview.Agent) *exec.Cmd {
+// attachCommand is outlive on an agent's machine, one of the set if it is not this one, where it joins the agent's terminal.
+func (f topFlags) attachCommand(set *hosts.Set, a overview.Agent) *exec.Cmd {
 	if a.Host != "" {
-		ssh := append(sshProgram(), "-t", "--", a.Host, "outlive agent attach "+incident.Quoted(overview.There(a.Host, a.Key)))
-		cmd := exec.Command(ssh[0], ssh[1:]...)
+		h, _ := set.Named(a.Host) // it is of the set, which has told of the agent
+		cmd := set.Terminal(h, homeArgs([]string{"agent", "attach", overview.There(a.Host, a.Key)}, f.home))
 		cmd.Stderr = os.Stderr
 		return cmd
 	}

@@ -90,6 +90,29 @@ func TestAnAnswer(t *testing.T) {
 	}
 }
 
+// A terminal on a host shows what outlive there draws, and nothing else.
+func TestATerminal(t *testing.T) {
+	s := fake(t, `exec sh -c "$command"`, Options{Self: "here"})
+	home := t.TempDir()
+	there := filepath.Join(home, "x y", "outlive")
+	if err := os.Mkdir(filepath.Dir(there), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(there, []byte("#!/bin/sh\necho \"at $0: $*\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	for program, want := range map[string]string{"": "<attach>\n<it's>\n", "~/x y/outlive": "at " + there + ": attach it's\n"} {
+		got, err := s.Terminal(Host{"h", program}, []string{"attach", "it's"}).Output()
+		if err != nil || string(got) != want {
+			t.Errorf("%q: %q, %v", program, got, err)
+		}
+	}
+	if got := s.Terminal(Host{Name: Local}, []string{"attach", "it's"}).Args; cmp.Diff([]string{"here", "attach", "it's"}, got) != "" {
+		t.Errorf("on this machine: %q", got)
+	}
+}
+
 func TestNoAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string

@@ -208,6 +208,15 @@ func (s *Set) command(ctx context.Context, h Host, args []string) *exec.Cmd {
 	return inGroup(exec.CommandContext(ctx, s.opts.SSH[0], words...))
 }
 
+// Terminal is outlive on one host with the terminal of whoever starts it: of the user, whom ssh may ask.
+func (s *Set) Terminal(h Host, args []string) *exec.Cmd {
+	if h.Local() {
+		return exec.Command(s.opts.Self, args...)
+	}
+	words := append(s.opts.SSH[1:len(s.opts.SSH):len(s.opts.SSH)], "-t", "-o", "RemoteCommand=none", "--", h.Name, found(h.Program, args, `exec "$@"`))
+	return exec.Command(s.opts.SSH[0], words...)
+}
+
 // run is one command.
 type run struct {
 	cmd    *exec.Cmd

@@ -9,14 +9,19 @@ const places = `$HOME/.local/bin:$HOME/bin:$HOME/go/bin:/usr/local/bin:/opt/home
 // script is the command that a host gets: its first line of output is the version, and all else that of outlive ARGS. It leaves
 // with 127 where there is no such program. It is one for sh inside of one for the user's own shell, whichever that is.
 func script(program string, args []string) string {
+	return found(program, args, `"$1" --version && exec "$@"`)
+}
+
+// found is a script that looks for outlive, and what it does then with the words of the command as its arguments.
+func found(program string, args []string, then string) string {
 	words := []string{word(program)}
 	for _, a := range args {
 		words = append(words, quote(a))
 	}
 	// The words are in an argument of sh, not in its script, so that they are quoted once, for the user's shell.
 	const run = `PATH="$PATH:` + places + `"; export PATH; case "$1" in "~/"*) p="$HOME/${1#"~/"}"; shift; set -- "$p" "$@";; esac; ` +
-		`command -v "$1" >/dev/null 2>&1 || exit 127; "$1" --version && exec "$@"`
-	return "exec sh -c " + quote(run) + " outlive " + strings.Join(words, " ")
+		`command -v "$1" >/dev/null 2>&1 || exit 127; `
+	return "exec sh -c " + quote(run+then) + " outlive " + strings.Join(words, " ")
 }
 
 func word(program string) string {
