@@ -32,8 +32,9 @@ func newUpgrade(io streams) *cobra.Command {
 		Long: `Let the outlive in front of the server NAME become the version that is on disk now, where it was started from. Its
 process id and its client stay. The server is started anew, as at "outlive restart", and told what the client has told it.
 No call is lost or repeated: the upgrade waits until none is in flight, holding new ones back for at most 3 seconds at a
-time, and they are answered afterwards. If no such moment comes (--timeout), it says so and nothing has changed; neither
-does a new version that does not run, or does not understand the old one, change anything. SIGUSR2 does the same.
+time, and up to 6 while the server ends, and they are answered afterwards. If no such moment comes (--timeout), it says so
+and nothing has changed; neither does a new version that does not run, or does not understand the old one, change anything.
+SIGUSR2 does the same.
 
 A gateway that speaks HTTP becomes the new version in the same way: its address stays open, requests in flight are answered
 first, those that come meanwhile wait, sessions go on, and streams end for their clients to open them again. All its

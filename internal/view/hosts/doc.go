@@ -2,8 +2,8 @@
 // shell gets, one answer or a stream of lines from each, and what it means when there is none.
 //
 // There is no daemon and no port: ssh runs `outlive … --json` there, with the user's configuration, keys, jump hosts and
-// multiplexing. It never asks anything on the terminal, but for [Set.Terminal]. Arguments are quoted for the remote shell, and host names that ssh could
-// take for something else are refused.
+// multiplexing. It never asks anything on the terminal, but for [Set.Terminal]. Arguments are quoted for the remote shell, and
+// host names that ssh could take for something else are refused.
 //
 // A [Carrier] takes the place of ssh where a fleet's member can reach the hosts.
 //
