@@ -45,26 +45,51 @@ func TestDocsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// The table of docs/INDEX.md names what is really in the file.
+// The table of docs/INDEX.md names what is really in the files: each symbol of a row is defined in one of its files.
 func TestWhereIsTable(t *testing.T) {
-	row := regexp.MustCompile("\\| `([\\w./-]+\\.go)` \\| `(?:(\\w+)\\.)?(\\w+)` \\|")
-	rows := row.FindAllStringSubmatch(docs(t)["docs/INDEX.md"], -1)
-	if len(rows) < 50 {
-		t.Fatalf("only %d rows", len(rows))
+	quoted := regexp.MustCompile("^`([^`]+)`$")
+	names := func(cell string) (all []string) {
+		for part := range strings.SplitSeq(cell, ", ") {
+			m := quoted.FindStringSubmatch(part)
+			if m == nil {
+				t.Errorf("docs/INDEX.md: %s is not a list of names in backquotes", cell)
+				continue
+			}
+			all = append(all, m[1])
+		}
+		return all
 	}
-	for _, m := range rows {
-		text, err := os.ReadFile(filepath.FromSlash(m[1]))
-		if err != nil {
-			t.Error(err)
+	rows := 0
+	for line := range strings.Lines(docs(t)["docs/INDEX.md"]) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) < 3 {
 			continue
 		}
-		defined := `(?m)^(?:func (?:\([^)]*\) )?|type |\t|const |var )` + m[3] + `\b`
-		if m[2] != "" {
-			defined = `(?m)^func \((?:\w+ )?\*?` + m[2] + `\) ` + m[3] + `\b`
+		files, symbols := strings.TrimSpace(cells[len(cells)-2]), strings.TrimSpace(cells[len(cells)-1])
+		if !strings.HasPrefix(files, "`") {
+			continue // a heading
 		}
-		if !regexp.MustCompile(defined).Match(text) {
-			t.Errorf("%s does not define %s", m[1], strings.TrimPrefix(m[2]+"."+m[3], "."))
+		rows++
+		var code []byte
+		for _, file := range names(files) {
+			text, err := os.ReadFile(filepath.FromSlash(file))
+			if err != nil {
+				t.Error(err)
+			}
+			code = append(append(code, text...), '\n')
 		}
+		for _, symbol := range names(symbols) {
+			defined := `(?m)^(?:func (?:\([^)]*\) )?|type |\t|const |var )` + symbol + `\b`
+			if of, name, method := strings.Cut(symbol, "."); method {
+				defined = `(?m)^func \((?:\w+ )?\*?` + of + `\) ` + name + `\b`
+			}
+			if !regexp.MustCompile(defined).Match(code) {
+				t.Errorf("no file of %s defines %s", files, symbol)
+			}
+		}
+	}
+	if rows < 300 {
+		t.Fatalf("only %d rows", rows)
 	}
 }
 
