@@ -15,8 +15,8 @@ import (
 func TestAStuckChildIsNotWaitedFor(t *testing.T) {
 	runtime.LockOSThread() // the kernel lists children by thread
 	defer runtime.UnlockOSThread()
-	fork := func(argv ...string) int {
-		pid, err := syscall.ForkExec("/bin/sh", append([]string{"sh", "-c"}, argv...), &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: true}})
+	fork := func(script string) int {
+		pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", script}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,12 +28,12 @@ func TestAStuckChildIsNotWaitedFor(t *testing.T) {
 		_, _ = unix.Wait4(child, nil, 0, nil)
 	}()
 	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), stuck: map[int]bool{}, kill: func(int, syscall.Signal) error { return nil }}
-	server := func(ended time.Time) *server {
+	dead := func(ended time.Time) *server {
 		return &server{slot: 1, pid: fork("exit"), pidfd: -1, channel: -1, exited: true, ended: ended}
 	}
 	long := time.Now().Add(-2 * stuckTime)
 
-	w := server(time.Now())
+	w := dead(time.Now())
 	k.servers = append(k.servers, w)
 	if k.sweep(); len(k.servers) != 1 {
 		t.Error("its server's end is reported while it may still end")
@@ -42,7 +42,7 @@ func TestAStuckChildIsNotWaitedFor(t *testing.T) {
 	if k.sweep(); len(k.servers) != 0 {
 		t.Fatal("its server's end is never reported")
 	}
-	k.servers = append(k.servers, server(time.Now()))
+	k.servers = append(k.servers, dead(time.Now()))
 	if k.sweep(); len(k.servers) != 0 {
 		t.Fatal("the next server waits for it, too")
 	}
