@@ -262,7 +262,9 @@ func (d *sharedDaemon) last() control.Status {
 func (d *sharedDaemon) before(s gateway.ServerStatus) gateway.ServerStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s.Past.Merge(d.past[s.Name])
+	if past, known := d.past[s.Name]; known {
+		s.Past.Merge(past)
+	}
 	return s
 }
 
