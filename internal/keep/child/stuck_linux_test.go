@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A child that SIGKILL does not end, because it is stuck in the kernel, keeps neither the report of its server's end nor the
-// keeper for ever.
+// A child that SIGKILL does not end, because it is stuck in the kernel, is not waited for for ever. Neither the report of its
+// server's end nor the end of the keeper depends on it.
 func TestAStuckChildIsNotWaitedFor(t *testing.T) {
 	runtime.LockOSThread() // the kernel lists children by thread
 	defer runtime.UnlockOSThread()

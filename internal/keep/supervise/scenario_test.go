@@ -289,7 +289,7 @@ func TestWishDuringAnotherEndIsRemembered(t *testing.T) {
 	}
 }
 
-// A server whose start takes longer than the next request comes up all the same, and what was asked for meanwhile follows.
+// A server whose start takes longer than the next request comes up all the same. What was asked for meanwhile follows.
 func TestConstantRequestsLetAProcessComeUp(t *testing.T) {
 	replaced := func(t *testing.T, wish Restart) *story {
 		t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
-// A restart that is asked for while the server sleeps lets its next start ask the launcher, which may find a newer version.
+// A restart that is asked for while the server sleeps: its next start asks the launcher, which may find a newer version.
 func TestARestartWhileItSleepsForgetsTheShortcut(t *testing.T) {
 	argv, _ := mcptest.Command()
 	k := keep(t, Options{Backend: backend.Options{Name: "srv", Command: argv, Lazy: true,
@@ -35,7 +35,7 @@ func TestARestartWhileItSleepsForgetsTheShortcut(t *testing.T) {
 	k.end()
 }
 
-// A server that does not come up without its launcher gets it back, also when it does not end by itself.
+// A server that does not come up without its launcher gets it back, whoever ends it.
 func TestADirectStartThatDoesNotComeUpEndsTheShortcut(t *testing.T) {
 	const stays = "; while read -r line; do :; done"
 	for name, script := range map[string]string{
@@ -61,7 +61,7 @@ func TestADirectStartThatDoesNotComeUpEndsTheShortcut(t *testing.T) {
 	}
 }
 
-// Where a server was seen behind its launcher, an installation can be told from a start that hangs, whatever else it was like.
+// Where a server was seen behind its launcher, an installation can be told from a start that hangs.
 func TestInstallationsAreSeenWhereServersAre(t *testing.T) {
 	argv, _ := mcptest.Command()
 	npx := filepath.Join(t.TempDir(), "npx") // without npm's title, as if it did not run yet

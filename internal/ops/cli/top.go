@@ -133,7 +133,7 @@ func agentLines(a overview.Agent) (string, error) {
 	return collect.LastLines(text), err
 }
 
-// attachCommand is outlive on an agent's machine, one of the set if it is not this one, where it joins the agent's terminal.
+// attachCommand joins an agent's terminal on the agent's machine. That is one of the set if it is not this one.
 func (f topFlags) attachCommand(set *hosts.Set, a overview.Agent) *exec.Cmd {
 	if a.Host != "" {
 		h, _ := set.Named(a.Host) // it is of the set, which has told of the agent

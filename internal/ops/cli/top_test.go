@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// The key t joins the terminal by the program of the hosts file, in the home that is shown, and without ssh on this machine.
+// The key t joins terminals by the program of the hosts file, in the home that is shown. On this machine there is no ssh.
 func TestTopJoinsTerminalsWhereTheyAre(t *testing.T) {
 	set := hosts.NewSet([]hosts.Host{{Name: hosts.Local}, {Name: "far", Program: "/opt/outlive"}}, hosts.Options{Self: "/here/outlive"})
 	f := topFlags{home: "/srv/agents"}

@@ -45,7 +45,7 @@ func TestDocsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// The table of docs/INDEX.md names what is really in the files: each symbol of a row is defined in one of its files.
+// The table of docs/INDEX.md names what is really in the files. Each symbol of a row is defined in one of them.
 func TestWhereIsTable(t *testing.T) {
 	quoted := regexp.MustCompile("^`([^`]+)`$")
 	names := func(cell string) (all []string) {

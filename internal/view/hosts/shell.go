@@ -12,7 +12,7 @@ func script(program string, args []string) string {
 	return found(program, args, `"$1" --version && exec "$@"`)
 }
 
-// found is a script that looks for outlive, and what it does then with the words of the command as its arguments.
+// found is a script that looks for outlive. Then it does something with the words of the command, its arguments.
 func found(program string, args []string, then string) string {
 	words := []string{word(program)}
 	for _, a := range args {
