@@ -19,7 +19,7 @@ type Options struct {
 	Afterwork time.Duration
 	// NoPing says that this server has no ping: its era has none (2026-07-28), or it is known not to answer.
 	NoPing bool
-	// Off disables watching: there is never an action.
+	// Off disables watching: there is never a probe, and never a verdict. Only CallTimeout still counts.
 	Off bool
 }
 

@@ -48,7 +48,9 @@ func (w *Watch) afresh(now time.Time) {
 func (w *Watch) halted(now time.Time, v View) ([]Action, bool) {
 	switch v.State {
 	case 'T':
-		return w.stopped(now, v), true
+		if !w.opts.Off {
+			return w.stopped(now, v), true
+		}
 	case 't', 'Z', 'X': // t: a debugger, which may take long; others: it has ended, which the owner is about to learn
 		w.stops = 0
 		w.close()

@@ -119,6 +119,12 @@ func TestHealthyServersLive(t *testing.T) {
 		// 15 s, then 30 more, then each minute.
 		{"idle", Options{}, habits{}, nil, hour, seen{Pings: 61}},
 		{"off", Options{Off: true}, habits{}, []step{at(0, becomes(stopped))}, hour, seen{}},
+		{"off, a call over its timeout", Options{Off: true, CallTimeout: 30 * time.Second}, habits{}, []step{
+			at(10*time.Second, calls(hour, false, 0)), at(10*time.Second, becomes(stopped)),
+		}, 40*time.Second + time.Second, seen{Overdue: 1}},
+		{"off, a call in a debugger", Options{Off: true, CallTimeout: 30 * time.Second}, habits{}, []step{
+			at(10*time.Second, calls(hour, true, 0)), at(10*time.Second, becomes(debugged)),
+		}, hour, seen{}},
 		{"writes to stderr each 10 s", Options{}, habits{noise: 10 * time.Second}, nil, hour, seen{}},
 		{"no ping", Options{}, habits{ignoresPing: true}, nil, 10 * time.Minute, seen{Pings: 1, Lists: 11, NoPing: true}},
 		{"its era has no ping", Options{NoPing: true}, habits{ignoresPing: true}, nil, 10 * time.Minute, seen{Lists: 11, NoPing: true}},

@@ -13,7 +13,7 @@ type phase uint8
 const (
 	resting phase = iota // no probe is open; a look when the interval has passed
 	waiting              // for the answer to a probe
-	over                 // condemned, or disabled
+	over                 // condemned, or disabled without a limit of calls
 )
 
 // Watch watches one serving process. Use [New].
@@ -59,8 +59,12 @@ func New(opts Options, now time.Time) *Watch {
 	opts = opts.orDefault()
 	w := &Watch{opts: opts, noPing: opts.NoPing, interval: opts.Every, signed: now, last: read(now)}
 	w.deadline = now.Add(opts.Every)
-	if opts.Off {
+	switch {
+	case !opts.Off:
+	case opts.CallTimeout == 0:
 		w.phase = over
+	default:
+		w.deadline = now // a call that it has already may be due soon
 	}
 	return w
 }
@@ -148,6 +152,10 @@ func (w *Watch) tick(at reading, v View) []Action {
 		w.waited += span
 	}
 	w.uncounted = false
+	if w.opts.Off {
+		w.deadline = now.Add(slowest)
+		return acts
+	}
 	if w.phase == waiting {
 		return append(acts, w.wait(now, v)...)
 	}

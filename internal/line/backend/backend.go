@@ -83,10 +83,10 @@ func (b *Backend) join(w World) {
 	b.long = longCalls{core: c, health: &b.health}
 	b.limits = limits{core: c, life: &b.life, health: &b.health, eras: &b.eras}
 	b.spares = spares{core: c, life: &b.life, replay: &b.replay, lists: &b.lists, flow: &b.flow, streams: &b.streams, tools: &b.tools,
-		limits: &b.limits}
+		limits: &b.limits, health: &b.health}
 	b.life = lifecycle{
 		core: c, runner: w, flow: &b.flow, replay: &b.replay, handshake: &b.handshake, spares: &b.spares,
-		prober: &b.prober, eras: &b.eras, streams: &b.streams, tools: &b.tools, noiseLog: &b.noiseLog,
+		prober: &b.prober, eras: &b.eras, streams: &b.streams, tools: &b.tools, noiseLog: &b.noiseLog, health: &b.health,
 	}
 }
 

@@ -87,6 +87,10 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Replays = []Replay{{Tool: "login"}, {Tool: "open", Arguments: []byte(`{"profile":"x"}`)}}
 		case "idle":
 			o.IdleFor, o.Health.Off = time.Minute, true
+		case "call-timeout":
+			o.Health.CallTimeout = 30 * time.Second
+		case "health-off":
+			o.Health.Off = true
 		case "call-patience":
 			o.CallPatience = 45 * time.Second
 		case "impatient":

@@ -57,21 +57,32 @@ func (w *healthWatch) watchHealth(p *process) {
 	p.heard = w.now
 }
 
-// healthTick checks the serving process if it is due.
+// watchCalls begins to watch the calls of p, which takes no new ones: their limit holds until it ends.
+func (w *healthWatch) watchCalls(p *process) {
+	opts := w.opts.Health
+	opts.Off = true
+	p.overtime = health.New(opts, w.now)
+}
+
+// healthTick checks the serving process, and the calls of those that take no new ones, if they are due.
 func (w *healthWatch) healthTick() {
+	for p := range w.all {
+		if at := p.overtimeDeadline(); !at.IsZero() && !w.now.Before(at) {
+			w.healthDo(p, p.overtime.Tick(w.now, w.view(p)))
+		}
+	}
 	at := w.healthDeadline()
 	if at.IsZero() || w.now.Before(at) {
 		return
 	}
-	w.healthDo(w.watch.Tick(w.now, w.view()))
+	w.healthDo(w.process, w.watch.Tick(w.now, w.view(w.process)))
 	if w.watch != nil {
 		w.noPing = w.watch.NoPing()
 	}
 }
 
-// view is the input for judging the serving process's health.
-func (w *healthWatch) view() health.View {
-	p := w.process
+// view is the input for judging p's health.
+func (w *healthWatch) view(p *process) health.View {
 	v := p.server.Vitals()
 	unread, _ := p.server.Unread()
 	view := health.View{
@@ -93,7 +104,7 @@ func (w *healthWatch) view() health.View {
 	return view
 }
 
-func (w *healthWatch) healthDo(actions []health.Action) {
+func (w *healthWatch) healthDo(p *process, actions []health.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case health.Send:
@@ -101,7 +112,7 @@ func (w *healthWatch) healthDo(actions []health.Action) {
 		case health.Continue:
 			w.process.server.Continue()
 		case health.Overdue:
-			w.flow.endOverdue(a.Until)
+			w.flow.endOverdue(p, a.Until)
 		case health.Suspect:
 			w.emit(event.ServerSuspect, slog.LevelWarn, "Server may hang: "+a.Reason, slog.String(event.KeyReason, a.Reason))
 		case health.Cleared:
@@ -117,7 +128,7 @@ func (w *healthWatch) sendProbe(probe health.Probe) {
 	watch := w.watch
 	w.ask(w.process, probe, func() {
 		if w.watch == watch {
-			w.healthDo(watch.ProbeAnswered(w.now, probe))
+			w.healthDo(w.process, watch.ProbeAnswered(w.now, probe))
 		}
 	})
 }
@@ -150,7 +161,7 @@ func (w *healthWatch) probeLiveness(p *process) {
 
 // worked is when p has last shown by its processor time that it works on a call. Only the serving process is looked at.
 func (w *healthWatch) worked(p *process) time.Time {
-	if w.watch == nil || p != w.process {
+	if w.watch == nil || p != w.process || w.opts.Health.Off {
 		return time.Time{}
 	}
 	return w.watch.Worked()

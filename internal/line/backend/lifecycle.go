@@ -30,6 +30,7 @@ type lifecycle struct {
 	streams   *streams
 	tools     *restartTools
 	noiseLog  *noiseLog
+	health    *healthWatch
 }
 
 const (
@@ -114,6 +115,7 @@ func (lc *lifecycle) carryOut(actions []supervise.Action) {
 			lc.spawn(a)
 		case supervise.BeginDrain:
 			lc.process.mark(mustDrain)
+			lc.health.watchCalls(lc.process)
 			lc.checkDrained()
 		case supervise.CloseStdin:
 			lc.closeInput()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
+	"github.com/outlive-mcp/outlive/internal/keep/health"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
@@ -120,6 +121,7 @@ type process struct {
 	refusal        string // its error for the handshake; "": none
 	ending         lastExit
 	retirement     *supervise.Retirement // of a retired one
+	overtime       *health.Watch         // of its calls alone, once it takes no new ones
 
 	heard          time.Time // the last line on its stdout
 	stalled        bool      // the monitor says that calls which it has do not go on
@@ -174,7 +176,15 @@ func (p *process) deadline() time.Time {
 	if p.retirement != nil && p.up() {
 		at = deadline.Earliest(at, p.retirement.Deadline())
 	}
-	return at
+	return deadline.Earliest(at, p.overtimeDeadline())
+}
+
+// overtimeDeadline is when the calls of a process that takes no new ones must be looked at; zero: never.
+func (p *process) overtimeDeadline() time.Time {
+	if p.overtime == nil || !p.up() {
+		return time.Time{}
+	}
+	return p.overtime.Deadline()
 }
 
 // heardSince reports whether p has said anything since a time, on its stdout or on its stderr.

@@ -223,13 +223,13 @@ func (f *flow) refuseWaiting() {
 	}
 }
 
-// endOverdue answers calls that took too long, and cancels them at the server.
-func (f *flow) endOverdue(until time.Time) {
+// endOverdue answers the calls of p that took too long, and cancels them there.
+func (f *flow) endOverdue(p *process, until time.Time) {
 	for c := range f.calls.all {
-		if c.state != sent || c.gen != f.process.gen || c.method == mcp.Listen || c.touched.After(until) {
+		if c.state != sent || c.gen != p.gen || c.method == mcp.Listen || c.touched.After(until) {
 			continue
 		}
-		f.process.say(mcp.CancelledLine(c.onWire(), "time limit"))
+		p.say(mcp.CancelledLine(c.onWire(), "time limit"))
 		f.timeOut(c)
 	}
 }

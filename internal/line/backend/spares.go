@@ -28,6 +28,7 @@ type spares struct {
 	streams *streams
 	tools   *restartTools
 	limits  *limits
+	health  *healthWatch
 }
 
 // tellReplayable tells the machine whether processes can be started without the client: from the end of its handshake until
@@ -206,6 +207,7 @@ func (s *spares) retire(p *process) {
 		opts.RetireFor = stalledFor
 	}
 	p.retirement = supervise.NewRetirement(p.gen, opts, s.now, up, s.flow.busy(p))
+	s.health.watchCalls(p)
 	s.carryOutFor(p, p.retirement.Begin())
 }
 
