@@ -19,6 +19,7 @@ const (
 	parked                   // held for an answer that outlive gives itself
 	held                     // a stream waiting until the server may be asked for it
 	kept                     // a stream that the server is not asked for; outlive sends its notifications
+	joined                   // an initialize that gets the answer of the one before it
 )
 
 // call is one unfinished message of the client: a request until it is answered, a notification until it is forwarded.
@@ -186,6 +187,12 @@ func (t *calls) keep(c *call) {
 	c.state = kept
 }
 
+// join makes initialize c wait for the answer of an earlier one.
+func (t *calls) join(c *call) {
+	t.leaveState(c)
+	c.state = joined
+}
+
 // hand notes that c was given to process gen; end is the stream offset behind it.
 func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
@@ -278,12 +285,20 @@ func (t *calls) linkLast(c *call) {
 	t.tail = c
 }
 
-// all yields the calls in order of arrival. A call may be removed while it is yielded.
+// all yields the calls in order of arrival. Any call may be removed while one is yielded.
 func (t *calls) all(yield func(*call) bool) {
 	for c := t.head; c != nil; {
-		next := c.next
+		at, next, after := c.seq, c.next, uint64(0)
+		if next != nil {
+			after = next.seq
+		}
 		if !yield(c) {
 			return
+		}
+		if next != nil && next.seq != after { // it was removed, too
+			for next = t.head; next != nil && next.seq <= at; {
+				next = next.next
+			}
 		}
 		c = next
 	}

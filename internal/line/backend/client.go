@@ -170,8 +170,10 @@ func (b *Backend) duplicate(line, id []byte) []byte {
 func (b *Backend) clientRequest(line []byte) {
 	env := &b.env
 	id := env.ID.Of(line)
-	if b.calls.find(id) != nil {
-		b.tell(b.duplicate(line, id))
+	if old := b.calls.find(id); old != nil {
+		if b.arrays.now != nil || !b.handshake.repeated(old, line) {
+			b.tell(b.duplicate(line, id))
+		}
 		return
 	}
 	line, spans := b.traced(line)

@@ -206,7 +206,7 @@ func (f *flow) answer(c *call, line []byte) {
 	if c.method == mcp.Listen {
 		f.session.CloseListen(c.id) // also one that is refused
 	}
-	f.finish(c)
+	f.answered(c, line, c.done)
 }
 
 // busy reports whether a request of the client is in flight at p, or one of p's at the client. Streams do not count, since they never
@@ -248,7 +248,16 @@ func (f *flow) deliver(c *call, line, said []byte) {
 	}
 	f.tally.ended(c, end, f.now)
 	f.limits.use(c.method)
+	f.answered(c, line, end)
+}
+
+// answered forgets c, which was answered with line.
+func (f *flow) answered(c *call, line []byte, end conclusion) {
+	handshake := c.method == mcp.Initialize
 	f.finish(c)
+	if handshake {
+		f.handshake.answerJoined(line, end)
+	}
 }
 
 // saidSoFar takes back the client's messages that did not wait for the answer to initialize: a server processes nothing

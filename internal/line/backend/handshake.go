@@ -90,6 +90,9 @@ func (o *handshake) handshakeFailed() {
 	o.failedInit, o.session.InitParams = o.session.InitParams, nil
 }
 
+// newSession is what requests of the client's earlier handshake are told.
+var newSession = refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest}
+
 // askForNobody sends a process the handshake on outlive's own account, because the client's own has failed and only an
 // answer shows that the server works. A client that starts again gets another process.
 func (o *handshake) askForNobody(p *process) {
@@ -120,18 +123,29 @@ func firstVerb(o lastExit) string {
 }
 
 // clientInitialize takes the legacy handshake. One after a probe gets a new process: a process that has seen a modern
-// request may refuse it. So does a second one on the same connection that the process is not asked, see again.
+// request may refuse it. So does a second one on the same connection that the process is not asked, see again. One that comes
+// while the process is starting and asks the same does not set it back: see joins and toldAlready.
 func (o *handshake) clientInitialize(c *call, line []byte) {
-	again := o.again(c)
-	fresh := !again && (o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.prober.probed() || o.failedInit != nil)
-	answered := o.session.Answered()
-	if answered || o.session.Era == mcp.Modern {
+	if o.joins(c) {
+		o.calls.join(c)
+		return
+	}
+	again, told := o.again(c), o.toldAlready(c)
+	fresh := !again && told == nil && (o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.prober.probed() || o.failedInit != nil)
+	if o.session.Answered() || o.session.Era == mcp.Modern {
 		o.forgetSession(c)
+	} else {
+		o.forgetHandshakes(c)
 	}
 	o.session.Era, o.failedInit = mcp.Legacy, nil
 	o.session.InitParams = bytes.Clone(c.param.Of(c.line))
 	o.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
 		slog.String(event.KeyProtocol, o.askedVersion()))
+	if told != nil {
+		o.settled(told)
+		o.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(told, !o.opts.NoTools)))
+		return
+	}
 	if !fresh && !again && o.initializeFromMemory(c) {
 		return
 	}
@@ -172,6 +186,52 @@ func (o *handshake) again(c *call) bool {
 	return bytes.Equal(asked, jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
 }
 
+// asksAlike reports whether initialize c asks what one with these raw params asks.
+func (c *call) asksAlike(params []byte) bool {
+	return AskedDigest(c.param.Of(c.line)) == AskedDigest(params)
+}
+
+// joins reports whether an earlier initialize asks what c asks, and is not answered yet: the answer is for both.
+func (o *handshake) joins(c *call) bool {
+	if o.session.Answered() {
+		return false
+	}
+	for old := range o.calls.all {
+		if old.method == mcp.Initialize && (old.state == waiting || old.state == sent) && old.asksAlike(c.param.Of(c.line)) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeated reports whether a line is initialize old once more, under its id: one answer is enough then. env was scanned from it.
+func (o *handshake) repeated(old *call, line []byte) bool {
+	return old.method == mcp.Initialize && mcp.Lookup(o.env.Method.Of(line)) == mcp.Initialize && !o.session.Answered() &&
+		old.asksAlike(o.env.Params.Of(line))
+}
+
+// answerJoined gives the answer of an initialize to those that have waited for it.
+func (o *handshake) answerJoined(line []byte, end conclusion) {
+	at := jsonrpc.Find(line, "id")
+	for c := range o.calls.all {
+		if c.state == joined {
+			c.done = end
+			o.flow.answer(c, jsonrpc.Replace(nil, line, at, c.id))
+		}
+	}
+}
+
+// toldAlready is the result that the client has had before for what c asks; nil: there is none. A process is being asked the same
+// just now, on outlive's account.
+func (o *handshake) toldAlready(c *call) []byte {
+	p := o.process
+	if !o.session.Answered() || o.opts.NoFastStart || p.phase != asked || p.era != mcp.Legacy || o.prober.probed() ||
+		!c.asksAlike(o.session.InitParams) {
+		return nil
+	}
+	return o.session.InitResult
+}
+
 func (o *handshake) askedVersion() string {
 	v, _ := jsonrpc.Unquote(jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
 	return v
@@ -183,10 +243,19 @@ func (o *handshake) forgetSession(c *call) {
 	o.spares.tellReplayable()
 	for old := range o.calls.all {
 		if old != c && old.isRequest() {
-			o.flow.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
+			o.flow.refuse(old, newSession)
 		}
 	}
 	o.asks.cancelAll(nil, "new session")
+}
+
+// forgetHandshakes ends the client's earlier handshakes that were not answered.
+func (o *handshake) forgetHandshakes(c *call) {
+	for old := range o.calls.all {
+		if old != c && old.method == mcp.Initialize {
+			o.flow.refuse(old, newSession)
+		}
+	}
 }
 
 // noteEra recognises a modern client by a request's _meta. A probe does not count.
