@@ -102,6 +102,7 @@ What one era has and the other has no place for, between a client and a server t
 
 - **Tasks** are offered in neither direction. A tool that runs as a task only is not shown.
 - **Questions of a legacy server** name no call. With several calls in flight, one that can carry the question does.
+  After its first question calls go one at a time; the client's answer waits for the call before it for 25 s at most.
 - **A call that waits for an answer** lives in a legacy server's process. If that dies, the call's outcome is unknown, and says so.
 - **Progress** of such a call cannot be told while it waits, because no request of the client is in flight then: the last of it
   is told when the call goes on.

@@ -53,12 +53,13 @@ func (qs *questions) add(q *question) {
 	qs.assign()
 }
 
-// busy reports whether a call of target that arrived at came has to wait for its turn.
-func (qs *questions) busy(target string, came time.Time) bool {
+// busy reports whether a call has to wait for its turn. Answers do not wait for long: a server that does one thing at a time may not
+// have looked at the running call yet.
+func (qs *questions) busy(t turn) bool {
 	if qs.Shared {
-		return !qs.inTurn(target, came)
+		return !qs.inTurn(t.Target, t.Came)
 	}
-	return qs.Asker && qs.calls.running() > 0
+	return qs.Asker && qs.calls.running() > 0 && !(t.Round && qs.due(t.Came.Add(turnFor)))
 }
 
 // inLine reports whether a call of target must queue behind those that wait for their turn.

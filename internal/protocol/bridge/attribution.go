@@ -28,7 +28,8 @@ const (
 	gatherFor = 100 * time.Millisecond
 	// crossFor is how long a cancellation and a question may cross each other.
 	crossFor = 2 * time.Second
-	// turnFor is how long a call of an asking tool waits for its turn: until the previous one has ended, or asked.
+	// turnFor is how long a call of an asking tool waits for its turn: until the previous one has ended, or asked. With one client
+	// it is how long answers wait.
 	turnFor = 25 * time.Second
 	// knownMost is how many asking tools are remembered.
 	knownMost = 1024

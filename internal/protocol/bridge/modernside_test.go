@@ -92,6 +92,20 @@ c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}
 s {"jsonrpc":"2.0","id":"b~3","result":{"content":[]}}
 S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
 C {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[]}}`,
+		"an answer waits for another call 25 s at most": hiModern + asks + `
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"u",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"u"}}
+c {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"v",` + able + `}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+t 24s
+t 1s
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
+s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}
+t 10m
+s {"jsonrpc":"2.0","id":"b~3","result":{"content":[]}}
+S {"jsonrpc":"2.0","id":"b~4","method":"tools/call","params":{"name":"v"}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[]}}`,
 		"a question that could belong to two calls waits until one is left": hiModern + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",` + able + `}}
 S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"t"}}

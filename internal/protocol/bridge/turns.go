@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -13,12 +14,13 @@ type turn struct {
 	ID, Line []byte
 	Came     time.Time
 	Target   string // what it calls
+	Round    bool   // it brings the answers of a call that is suspended at the server
 }
 
 // takeTurn runs a call that may be asked something, or makes it wait for another one.
 func (s *modernSide) takeTurn(id, line []byte) {
-	target := s.Questions.target(line)
-	if s.Questions.busy(target, s.now) || len(s.Queue) > 0 && s.Questions.inLine(target) {
+	next := turn{Came: s.now, Target: s.Questions.target(line), Round: s.env.RequestState.Present()}
+	if s.Questions.busy(next) || len(s.Queue) > 0 && s.Questions.inLine(next.Target) {
 		if len(s.Queue) >= queueMost {
 			s.refuse(id, jsonrpc.InternalError, "too many requests are waiting for their turn")
 			return
@@ -30,10 +32,21 @@ func (s *modernSide) takeTurn(id, line []byte) {
 			s.refuse(id, jsonrpc.InvalidParams, expired)
 			return
 		}
-		s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line), Came: s.now, Target: target})
+		next.ID, next.Line = bytes.Clone(id), bytes.Clone(line)
+		s.Queue = slices.Insert(s.Queue, s.place(next), next)
 		return
 	}
 	s.run(line, s.now)
+}
+
+// place is where in the queue a call waits. One client's answers go before its new calls, which may have to wait longer.
+func (s *modernSide) place(next turn) int {
+	if next.Round && !s.Questions.Shared {
+		if i := slices.IndexFunc(s.Queue, func(t turn) bool { return !t.Round }); i >= 0 {
+			return i
+		}
+	}
+	return len(s.Queue)
 }
 
 // run starts or continues a call that arrived at came; s.env was scanned from line.
@@ -51,7 +64,7 @@ func (s *modernSide) run(line []byte, came time.Time) {
 // proceed starts waiting calls, and assigns waiting questions, after a call has ended.
 func (s *modernSide) proceed() {
 	s.Questions.assign()
-	for len(s.Queue) > 0 && !s.Questions.busy(s.Queue[0].Target, s.Queue[0].Came) {
+	for len(s.Queue) > 0 && !s.Questions.busy(s.Queue[0]) {
 		next := s.Queue[0]
 		s.Queue = s.Queue[1:]
 		if s.env.Scan(next.Line) == nil {
