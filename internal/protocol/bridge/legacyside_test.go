@@ -106,6 +106,20 @@ c {"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"f:/a
 S {"jsonrpc":"2.0","id":"b~6","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true}}}
 C {"jsonrpc":"2.0","id":3,"result":{}}
 s {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"f:/a","_meta":{"io.modelcontextprotocol/subscriptionId":"b~5"}}}`,
+		"a subscription while the server is down, and one that it does not answer": hi + `
+c {"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"f:/a"}}
+S {"jsonrpc":"2.0","id":"b~3","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["f:/a"]}}}
+s {"jsonrpc":"2.0","id":"b~3","error":{"code":-32603,"message":"server restarting: exit status 1","data":{"retryable":true}}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"server restarting: exit status 1","data":{"retryable":true}}}
+c {"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"f:/a"}}
+S {"jsonrpc":"2.0","id":"b~4","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["f:/a"]}}}
+t 20s
+S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~4","reason":"another subscription has taken its place"}}
+C {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the server has not answered in time; it is safe to retry"}}
+c {"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"f:/a"}}
+S {"jsonrpc":"2.0","id":"b~5","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["f:/a"]}}}
+s {"jsonrpc":"2.0","id":"b~5","error":{"code":-32601,"message":"Method not found"}}
+C {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"the server does not tell of changes of this resource"}}`,
 		"a script that writes everything at once, to a server of another version": `
 c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"1","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}

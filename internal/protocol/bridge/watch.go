@@ -205,7 +205,7 @@ func (s *legacySide) acknowledged(line []byte) {
 	w.Now, w.Next, w.Ends = w.Next, nil, 0
 	granted := member(s.env.Params.Of(line), "notifications", "resourceSubscriptions")
 	refused := func(uri string) bool { return !contains(granted, uri) }
-	s.settle(w.Now.ID, refused)
+	s.settle(w.Now.ID, refused, []byte(tellsNothing))
 	w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return slices.Contains(w.Now.URIs, uri) && refused(uri) })
 	w.Now.URIs = slices.DeleteFunc(w.Now.URIs, refused)
 	s.settleCovered()
@@ -241,8 +241,14 @@ func (s *legacySide) settleCovered() {
 	w.Waiting = left
 }
 
-// settle answers the waiters of a stream.
-func (s *legacySide) settle(id string, refused func(uri string) bool) {
+// The raw errors for a subscription that the server does not grant, and for one that it does not answer.
+const (
+	tellsNothing = `{"code":-32602,"message":"the server does not tell of changes of this resource"}`
+	staysSilent  = `{"code":-32603,"message":"the server has not answered in time; it is safe to retry"}`
+)
+
+// settle answers the waiters of a stream. why is the raw error for those whose resource is refused.
+func (s *legacySide) settle(id string, refused func(uri string) bool, why []byte) {
 	var left, done []waiter
 	for _, one := range s.Watch.Waiting {
 		if one.Stream == id {
@@ -258,7 +264,7 @@ func (s *legacySide) settle(id string, refused func(uri string) bool) {
 			continue
 		}
 		s.Watch.URIs = slices.DeleteFunc(s.Watch.URIs, func(uri string) bool { return uri == one.URI })
-		s.refuse(one.ID, jsonrpc.InvalidParams, "the server does not tell of changes of this resource")
+		s.toClient(jsonrpc.AppendError(nil, one.ID, codeOf(why), messageOf(why), member(why, "data")))
 	}
 }
 
@@ -268,7 +274,11 @@ func (s *legacySide) watchEnded(id, line []byte) bool {
 	switch {
 	case w.Next != nil && string(id) == w.Next.ID:
 		w.Next = nil
-		s.settle(string(id), func(string) bool { return true })
+		why := []byte(tellsNothing)
+		if s.env.Kind == jsonrpc.ErrorResponse && s.mayListen(line) {
+			why = s.env.Error.Of(line)
+		}
+		s.settle(string(id), func(string) bool { return true }, why)
 	case w.Now != nil && string(id) == w.Now.ID:
 		w.Now = nil
 		w.Missed = true
@@ -333,7 +343,7 @@ func (s *legacySide) tickWatch() {
 		late := w.Next
 		w.Next = nil
 		s.endStream(late, replaced)
-		s.settle(late.ID, func(string) bool { return true })
+		s.settle(late.ID, func(string) bool { return true }, []byte(staysSilent))
 		s.openLater(true)
 	}
 	if s.due(w.Again) {
