@@ -93,7 +93,14 @@ func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 	id, ok := jsonrpc.RecoverID(head, tail)
 	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
-	if ok {
+	switch {
+	case !ok:
+	case jsonrpc.HasMember(head, "result"), jsonrpc.HasMember(head, "error"):
+		// Who has asked gets an error in its place, and does not wait for ever.
+		line := jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
+			fmt.Sprintf("the client's answer of %d bytes is over the limit of outlive (see --max-message)", size), nil)
+		b.clientLine(line, b.env.Scan(line))
+	default:
 		b.answerClient(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
 			fmt.Sprintf("message of %d bytes is over the limit of outlive (see --max-message); it was not sent on", size),
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))

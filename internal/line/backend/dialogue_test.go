@@ -282,6 +282,8 @@ func (d *dialogue) happen(words []string) {
 		d.w.failNext = errNoFile
 	case "oversize":
 		d.w.b.ServerOversize(d.w.now, d.w.gen, []byte(strings.Join(words[2:], " ")), []byte(strings.Join(words[2:], " ")), int64(number()))
+	case "client-oversize":
+		d.w.b.ClientOversize(d.w.now, []byte(strings.Join(words[2:], " ")), []byte(strings.Join(words[2:], " ")), int64(number()))
 	default:
 		d.fail("unknown happening %q", words[0])
 	}

@@ -249,7 +249,12 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	id, ok := jsonrpc.RecoverID(head, tail)
 	b.emitOf(p, event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Server message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "server_to_client"), slog.String(event.KeyRequestID, string(id)))
-	if !ok {
+	switch {
+	case !ok:
+		return
+	case jsonrpc.HasMember(head, "method") && !jsonrpc.HasMember(head, "result"): // some write a method into their answers
+		p.refuse(id, jsonrpc.InternalError, fmt.Sprintf("the request of %d bytes is over the limit of outlive (see --max-message); "+
+			"the client was not asked", size))
 		return
 	}
 	c := b.calls.onWire(id)

@@ -23,6 +23,26 @@ func RecoverID(head, tail []byte) ([]byte, bool) {
 	return id, id != nil
 }
 
+// HasMember reports whether the top level of a message has a member of this name. head are its first bytes: the member's value may
+// be cut off, and what is behind it is not looked at.
+func HasMember(head []byte, name string) bool {
+	head = trimBOM(head)
+	start := skipSpace(head, 0)
+	if start >= len(head) || head[start] != '{' {
+		return false
+	}
+	c := openCursor(head, start, 0)
+	for c.member() {
+		if c.keyIs(name) {
+			return true
+		}
+		if !c.skip() {
+			return false
+		}
+	}
+	return false
+}
+
 // ending says how reading a head ended.
 type ending uint8
 

@@ -96,6 +96,29 @@ func TestRecoverIDOfALongLine(t *testing.T) {
 	}
 }
 
+// What a message is stands before the value that makes it long.
+func TestHasMember(t *testing.T) {
+	for _, tt := range []struct {
+		head, name string
+		want       bool
+	}{
+		{`{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"messages":[{"te`, "method", true},
+		{`{"jsonrpc":"2.0","id":5,"method":"sampling/crea`, "method", true},
+		{` { "m\u0065thod" : `, "method", true},
+		{`{"jsonrpc":"2.0","id":5,"result":{"method":"x","content":["`, "method", false},
+		{`{"jsonrpc":"2.0","id":5,"result":{"method":"x","content":["`, "result", true},
+		{`{"id":5,"params":{"a":[`, "method", false},
+		{`{"id":5,"meth`, "method", false},
+		{`[{"method":"x"}`, "method", false},
+		{`"method"`, "method", false},
+		{``, "method", false},
+	} {
+		if got := HasMember([]byte(tt.head), tt.name); got != tt.want {
+			t.Errorf("%s has %s: %v", tt.head, tt.name, got)
+		}
+	}
+}
+
 func FuzzRecoverID(f *testing.F) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","id":7}}`,
