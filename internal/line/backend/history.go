@@ -137,8 +137,16 @@ func (h *history) remembered(method string) {
 // reloadFailure is a planned restart that failed.
 type reloadFailure struct {
 	at     time.Time
+	gen    int // processes after this one are newer than what came to nothing
 	why    string
 	stderr []string
+}
+
+// nowServes forgets a planned restart that came to nothing, once a newer process serves.
+func (h *history) nowServes(p *process) {
+	if p.gen > h.lastReloadFailure.gen {
+		h.lastReloadFailure = reloadFailure{}
+	}
 }
 
 // exclusiveWords occur in the errors of servers that cannot run twice.

@@ -225,6 +225,7 @@ func (rp *replay) nowServes(p *process) {
 	rp.health.watchHealth(p)
 	rp.limits.watchLimits()
 	rp.eras.wakeAdapter()
+	rp.history.nowServes(p)
 	rp.history.completed()
 	for _, uri := range rp.session.Subscribed() {
 		rp.tell(mcp.UpdatedLine(uri)) // changes meanwhile were not seen

@@ -249,7 +249,11 @@ func (s *spares) reloadFailed(a supervise.ReloadFailed) {
 	s.process.stalled = false
 	s.limits.notRenewed()
 	s.history.begun = time.Time{}
-	s.history.lastReloadFailure = reloadFailure{at: s.now, why: a.Why, stderr: s.stderrOf(a.Gen)}
+	failed := reloadFailure{at: s.now, gen: a.Gen, why: a.Why, stderr: s.stderrOf(a.Gen)}
+	if a.Gen < 0 { // it was not even started
+		failed.gen = s.machine.Newest()
+	}
+	s.history.lastReloadFailure = failed
 	attrs := []slog.Attr{slog.String(event.KeyReason, a.Reason), slog.String(event.KeyError, a.Why),
 		slog.String(event.KeySource, a.Source.String()), slog.Any(event.KeyStderr, s.history.lastReloadFailure.stderr)}
 	if h := s.history.lastReloadFailure.hint(); h != "" {

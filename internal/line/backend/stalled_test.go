@@ -68,6 +68,26 @@ func TestStalledCallIsAnsweredSoonAfterTheMonitorsRestart(t *testing.T) {
 	}
 }
 
+// A planned restart that came to nothing is told of until a newer process serves.
+func TestStatusTellsOfAFailedRestartUntilANewerProcessServes(t *testing.T) {
+	r := newRestartable(t)
+	r.b.Restart(r.now, supervise.SourceControl, "new code")
+	r.exit(1)
+	if s := r.b.Status(r.now); s.ReloadFailed == nil || s.Generation != 0 {
+		t.Fatalf("process %d serves, and of the restart is told %+v", s.Generation, s.ReloadFailed)
+	}
+	r.gen = 0
+	r.exit(1)
+	r.tick(10 * time.Second)
+	if s := r.b.Status(r.now); s.ReloadFailed == nil {
+		t.Error("it is forgotten before another process serves")
+	}
+	r.comesUp()
+	if s := r.b.Status(r.now); s.ReloadFailed != nil || s.State != "ready" {
+		t.Errorf("the server is %s, and of the restart is told %+v", s.State, s.ReloadFailed)
+	}
+}
+
 // What keeps a server from working is one word.
 func TestStatusSaysWhyAServerDoesNotWork(t *testing.T) {
 	t.Run("login", func(t *testing.T) {
