@@ -339,10 +339,16 @@ func (c *Collector) follow(ctx context.Context, found []control.Instance) {
 // followOne follows a running outlive until it has ended. farewell: it has said that it ends, or it is not known, because not all of
 // its events were heard: none at all of one that lives for a moment only. heard is called as soon as they are, or cannot be.
 func (c *Collector) followOne(ctx context.Context, i control.Instance, after string, heard func()) (farewell bool) {
-	farewell = after != ""
+	farewell = true
+	begun := func() {
+		if after == "" {
+			farewell = false // whatever it says from now on is heard
+		}
+		heard()
+	}
 	lost := false
 	for ctx.Err() == nil {
-		err := i.Follow(ctx, after, heard, func(n control.News) {
+		err := i.Follow(ctx, after, begun, func(n control.News) {
 			c.setLives(i.Path, true)
 			if n.Line == nil {
 				lost, farewell = true, true

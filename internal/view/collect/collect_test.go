@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -117,11 +118,32 @@ func TestARunThatWasNeverHeard(t *testing.T) {
 	c := New(Options{Dirs: []string{socketDir(t)}, Every: 10 * time.Millisecond})
 	defer c.Close()
 	gone := control.Instance{Name: "x", PID: 1, Path: filepath.Join(socketDir(t), "x.1.sock")}
-	if farewell := c.followOne(t.Context(), gone, "0", func() {}); !farewell {
-		t.Error("it is said to have been killed")
+	for _, after := range []string{"0", ""} {
+		if farewell := c.followOne(t.Context(), gone, after, func() {}); !farewell {
+			t.Errorf("after %q it is said to have been killed", after)
+		}
 	}
-	if farewell := c.followOne(t.Context(), gone, "", func() {}); farewell {
-		t.Error("one that was there when looking began is not said to have been killed")
+}
+
+// Whoever begins to look while a run says its farewell does not take it for killed.
+func TestARunThatEndsWhileLookingBegins(t *testing.T) {
+	dir := socketDir(t)
+	s, server := start(t, dir)
+	s.say(event.ServerExited, "exited")
+	s.say(event.ProxyStopped, "stopped")
+	c := New(Options{Dirs: []string{dir}, Every: time.Minute, Seldom: time.Minute})
+	defer c.Close()
+	heard := make(chan struct{})
+	found, err := control.Discover(dir)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	farewell := make(chan bool)
+	go func() { farewell <- c.followOne(t.Context(), found[0], "", sync.OnceFunc(func() { close(heard) })) }()
+	<-heard
+	_ = server.Close()
+	if !<-farewell {
+		t.Error("it is said to have been killed")
 	}
 }
 

@@ -30,6 +30,7 @@ type Feed struct {
 	kept      []item // oldest first
 	bytes     int
 	next      uint64
+	farewell  uint64 // the number of the event that says that outlive ends; 0: it does not
 	followers map[*follower]bool
 }
 
@@ -56,6 +57,9 @@ func (f *Feed) Emit(e event.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := item{f.next, line[:len(line)-1]}
+	if e.Type == event.ProxyStopped || e.Type == event.FatalError {
+		f.farewell = f.next
+	}
 	f.next++
 	f.kept = append(f.kept, one)
 	f.bytes += len(one.line)
@@ -75,13 +79,17 @@ func (f *Feed) Emit(e event.Event) {
 }
 
 // follow returns what came after the event with an id, as far as it is kept, how many events are not, and what comes from
-// now on. The id "" stands for the last event, all others that are not of this feed for the time before the first one.
+// now on. The id "" stands for the last event, or the one before a farewell: who comes so late would take it for killed. All others that
+// are not of this feed stand for the time before the first one.
 func (f *Feed) follow(after string) (missed []item, lost uint64, l *follower) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l = &follower{make(chan item, feedBehind)}
 	f.followers[l] = true
 	seen := f.next - 1
+	if f.farewell > 0 {
+		seen = f.farewell - 1
+	}
 	if after != "" {
 		run, number, _ := strings.Cut(after, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
