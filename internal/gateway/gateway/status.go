@@ -88,7 +88,7 @@ func (r *Runner) status(now time.Time, to *Session) []ServerStatus {
 	}
 	for l, k := range r.kept {
 		i := slices.IndexFunc(all, func(s ServerStatus) bool { return s.Name == l.Name() })
-		if i < 0 || !to.knows(l) {
+		if i < 0 || !l.scope.isKnownTo(to) {
 			continue
 		}
 		if all[i].Lacks == "" {
@@ -101,7 +101,7 @@ func (r *Runner) status(now time.Time, to *Session) []ServerStatus {
 		if l.trouble != nil && l.phase <= unsupported {
 			one.HandshakeError = messageOf(l.trouble)
 		}
-		if to.hasView() && l.scope.owner == nil {
+		if hasView(to) && l.scope.owner == nil {
 			one.Unanswered = nil // calls of others, too
 		}
 		all[i].Links = append(all[i].Links, one)
@@ -159,7 +159,7 @@ func (r *Runner) keptOf(name string, to *Session) []*kept {
 	}
 	all := []*kept{}
 	for l, k := range r.kept {
-		if l.Name() == name && k.opened && l.phase != retired && to.knows(l) {
+		if l.Name() == name && k.opened && l.phase != retired && l.scope.isKnownTo(to) {
 			all = append(all, k)
 		}
 	}

@@ -106,7 +106,7 @@ func (r *Runner) Stand(to *Session, shown func(server string) bool) string {
 	var all []ServerStatus
 	for _, s := range r.status(time.Now(), to) {
 		if shown(s.Name) {
-			all = append(all, to.told(s))
+			all = append(all, s.toldTo(to))
 		}
 	}
 	return jsonrpc.Indented(all)

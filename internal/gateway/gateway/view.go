@@ -62,16 +62,16 @@ func (s *Session) servers() []*server {
 func (s *Session) shown() *catalog.View { return s.scope().current(s.view) }
 
 // hasView reports whether the client sees a part only. Of nil, who is the user of this machine: no.
-func (s *Session) hasView() bool { return s != nil && s.view != "" }
+func hasView(s *Session) bool { return s != nil && s.view != "" }
 
-// knows reports whether the client may know of a process. Who has a view knows its own, and those that many use.
-func (s *Session) knows(l *Link) bool {
-	owner := l.scope.owner
-	return !s.hasView() || owner == nil || owner.principal == s.principal && owner.view == s.view
+// isKnownTo reports whether a client may know of the processes. Who has a view knows its own, and those that many use.
+func (sc *scope) isKnownTo(s *Session) bool {
+	owner := sc.owner
+	return !hasView(s) || owner == nil || owner.principal == s.principal && owner.view == s.view
 }
 
-// told is a server's status without the servers that the client does not see.
-func (s *Session) told(st ServerStatus) ServerStatus {
+// toldTo is the status as a client is told it: without the servers that it does not see.
+func (st ServerStatus) toldTo(s *Session) ServerStatus {
 	names := namesOf(s.servers())
 	st.Hidden = slices.DeleteFunc(st.Hidden, func(h HiddenResource) bool { return !slices.Contains(names, h.Of) })
 	return st

@@ -159,7 +159,7 @@ func TestViewKnowsItsOwnProcesses(t *testing.T) {
 		has(t, name, tc.client.call("9", toolStatus), `"text":"`+tc.want+`"`)
 	}
 	hidden := []HiddenResource{{"f:1", "own"}, {"f:2", "many"}}
-	if got := other.Session.told(ServerStatus{Hidden: hidden}).Hidden; len(got) != 1 || got[0].Of != "own" {
+	if got := (ServerStatus{Hidden: hidden}).toldTo(other.Session).Hidden; len(got) != 1 || got[0].Of != "own" {
 		t.Errorf("told of %v", got)
 	}
 }

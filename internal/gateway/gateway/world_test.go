@@ -128,7 +128,7 @@ func (w *world) Now() time.Time { return w.now }
 func (w *world) Stand(to *Session, shown func(string) bool) string {
 	var names []string
 	for _, p := range w.procs {
-		if !p.closed && !p.ended && shown(p.name) && to.knows(p.link) {
+		if !p.closed && !p.ended && shown(p.name) && p.link.scope.isKnownTo(to) {
 			names = append(names, p.name)
 		}
 	}

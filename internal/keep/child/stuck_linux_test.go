@@ -49,8 +49,10 @@ func TestAStuckChildIsNotWaitedFor(t *testing.T) {
 
 	k.stuck = map[int]bool{}
 	k.ending, k.deadline = true, time.Now().Add(-lastGrace)
-	if k.finished() || k.finished() {
-		t.Error("the keeper leaves while it may still end")
+	for range 2 { // each look counts
+		if k.finished() {
+			t.Error("the keeper leaves while it may still end")
+		}
 	}
 	k.deadline = long
 	if k.finished(); !k.finished() {

@@ -93,7 +93,7 @@ func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refus
 		return false, fmt.Errorf("resume: HTTP %d", resp.StatusCode)
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
-	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) && c.requestsAreRefused(ctx) {
+	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) && requestsAreRefused(ctx, c) {
 		c.loseSession()
 	}
 	return true, fmt.Errorf("a stream that broke off could not be resumed: HTTP %d", resp.StatusCode)
@@ -224,7 +224,7 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 	q := c.question(&message{kind: jsonrpc.Notification}, 1)
 	found := outcome{status: resp.StatusCode, header: resp.Header, body: body}
 	switch {
-	case resp.StatusCode == http.StatusNotFound && q.session && c.requestsAreRefused(c.ctx):
+	case resp.StatusCode == http.StatusNotFound && q.session && requestsAreRefused(c.ctx, c):
 		c.loseSession()
 		c.fail(judge(q, found).reason(c.opts.Name))
 		return true
@@ -236,7 +236,7 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 
 // requestsAreRefused asks in the session, and reports whether the server has lost it. A refused GET says little: many servers without
 // streams answer 404 to it in the middle of a session that lives.
-func (c *Connection) requestsAreRefused(ctx context.Context) bool {
+func requestsAreRefused(ctx context.Context, c *Connection) bool {
 	_, v := c.ping(ctx)
 	return v.lostSession
 }
