@@ -230,7 +230,7 @@ func (givenIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 
 // told are the events that are exported: what restarts, recoveries and incidents consist of.
 var told = map[event.Type]bool{
-	event.RestartInitiated: true, event.RestartCompleted: true, event.ServerCrashed: true, event.ServerUnhealthy: true, event.SpawnFailed: true,
+	event.RestartInitiated: true, event.RestartCompleted: true, event.ServerCrashed: true, event.ConnectionLost: true, event.ServerUnhealthy: true, event.SpawnFailed: true,
 	event.StartTimeout: true, event.ReloadFailed: true, event.BreakerOpened: true, event.BreakerClosed: true, event.LimitReached: true,
 	event.RequestResent: true, event.RequestLost: true, event.Upgraded: true, event.ServerUnusable: true,
 	event.AgentChanged: true, event.AgentActed: true, event.IncidentOpened: true, event.IncidentAcknowledged: true, event.IncidentResolved: true,

@@ -122,7 +122,7 @@ func (k *kept) Behind() bool { return k.link.Behind() }
 func (k *kept) Emit(e event.Event) {
 	k.link.server.heard(e)
 	switch e.Type {
-	case event.ServerReady, event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
+	case event.ServerReady, event.ServerCrashed, event.ConnectionLost, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
 		k.runner.gate.leave(k)
 	}
 }

@@ -47,7 +47,7 @@ func (s *server) heard(e event.Event) {
 	switch e.Type {
 	case event.ServerReady:
 		s.fell = time.Time{}
-	case event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerUnhealthy:
+	case event.ServerCrashed, event.ConnectionLost, event.SpawnFailed, event.StartTimeout, event.ServerUnhealthy:
 		if s.fell.IsZero() {
 			s.fell = e.Time
 		}

@@ -10,12 +10,20 @@ import (
 // Emit emits an event for a machine's owner.
 type Emit func(t event.Type, level slog.Level, message string, attrs ...slog.Attr)
 
+// End is how the last process of a machine ended.
+type End struct {
+	Text       string // as a sentence without a point
+	Code       int    // its exit status
+	Connection bool   // it was a connection to a remote server: the server itself may be well, and nothing is started again
+}
+
 // Tell reports what follows the end of a process, in the order of WD-15: what the exit means, the wait, the restart.
-// exit is the last process's end as a sentence, code its exit status. Other reports emit nothing; a planned restart
-// beside the serving process is reported by [SpawnSpare.Tell].
-func (r Report) Tell(exit string, code int, emit Emit) {
+// Other reports emit nothing; a planned restart beside the serving process is reported by [SpawnSpare.Tell].
+func (r Report) Tell(end End, emit Emit) {
 	if r.From == Failed && r.To == Starting && !r.Asked && !r.Released { // the one try of an open breaker: its pause was told of
-		r.initiated(emit)
+		if !end.Connection {
+			r.initiated(emit)
+		}
 		return
 	}
 	decided := r.From == Sweeping || r.From == Starting && (r.To == Backoff || r.To == Failed || r.To == Starting)
@@ -32,8 +40,12 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 		emit(event.ServerSlept, slog.LevelInfo, "Server is asleep: "+r.Reason, reason)
 		return
 	case Crash, StartFail, Misconfigured, Unhealthy, Memory:
-		emit(event.ServerCrashed, slog.LevelError, exit,
-			slog.Int(event.KeyExitCode, code), reason, slog.Bool(event.KeyRestarting, r.To != Failed))
+		if end.Connection {
+			r.lost(end, emit)
+			return
+		}
+		emit(event.ServerCrashed, slog.LevelError, end.Text,
+			slog.Int(event.KeyExitCode, end.Code), reason, slog.Bool(event.KeyRestarting, r.To != Failed))
 	}
 	if r.To == Failed {
 		text := "Server keeps failing; next try in " + r.Delay.String()
@@ -51,6 +63,22 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 	if r.To == Backoff && r.Delay > 0 {
 		emit(event.RestartDelayed, slog.LevelInfo, "Restart in "+r.Delay.Round(time.Millisecond).String(), delay,
 			slog.String(event.KeyCause, r.Cause.String()))
+	}
+}
+
+// lost reports the end of a connection in one event, and a second one where the next is long in coming.
+func (r Report) lost(end End, emit Emit) {
+	reason, delay := slog.String(event.KeyReason, r.Reason), slog.Int64(event.KeyDelayMS, r.Delay.Milliseconds())
+	next := "connecting again"
+	switch {
+	case r.To == Failed && r.Delay == 0:
+		next = "it is not tried again by itself"
+	case r.Delay > 0:
+		next = "next try in " + r.Delay.Round(time.Millisecond).String()
+	}
+	emit(event.ConnectionLost, slog.LevelWarn, end.Text+"; "+next, reason, delay)
+	if r.To == Failed {
+		emit(event.BreakerOpened, slog.LevelError, "Connections keep failing; "+next, delay, reason)
 	}
 }
 

@@ -26,7 +26,7 @@ func toldBy(actions []Action) []string {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case Report:
-			lines = append(lines, said(func(e Emit) { a.Tell("Server crashed (exit 1)", 1, e) })...)
+			lines = append(lines, said(func(e Emit) { a.Tell(End{Text: "Server crashed (exit 1)", Code: 1}, e) })...)
 		case Throttled:
 			lines = append(lines, said(a.Tell)...)
 		case SpawnSpare:
@@ -99,6 +99,37 @@ func TestAThrottledRestartIsToldOfWhenItsSecondHasPassed(t *testing.T) {
 		t.Errorf("after the throttle (-want +got):\n%s", diff)
 	}
 	s.expect(Backoff, 2).pass(500*time.Millisecond).expect(Starting, 2)
+}
+
+// A connection to a remote server that is lost is told of in one line, which says when it is tried again; nothing has crashed.
+func TestALostConnectionIsToldOfOnce(t *testing.T) {
+	s := New(Options{})
+	now := t0
+	var told []string
+	hear := func(actions []Action) {
+		for _, a := range actions {
+			if r, ok := a.(Report); ok {
+				told = append(told, said(func(e Emit) { r.Tell(End{Text: "Connection lost: refused", Code: -1, Connection: true}, e) })...)
+			}
+		}
+	}
+	hear(s.Step(now, 0, Start{}))
+	for range 11 {
+		hear(s.Step(now, 0, Exited{Gen: s.Generation(), Code: 1, Reason: "refused"}))
+		hear(s.Step(now, 0, TreeGone{s.Generation()}))
+		for s.State() == Backoff {
+			now = s.Deadline()
+			hear(s.Tick(now, 0))
+		}
+	}
+	want := []string{"connection_lost: Connection lost: refused; connecting again"}
+	for _, delay := range []string{"250ms", "500ms", "1s", "2s", "4s", "8s", "16s", "30s", "30s"} {
+		want = append(want, "connection_lost: Connection lost: refused; next try in "+delay)
+	}
+	want = append(want, "connection_lost: Connection lost: refused; next try in 1m0s", "breaker_opened: Connections keep failing; next try in 1m0s")
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // What counts as a restart is told as one: whoever adds up what was told has the number that status shows.

@@ -45,6 +45,8 @@ type core struct {
 	history   history
 	tally     tally
 	showing   showing
+
+	reconnects reconnects
 }
 
 // The timers, each with one meaning.
@@ -81,11 +83,15 @@ func (c *core) emitOf(p *process, t event.Type, level slog.Level, message string
 	if p.up() {
 		pid = p.pid
 	}
+	if c.opts.Remote {
+		level = c.reconnects.level(c.now, t, level)
+	}
 	e := event.Event{
 		Type: t, Time: c.now, Level: level, Message: message,
-		Generation: p.gen, ServerPID: pid, RestartCount: c.machine.Restarts(), Attrs: attrs,
+		Generation: p.gen, ServerPID: pid, Attrs: attrs,
 	}
 	c.tally.happened(&e)
+	e.RestartCount = c.restarts() // with this one, if it is one
 	c.sink.Emit(e)
 }
 

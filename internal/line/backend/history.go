@@ -84,13 +84,13 @@ func (h *history) decided(r supervise.Report) {
 	if h.lastOut.shell != 0 {
 		code = h.lastOut.shell
 	}
-	r.Tell(h.describeEnd(), code, h.emit)
+	r.Tell(supervise.End{Text: h.describeEnd(), Code: code, Connection: h.lastOut.kind == connectionEnded}, h.emit)
 }
 
 // describeEnd describes the end of the last process in a sentence.
 func (h *history) describeEnd() string {
 	if h.lastOut.kind == connectionEnded {
-		return "Server cannot be used: " + h.lastOut.why
+		return "Connection lost: " + h.lastOut.why
 	}
 	if h.lastOut.kind == neverStarted {
 		return "Server crashed (it could not be started)" // why was told just before
@@ -114,13 +114,27 @@ func (h *history) beginRestart(r supervise.Report) {
 }
 
 func (h *history) tellReady(p *process) {
+	if h.reconnecting() {
+		h.emitOf(p, event.ServerReady, slog.LevelInfo, "Connected again after "+h.now.Sub(h.begun).Round(time.Millisecond).String(),
+			slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
+		return
+	}
 	h.emitOf(p, event.ServerReady, slog.LevelInfo, fmt.Sprintf("Server ready (startup: %dms)", p.startup.Milliseconds()),
 		slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
 }
 
+// reconnecting reports whether what runs is no restart: a connection to a remote server was lost.
+func (h *history) reconnecting() bool {
+	if h.begun.IsZero() || h.lastOut.kind != connectionEnded {
+		return false
+	}
+	return h.cause == supervise.Crash.String() || h.cause == supervise.StartFail.String() || h.cause == supervise.Unhealthy.String()
+}
+
 // completed tells that the running restart, if one runs, has come to its end.
 func (h *history) completed() {
-	if h.begun.IsZero() {
+	if h.begun.IsZero() || h.reconnecting() {
+		h.begun = time.Time{}
 		return
 	}
 	took := h.now.Sub(h.begun)

@@ -170,11 +170,11 @@ func (lc *lifecycle) start(l Launch, r role) (*process, error) {
 	if r == serving {
 		lc.process = p
 	}
-	text := "Starting server"
+	text := fmt.Sprintf("Starting server (restart #%d)", lc.restarts())
 	if lc.opts.Remote {
 		text = "Opening a connection"
 	}
-	lc.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("%s (restart #%d)", text, lc.machine.Restarts()))
+	lc.emitOf(p, event.ServerStarting, slog.LevelInfo, text)
 	server, err := lc.runner.Start(l)
 	if err != nil {
 		lc.tellUnstarted(p, err)

@@ -32,6 +32,7 @@ type Status struct {
 	Login           string     `json:"login,omitempty"`      // of a server elsewhere that waits for a login: what to do
 	UptimeMS        int64      `json:"uptime_ms,omitempty"`  // of the running process
 	RSS             int64      `json:"rss_bytes,omitempty"`  // of its whole tree
+	CPUMS           int64      `json:"cpu_ms,omitempty"`     // processor time of that
 	ReadySince      *time.Time `json:"ready_since,omitempty"`
 	Since           time.Time  `json:"since,omitzero"` // when it began to work, to be down, or to rest; starts that fail in between do not set it anew
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
@@ -105,7 +106,7 @@ func (b *Backend) Status(now time.Time) Status {
 	snap := b.machine.Snapshot()
 	s := Status{
 		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(), Since: snap.Stands,
-		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
+		Generation: b.process.gen, RestartCount: b.restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
 		HealthOff: b.opts.Health.Off, Remote: b.opts.Remote, Listen: b.memory.known.Listen, StdoutNoise: b.noiseLog.total,
 		Reload: string(b.opts.Reload), Beside: b.besideStatus(), Counters: b.tally.snapshot(),
@@ -129,6 +130,7 @@ func (b *Backend) Status(now time.Time) Status {
 		s.ServerPID = b.process.pid
 		s.UptimeMS = now.Sub(b.process.started).Milliseconds()
 		vitals := b.process.server.Vitals()
+		s.CPUMS = vitals.CPU.Milliseconds()
 		s.RSS, s.Login, s.Failing = vitals.RSS, vitals.Login, cmp.Or(vitals.Login, vitals.Trouble)
 	}
 	s.Unanswered, s.Trouble = b.unanswered(now), b.trouble(s.Login, snap)

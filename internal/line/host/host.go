@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -117,7 +118,8 @@ type stderrNotes struct{ to Stderr }
 // Emit implements event.Sink.
 func (n stderrNotes) Emit(e event.Event) {
 	switch {
-	case e.Type == event.ServerCrashed, e.Type == event.BreakerOpened, e.Type == event.ServerStarting && e.Generation > 0:
+	case e.Level < slog.LevelInfo:
+	case e.Type == event.ServerCrashed, e.Type == event.ConnectionLost, e.Type == event.BreakerOpened, e.Type == event.ServerStarting && e.Generation > 0:
 		n.to.Note(e.Time, e.Message)
 	}
 }

@@ -266,10 +266,7 @@ func sayThatItIsGone(t *testing.T, url string, transport http.RoundTripper, vani
 	if e := k.await(event.ServerExited); !strings.Contains(e.Message, "Connection ended: far: cannot be reached: ") {
 		t.Errorf("told: %s", e.Message)
 	}
-	if e := k.await(event.ServerCrashed); !strings.Contains(e.Message, "Server cannot be used: far: cannot be reached: ") {
-		t.Errorf("told: %s", e.Message)
-	}
-	if e := k.await(event.RestartInitiated); !strings.Contains(e.Message, "cannot be reached") {
+	if e := k.await(event.ConnectionLost); !strings.Contains(e.Message, "Connection lost: far: cannot be reached: ") {
 		t.Errorf("told: %s", e.Message)
 	}
 	for _, untrue := range []string{"exit", "stderr", "started"} {

@@ -84,7 +84,7 @@ func (w *restartWatch) Emit(e event.Event) {
 		if e.Type == event.ServerReady || h.Backend.Unspoken() {
 			h.tellNewer(e.Generation, nil)
 		}
-	case event.SpawnFailed, event.ServerCrashed, event.BreakerOpened, event.StartTimeout:
+	case event.SpawnFailed, event.ServerCrashed, event.ConnectionLost, event.BreakerOpened, event.StartTimeout:
 		h.tellNewer(e.Generation, fmt.Errorf("the new server did not become ready: %s", e.Message))
 	}
 }

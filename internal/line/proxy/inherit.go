@@ -206,7 +206,7 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 		case supervise.Kill:
 			_ = h.process.Kill() // likewise
 		case supervise.Report:
-			a.Tell(fmt.Sprintf("Server crashed (exit code %d)", h.exit.Code), h.exit.Code, h.emit)
+			a.Tell(supervise.End{Text: fmt.Sprintf("Server crashed (exit code %d)", h.exit.Code), Code: h.exit.Code}, h.emit)
 		case supervise.Finish:
 			h.over, h.code = true, a.Code
 		}

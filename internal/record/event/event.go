@@ -60,6 +60,9 @@ const (
 	CleanShutdown Type = "clean_shutdown"
 	// ServerSlept: the process was ended because it was not needed; the next call starts it. Attr: KeyReason.
 	ServerSlept Type = "server_slept"
+	// ConnectionLost: a connection to a remote server has ended, or did not come about; the next one is opened. It is no
+	// crash, and no restart. Attrs: KeyReason, KeyDelayMS until the next one.
+	ConnectionLost Type = "connection_lost"
 )
 
 // Restarts.
@@ -203,7 +206,7 @@ func Types() []Type {
 	return []Type{
 		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, Upgraded, UpgradeFailed, StraysSwept, FatalError,
 		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
-		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept,
+		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept, ConnectionLost,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,

@@ -55,6 +55,7 @@ var (
 	restartsTotal   = &family{name: "outlive_server_restarts_total", kind: counter, help: "Restarts of the server that were begun, by cause."}
 	crashesTotal    = &family{name: "outlive_server_crashes_total", kind: counter, help: "Processes of the server that ended unexpectedly."}
 	failedStarts    = &family{name: "outlive_server_failed_starts_total", kind: counter, help: "Processes that could not be started, or did not answer the handshake."}
+	connectionsLost = &family{name: "outlive_server_connections_lost_total", kind: counter, help: "Connections to a remote server that ended, or did not come about."}
 	hangsTotal      = &family{name: "outlive_server_hangs_total", kind: counter, help: "Processes that were ended because they did not work any more."}
 	reloadsFailed   = &family{name: "outlive_server_failed_reloads_total", kind: counter, help: "Planned restarts that came to nothing; the old process went on."}
 	breakersOpened  = &family{name: "outlive_server_breaker_opened_total", kind: counter, help: "Times that the server was not restarted any more because it had crashed too often."}

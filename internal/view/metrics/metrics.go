@@ -164,7 +164,7 @@ func (x exposition) counted(server string, c Counted) {
 
 // counters are the events that are a metric of their own.
 var counters = map[event.Type]*family{
-	event.ServerCrashed: crashesTotal, event.SpawnFailed: failedStarts, event.StartTimeout: failedStarts, event.ServerUnhealthy: hangsTotal,
+	event.ServerCrashed: crashesTotal, event.ConnectionLost: connectionsLost, event.SpawnFailed: failedStarts, event.StartTimeout: failedStarts, event.ServerUnhealthy: hangsTotal,
 	event.ReloadFailed: reloadsFailed, event.BreakerOpened: breakersOpened, event.RequestResent: resentTotal, event.RequestLost: lostTotal,
 }
 
