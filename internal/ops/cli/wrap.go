@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -96,7 +98,33 @@ func (f *wrapFlags) wrap(io streams) error {
 	if !clients.IsOutlive(command) {
 		return fail(exitFailure, "the clients would start %s, and outlive is known by its name when it is taken out again: call the program outlive", command)
 	}
-	return f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.wrapFile(io, file, seen) })
+	err = f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.wrapFile(io, file, seen) })
+	f.tellProject(io)
+	return err
+}
+
+// tellProject names the files of the project in this directory that are left because nobody has asked for them.
+func (f *wrapFlags) tellProject(io streams) {
+	sys, err := thisSystem()
+	dir, wrong := os.Getwd()
+	if f.project != "" || err != nil || wrong != nil || dir == sys.Home {
+		return
+	}
+	var places []clients.Place
+	for _, c := range clients.All() {
+		if len(f.clients) == 0 || slices.Contains(f.clients, c.Name) {
+			places = append(places, slices.DeleteFunc(c.Places(sys, dir), func(p clients.Place) bool { return !p.Project })...)
+		}
+	}
+	for _, file := range clients.Find(places) {
+		servers, err := file.Client.Servers(file.Text)
+		servers = slices.DeleteFunc(servers, func(s clients.Server) bool {
+			return s.Odd != "" || s.Remote() || s.Wrapped() || s.Gateway() || !f.wants(s)
+		})
+		if rel, _ := filepath.Rel(dir, file.Path); err == nil && len(servers) > 0 {
+			fmt.Fprintf(io.out, "%s in this directory's %s (%s) left, since others may share it: outlive wrap --project .\n", counted(len(servers), "server"), rel, file.Client.Title)
+		}
+	}
 }
 
 // outlive is what a client is to start.

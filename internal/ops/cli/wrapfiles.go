@@ -127,7 +127,7 @@ func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, m
 	case len(failed) > 0:
 		return fail(exitFailure, "%w", errors.Join(failed...))
 	case len(files) == 0:
-		fmt.Fprintln(io.out, "No client's configuration was found.")
+		fmt.Fprintln(io.out, "No client's configuration was found. outlive wrap knows those of "+strings.Join(clientNames(), ", ")+"; others are edited by hand: put outlive run -- in front of the command.")
 	case edited == 0:
 		fmt.Fprintln(io.out, "Nothing to do.")
 	case dryRun:

@@ -35,13 +35,14 @@ type Client struct {
 	// objects are the paths of the objects that hold servers by name; "*" matches any one member.
 	objects [][]string
 	syntax  syntax
+	listed  bool                  // the command is one list, with its arguments
 	user    func(System) []string // user files; those with a "*" are patterns
 	project []string              // relative to a project's directory, with forward slashes
 }
 
 // all is the table of clients. Sources, as of November 2026: the clients' documentation, for Zed (crates/paths) and
 // Gemini CLI (core/config/storage.ts) their code. Not verified on a machine: the profiles of VS Code, Windsurf's
-// "next" channel, and ~/.claude/.claude.json without CLAUDE_CONFIG_DIR, which only issue reports mention. A place
+// "next" channel, Crush, and ~/.claude/.claude.json without CLAUDE_CONFIG_DIR, which only issue reports mention. A place
 // without a file costs nothing.
 var all = []*Client{
 	{Name: "claude-code", Title: "Claude Code", syntax: shellSyntax,
@@ -96,6 +97,38 @@ var all = []*Client{
 			return []string{s.join(home, ".gemini", "settings.json")}
 		},
 		project: []string{".gemini/settings.json"}},
+	{Name: "copilot", Title: "Copilot CLI", syntax: shellSyntax,
+		objects: [][]string{{"mcpServers"}},
+		user: func(s System) []string {
+			if dir := s.Env("COPILOT_HOME"); dir != "" {
+				return []string{s.join(dir, "mcp-config.json")}
+			}
+			return []string{s.join(s.Home, ".copilot", "mcp-config.json")}
+		}},
+	{Name: "qwen", Title: "Qwen Code", syntax: dollarSyntax,
+		objects: [][]string{{"mcpServers"}},
+		user:    func(s System) []string { return []string{s.join(s.Home, ".qwen", "settings.json")} },
+		project: []string{".qwen/settings.json"}},
+	{Name: "opencode", Title: "OpenCode", syntax: colonSyntax, listed: true,
+		objects: [][]string{{"mcp"}},
+		user: func(s System) []string {
+			dir := s.join(s.dotConfig(), "opencode")
+			files := []string{s.join(dir, "opencode.json"), s.join(dir, "opencode.jsonc")}
+			if file := s.Env("OPENCODE_CONFIG"); file != "" {
+				files = append(files, file)
+			}
+			return files
+		},
+		project: []string{"opencode.json", "opencode.jsonc"}},
+	{Name: "crush", Title: "Crush", syntax: commandSyntax,
+		objects: [][]string{{"mcp"}},
+		user: func(s System) []string {
+			if s.OS == "windows" {
+				return []string{s.join(s.localAppData(), "crush", "crush.json")}
+			}
+			return []string{s.join(s.dotConfig(), "crush", "crush.json")}
+		},
+		project: []string{"crush.json", ".crush.json"}},
 	{Name: "windsurf", Title: "Windsurf", syntax: editorSyntax,
 		objects: [][]string{{"mcpServers"}},
 		user: func(s System) []string { // the editor, its next channel, and the plugin for other editors
@@ -169,6 +202,11 @@ func (s System) appData() string {
 	case "darwin":
 		return s.join(s.Home, "Library", "Application Support")
 	}
+	return s.dotConfig()
+}
+
+// dotConfig is where programs have their settings that follow XDG on every system.
+func (s System) dotConfig() string {
 	if dir := s.Env("XDG_CONFIG_HOME"); dir != "" {
 		return dir
 	}

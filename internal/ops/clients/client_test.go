@@ -44,6 +44,13 @@ func TestPlaces(t *testing.T) {
 		{"codex", systemOf("linux", "/home/ada", "CODEX_HOME=/c"), "", []string{"/c/config.toml"}},
 		{"gemini", linux, "/p", []string{"/home/ada/.gemini/settings.json", "/p/.gemini/settings.json"}},
 		{"gemini", systemOf("darwin", "/Users/ada", "GEMINI_CLI_HOME=/g"), "", []string{"/g/.gemini/settings.json"}},
+		{"copilot", linux, "/p", []string{"/home/ada/.copilot/mcp-config.json"}},
+		{"copilot", systemOf("linux", "/home/ada", "COPILOT_HOME=/c"), "", []string{"/c/mcp-config.json"}},
+		{"qwen", mac, "/p", []string{"/Users/ada/.qwen/settings.json", "/p/.qwen/settings.json"}},
+		{"opencode", mac, "/p", []string{"/Users/ada/.config/opencode/opencode.json", "/Users/ada/.config/opencode/opencode.jsonc", "/p/opencode.json", "/p/opencode.jsonc"}},
+		{"opencode", systemOf("linux", "/home/ada", "XDG_CONFIG_HOME=/x", "OPENCODE_CONFIG=/o.json"), "", []string{"/x/opencode/opencode.json", "/x/opencode/opencode.jsonc", "/o.json"}},
+		{"crush", linux, "/p", []string{"/home/ada/.config/crush/crush.json", "/p/crush.json", "/p/.crush.json"}},
+		{"crush", windows, "", []string{`C:\Users\ada\AppData\Local\crush\crush.json`}},
 		{"windsurf", linux, "/p", []string{"/home/ada/.codeium/windsurf/mcp_config.json", "/home/ada/.codeium/windsurf-next/mcp_config.json", "/home/ada/.codeium/mcp_config.json"}},
 		{"zed", linux, "", []string{"/home/ada/.config/zed/settings.json"}},
 		{"zed", mac, "/p", []string{"/Users/ada/.config/zed/settings.json", "/p/.zed/settings.json"}},
@@ -75,6 +82,9 @@ func TestExpand(t *testing.T) {
 		{"gemini", "$A-${A}-$NONE", "", "1-1-"},
 		{"vscode", "${env:A} ${userHome} ${workspaceFolder} ${/} $A", "/p", "1 /home/ada /p / $A"},
 		{"claude-desktop", "${A} $A", "", "${A} $A"},
+		{"copilot", "${A} ${NONE:-d}", "", "1 d"},
+		{"qwen", "$A-${A}", "", "1-1"},
+		{"opencode", "{env:A} ${A} {x}", "", "1 ${A} {x}"},
 		{"codex", "${A}", "", "${A}"},
 	} {
 		got, err := Named(tc.client).Expand(Server{Command: "x", Args: []string{tc.text}, Env: map[string]string{"K": tc.text}}, sys, tc.project)
@@ -90,6 +100,11 @@ func TestExpand(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+	for client, text := range map[string]string{"opencode": "{file:~/key}", "crush": "$(pass show key)"} {
+		if _, err := Named(client).Expand(Server{Command: "x", Args: []string{text}}, sys, ""); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 	if got := (Server{Scope: []string{"projects", "/p", "mcpServers"}}).Project(); got != filepath.ToSlash("/p") {
 		t.Errorf("project of a project's entry: %q", got)
 	}
@@ -98,10 +113,11 @@ func TestExpand(t *testing.T) {
 // For every file, reading and editing it ends, and an edit can be undone.
 func FuzzClients(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "a", /* x */ "args": ["1",]}}} // y`), []byte("[mcp_servers.a]\ncommand = \"a\"\nargs = [ # x\n'1']\n"))
+	f.Add([]byte(`{"mcp": {"a": {"type": "local", "command": [ "a", /* x */ "1",], "environment": {"K": "v"}}}}`), []byte(""))
 	f.Add([]byte("\ufeff{}"), []byte("mcp_servers.a.b = 1\nmcp_servers = {a = {command = 'x'}}\n[[mcp_servers.z]]\ncommand=''"))
 	f.Add([]byte(`{"mcpServers":{"a":{"command":{"path":"b"}},"a":1}}`), []byte("[mcp_servers]\na = {command='''\nx''', args = [\"\"\"y\"\"\"]}\r\n"))
 	f.Fuzz(func(t *testing.T, json, toml []byte) {
-		for name, text := range map[string][]byte{"zed": json, "cursor": json, "codex": toml} {
+		for name, text := range map[string][]byte{"zed": json, "cursor": json, "opencode": json, "codex": toml} {
 			c := Named(name)
 			if _, err := c.Servers(text); err != nil {
 				continue

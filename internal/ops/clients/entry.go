@@ -10,6 +10,7 @@ import (
 type document struct {
 	*tree.Doc
 	entries []entry
+	listed  bool // commands are lists, see [Client]
 }
 
 // entry is a server and its positions in the text.
@@ -17,7 +18,7 @@ type entry struct {
 	Server
 	node    *tree.Node // the whole entry
 	holder  *tree.Node // the object that contains the command
-	command *tree.Node
+	command *tree.Node // with its arguments, where it is a list
 	args    *tree.Node // nil: there are none
 }
 
@@ -27,7 +28,7 @@ func (c *Client) parse(text []byte) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := &document{Doc: d}
+	doc := &document{Doc: d, listed: c.listed}
 	for _, path := range c.objects {
 		doc.walk(d.Root, nil, path)
 	}
@@ -89,6 +90,8 @@ func (d *document) read(e *entry) (odd string) {
 		return ""
 	case e.command == nil:
 		return "neither command nor url"
+	case d.listed:
+		return d.readList(e)
 	case e.command.Kind != tree.Text || e.command.Value == "":
 		return key + " must be a string"
 	}
@@ -97,6 +100,24 @@ func (d *document) read(e *entry) (odd string) {
 		return "it is written in a way that cannot be edited"
 	}
 	return e.readArgs()
+}
+
+// readList fills in a command that is a list, and says why it cannot be read.
+func (d *document) readList(e *entry) (odd string) {
+	if e.command.Kind != tree.List || len(e.command.Kids) == 0 || e.command.Kids[0].Value == "" {
+		return "command must be a list: the program and its arguments"
+	}
+	if d.Editable(e.command) != nil {
+		return "it is written in a way that cannot be edited"
+	}
+	for _, word := range e.command.Kids {
+		if word.Kind != tree.Text {
+			return "command must hold strings only"
+		}
+		e.Args = append(e.Args, word.Value)
+	}
+	e.Command, e.Args = e.Args[0], e.Args[1:]
+	return ""
 }
 
 // readArgs fills in the arguments, and says why they cannot be read.
@@ -118,6 +139,9 @@ func (e *entry) readArgs() (odd string) {
 
 func environment(n *tree.Node) map[string]string {
 	v := n.Get("env")
+	if v == nil {
+		v = n.Get("environment")
+	}
 	if v == nil || v.Kind != tree.Object {
 		return nil
 	}

@@ -227,6 +227,9 @@ func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOpti
 // gateway formats the gateway's entry in the style of the entry that it replaces.
 func (d *document) gateway(like entry, outlive, config string) string {
 	args := []string{"gateway", "-c", config}
+	if d.listed {
+		return d.Like(like.node, GatewayName, tree.Map{{Key: "type", Value: "local"}, {Key: "command", Value: append([]string{outlive}, args...)}})
+	}
 	if !d.isTable(like) {
 		return d.Like(like.node, GatewayName, tree.Map{{Key: "command", Value: outlive}, {Key: "args", Value: args}})
 	}

@@ -11,15 +11,19 @@ import (
 type syntax uint8
 
 const (
-	noSyntax     syntax = iota // there are no variables
-	shellSyntax                // ${VAR}, ${VAR:-default}: Claude Code
-	dollarSyntax               // $VAR, ${VAR}: Gemini CLI
-	editorSyntax               // ${env:VAR}, ${userHome}, ${workspaceFolder}, ${input:id}: VS Code, Cursor, Windsurf
+	noSyntax      syntax = iota // there are no variables
+	shellSyntax                 // ${VAR}, ${VAR:-default}: Claude Code, Copilot CLI
+	dollarSyntax                // $VAR, ${VAR}: Gemini CLI, Qwen Code
+	commandSyntax               // the same, and $(COMMAND): Crush
+	colonSyntax                 // {env:VAR}, {file:PATH}: OpenCode
+	editorSyntax                // ${env:VAR}, ${userHome}, ${workspaceFolder}, ${input:id}: VS Code, Cursor, Windsurf
 )
 
 var (
 	braced = lazyregexp.New(`\$\{([^}]*)\}`)
 	bare   = lazyregexp.New(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+	shells = lazyregexp.New(`\$\([^)]*\)`)
+	colon  = lazyregexp.New(`\{(env|file):([^}]*)\}`)
 )
 
 // Expand returns the server as the client starts it: with variables replaced by their values. An error names what
@@ -92,9 +96,19 @@ func (s syntax) replace(text string, with func(word, variable, otherwise string)
 			name, otherwise, _ := strings.Cut(word[2:len(word)-1], ":-")
 			return with(word, name, otherwise)
 		})
+	case commandSyntax:
+		return dollarSyntax.replace(shells.ReplaceAllStringFunc(text, func(word string) string { return with(word, "", "") }), with)
 	case dollarSyntax:
 		return bare.ReplaceAllStringFunc(text, func(word string) string {
 			return with(word, strings.Trim(word, "${}"), "")
+		})
+	case colonSyntax:
+		return colon.ReplaceAllStringFunc(text, func(word string) string {
+			name, is := strings.CutPrefix(word[1:len(word)-1], "env:")
+			if !is {
+				name = ""
+			}
+			return with(word, name, "")
 		})
 	case editorSyntax:
 		return braced.ReplaceAllStringFunc(text, func(word string) string {

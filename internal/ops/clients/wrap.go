@@ -110,6 +110,9 @@ func (d *document) wrap(e *entry, o Options) error {
 		words = append(words, w)
 		list += tree.Quote(w) + ", "
 	}
+	if d.listed {
+		return d.Insert(e.command, 0, "", append([]any{outlive}, words...)...)
+	}
 	inner := tree.Raw(d.Raw(e.command))
 	err := d.Replace(e.command, outlive)
 	if e.args != nil {
@@ -168,6 +171,10 @@ func (e *entry) fixed() string {
 // unwrap removes outlive.
 func (d *document) unwrap(e *entry) error {
 	last := slices.Index(e.Args, "--") + 1
+	if d.listed {
+		ours := slices.Clone(e.command.Kids[:last+1])
+		return d.Remove(e.command, func(k *tree.Node) bool { return slices.Contains(ours, k) })
+	}
 	err := d.Replace(e.command, tree.Raw(d.Raw(e.args.Kids[last])))
 	if last+1 == len(e.Args) && d.Spaced(e.args) {
 		return errors.Join(err, d.Remove(e.holder, func(k *tree.Node) bool { return k == e.args }))
