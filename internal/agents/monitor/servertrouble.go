@@ -110,6 +110,15 @@ func aboutServer(i incident.Incident) (agent string, is bool) {
 	return rest[strings.LastIndex(rest, ":")+1:], true
 }
 
+// ServerOf is the name of the server that an incident is about; "": it is about none.
+func ServerOf(i incident.Incident) string {
+	if _, is := aboutServer(i); !is {
+		return ""
+	}
+	rest := strings.TrimPrefix(i.Key.Agent, serverPrefix)
+	return rest[:max(0, strings.LastIndex(rest, ":"))]
+}
+
 // tellOfServers opens and closes the incidents about servers.
 func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 	if r.kept.from == nil || r.kept.asked.IsZero() || !r.snapshot.declared() {

@@ -162,6 +162,10 @@ func TestStateOf(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	down := gateway.ServerStatus{Standing: "unusable", Links: []gateway.LinkStatus{link("failed", "ready", 1), link("greeting", "backoff", 0)}}
+	if got := overview.StateOf(down); got != "unusable" { // not "1 unusable, 1 backoff"
+		t.Errorf("a server that cannot be used is %q", got)
+	}
 }
 
 // A name finds what a person means by it, and nothing if that is not clear.

@@ -63,6 +63,8 @@ type known struct {
 	one   overview.Instance
 	asked time.Time
 	still int // how many answers in a row were the same
+
+	curves curves
 }
 
 // stillFor is how many looks pass without a question to an outlive that tells nothing and whose answers are the same.
@@ -98,7 +100,7 @@ func (c *Collector) due(found []control.Instance) map[string]bool {
 
 // moving is what of a status changes while a server works, and at rest only if something happens.
 func moving(s control.Status) control.Status {
-	rest := func(b *backend.Status) { b.UptimeMS, b.RSS, b.Beside = 0, 0, nil }
+	rest := func(b *backend.Status) { b.UptimeMS, b.RSS, b.CPUMS, b.Beside = 0, 0, 0, nil }
 	rest(&s.Status)
 	s.Servers = slices.Clone(s.Servers)
 	for n := range s.Servers {
@@ -187,8 +189,9 @@ func (c *Collector) forget(found []control.Instance) {
 	there := func(path string) bool {
 		return slices.ContainsFunc(found, func(i control.Instance) bool { return i.Path == path })
 	}
-	for path := range c.known {
+	for path, k := range c.known {
 		if !there(path) {
+			k.curves.forget()
 			delete(c.known, path)
 		}
 	}

@@ -38,6 +38,7 @@ type Options struct {
 	// Every is the time between two looks while somebody watches; 0: 1 s. At each of them those outlives are asked which have told of
 	// something or have worked since, and those that somebody attends to; the others at every fifth.
 	Every  time.Duration
+	Curves bool          // also how servers did minute by minute
 	Seldom time.Duration // otherwise; 0: 30 s
 	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
 	HomeNews <-chan struct{}
@@ -234,6 +235,9 @@ func (c *Collector) lookAround(ctx context.Context) {
 	found, err := control.DiscoverBeside(c.lives, c.opts.Dirs...)
 	c.follow(ctx, found)
 	c.found, c.foundErr, c.instances = found, err, c.ask(ctx, found)
+	if c.opts.Curves && time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
+		c.askCurves(ctx, c.instances)
+	}
 	c.homeSlow = c.lookHome(ctx)
 	c.publish()
 }
@@ -421,7 +425,7 @@ func keyOf(e overview.Event) eventKey {
 // telling reports events that change how a server stands: the page is to show them at once.
 func telling(t event.Type) bool {
 	switch t {
-	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ProxyLost, event.ReloadFailed,
+	case event.ServerReady, event.ServerCrashed, event.ConnectionLost, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ProxyLost, event.ReloadFailed,
 		event.HostConnected, event.HostLost:
 		return true
 	}

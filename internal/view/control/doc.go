@@ -10,11 +10,12 @@
 //	POST /v1/reload                         503 with {"error"} if the configuration has mistakes, or there is none
 //	POST /v1/upgrade?wait=DURATION          503 with {"error"} if it is not possible; otherwise the connection ends with the program
 //	GET  /v1/events                         server-sent events: the lines of the audit log as they happen; Last-Event-ID resumes
+//	GET  /v1/curves?after=MINUTE            how each server did, minute by minute (curve.Part): what has come after that minute of Unix time
 //	GET  /v1/messages?server=NAME&bodies=1  the messages as they pass, a line of JSON each (tap.Record), until the client goes; nothing is kept
 //	GET  /v1/logs?server=NAME&follow=1      the server's stderr as it is, text; with follow until the client goes
 //
 // server is one of a gateway's servers; without a gateway it is left out.
 //
-// [Listen] starts one goroutine that accepts connections, and net/http one for each of them; [Server.Close] ends them
-// all. The client side, [Discover] and [Instance], starts none that outlives a call.
+// [Listen] starts a goroutine that accepts connections and one that notes the curves, and net/http one for each connection;
+// [Server.Close] ends them all. The client side, [Discover] and [Instance], starts none that outlives a call.
 package control

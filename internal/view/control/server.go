@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/curve"
 )
 
 const (
@@ -24,6 +27,8 @@ type Server struct {
 	http   http.Server
 	cancel context.CancelFunc // ends those that follow a log
 	served chan struct{}      // closed when the accepting goroutine has ended
+	noted  chan struct{}      // closed when that has ended which keeps the curves
+	curves curve.Recorder
 }
 
 // Listen makes the socket of the outlive called name with process id pid in dir and serves src there until Close. dir
@@ -36,11 +41,15 @@ func Listen(dir, name string, pid int, src Source) (*Server, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{path: path, cancel: cancel, served: make(chan struct{})}
-	s.http.Handler = routes(src)
+	s := &Server{path: path, cancel: cancel, served: make(chan struct{}), noted: make(chan struct{})}
+	s.http.Handler = routes(src, &s.curves)
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.http.ReadHeaderTimeout = 5 * time.Second
 	s.http.IdleTimeout = 30 * time.Second
+	go func() {
+		defer close(s.noted)
+		s.curves.Run(ctx, func() map[string]curve.Totals { return totalsOf(src.Status()) })
+	}()
 	go func() {
 		defer close(s.served)
 		_ = s.http.Serve(l) // it ends by Close
@@ -77,13 +86,21 @@ func (s *Server) Close() error {
 		err = s.http.Close()
 	}
 	<-s.served
+	select {
+	case <-s.noted:
+	case <-time.After(closePatience): // it asks for the totals just now
+	}
 	return err
 }
 
-func routes(src Source) http.Handler {
+func routes(src Source, curves *curve.Recorder) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, src.Status())
+	})
+	mux.HandleFunc("GET /v1/curves", func(w http.ResponseWriter, r *http.Request) {
+		after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // what is no minute is before all of them
+		answer(w, http.StatusOK, curves.After(after))
 	})
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { src.Feed().serve(w, r) })
 	mux.HandleFunc("GET /v1/messages", func(w http.ResponseWriter, r *http.Request) { serveMessages(w, r, src.Tap()) })

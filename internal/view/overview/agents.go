@@ -89,7 +89,10 @@ func agentStrip(a Agent, incidents []Incident, watched []Period, now time.Time) 
 	return stripOf(list, acted, now, a.Health)
 }
 
-// ordered are incidents as one looks at them: those that wait, the other open ones, those that are over; the newest first.
+// severities are those of incidents, the worst first; one that another version knows comes before them.
+var severities = []string{"critical", "warning", "info"}
+
+// ordered are incidents as one looks at them: those that wait, the worst first, the other open ones, those that are over; the newest first.
 func ordered(all []Incident) []Incident {
 	list := slices.Clone(all)
 	rank := func(i Incident) int {
@@ -101,7 +104,15 @@ func ordered(all []Incident) []Incident {
 		}
 		return 2
 	}
-	slices.SortStableFunc(list, func(a, b Incident) int { return cmp.Or(rank(a)-rank(b), b.Opened.Compare(a.Opened)) })
+	severity := func(i Incident) int {
+		if !i.Waits() {
+			return 0
+		}
+		return slices.Index(severities, i.Severity)
+	}
+	slices.SortStableFunc(list, func(a, b Incident) int {
+		return cmp.Or(rank(a)-rank(b), severity(a)-severity(b), b.Opened.Compare(a.Opened))
+	})
 	return list
 }
 

@@ -20,6 +20,8 @@ func StateWord(state string) string {
 		return "waits for its next start"
 	case "failed":
 		return "keeps failing"
+	case "unusable":
+		return "cannot be used"
 	}
 	return state
 }

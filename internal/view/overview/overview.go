@@ -3,10 +3,12 @@ package overview
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/curve"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -61,6 +63,8 @@ type Instance struct {
 	Status control.Status
 	Silent bool      // it did not answer in time; Status is empty then
 	Heard  time.Time // when it answered last; zero: never
+	// Curves are how its servers did, by their names: of those that were called while it was looked at.
+	Curves map[string]*curve.Curve
 }
 
 // State is everything there is to show.
@@ -68,12 +72,12 @@ type State struct {
 	At        time.Time
 	Servers   []Server
 	Agents    []Agent
-	Incidents []Incident // open ones first, then the newest
+	Incidents []Incident // those that wait first, the worst of them first; then the newest
 	Events    []Event    // the newest first
 	Monitor   int        // PID of the home's monitor; 0: none runs
 	Home      string     // "": there is none
 	Trouble   []string   // what could not be looked at
-	Wrong     int        // servers and agents with which something is wrong
+	Wrong     int        // servers, agents and machines with which something is wrong, but of which no incident waits
 	Waiting   int        // incidents that nobody has acknowledged
 	Hosts     []Host     // other machines, in the order that they were named in
 }
@@ -113,6 +117,7 @@ type Server struct {
 	Calls     []backend.Calls // that were made
 	Strip     []Span          // of the last day
 	Renewals  []Renewal       // restarts of the last day, the newest first
+	Curve     *curve.Curve    // how it did, minute by minute; nil: not known, or it was not called
 }
 
 // Count is how often something was.
@@ -230,6 +235,7 @@ type Incident struct {
 	ID       string    `json:"id"`
 	Agent    string    `json:"agent,omitempty"`   // its key; "": of several
 	Members  []string  `json:"members,omitempty"` // their keys, if they are several
+	Server   string    `json:"server,omitempty"`  // the name of the server that it is about: NAME or GATEWAY/NAME
 	Class    string    `json:"class,omitempty"`   // of the verdict, for programs
 	Untold   bool      `json:"untold,omitempty"`  // a channel did not get the last message
 	Case     string    `json:"case,omitempty"`    // of the fleet, that it is about
@@ -251,6 +257,20 @@ type Incident struct {
 // About reports whether it is an agent's, alone or with others.
 func (i Incident) About(agent string) bool {
 	return i.Agent == agent || slices.Contains(i.Members, agent)
+}
+
+// AboutServer reports whether it is about that server, or about a process of that.
+func (i Incident) AboutServer(s Server) bool {
+	if i.Server == "" || i.Host != s.Host {
+		return false
+	}
+	key := There(s.Host, s.Key)
+	at := max(0, strings.LastIndexByte(key, '@'))
+	name, its := key[:at], key[at:]
+	if _, server, behind := strings.Cut(its, "/"); behind {
+		name += "/" + server
+	}
+	return i.Server == name
 }
 
 // Since is when its trouble began, as far as is known.
@@ -288,8 +308,42 @@ func Of(in Input) State {
 		s.addMachine(m, w)
 	}
 	s.Incidents = ordered(s.Incidents)
+	s.Servers = worstFirst(s.Servers)
+	slices.SortStableFunc(s.Agents, func(a, b Agent) int { return urgency(a.Health) - urgency(b.Health) })
 	s.countWrong()
 	return s
+}
+
+// urgency is 0 for what is broken, 1 for what is in trouble, 2 for all else, which keeps its place.
+func urgency(h Health) int { return int(Bad) - int(max(h, Busy)) }
+
+// worstFirst are servers, those that are worst first; what is behind a gateway stays below it.
+func worstFirst(all []Server) []Server {
+	first := map[string]int{} // how urgent a gateway is, with all that is behind it
+	for _, s := range all {
+		key := cmp.Or(s.Of, s.Key)
+		if was, known := first[key]; !known || urgency(s.Health) < was {
+			first[key] = urgency(s.Health)
+		}
+	}
+	place := map[string]int{} // of gateways and runs, as they came
+	for n, s := range all {
+		if s.Of == "" {
+			place[s.Key] = n
+		}
+	}
+	list := slices.Clone(all)
+	slices.SortStableFunc(list, func(a, b Server) int {
+		of, by := cmp.Or(a.Of, a.Key), cmp.Or(b.Of, b.Key)
+		if of != by {
+			return cmp.Or(first[of]-first[by], place[of]-place[by])
+		}
+		if (a.Of == "") != (b.Of == "") { // the gateway itself comes first
+			return len(a.Of) - len(b.Of)
+		}
+		return urgency(a.Health) - urgency(b.Health)
+	})
+	return list
 }
 
 // Leave adds servers whose outlive is not there any more.
@@ -301,15 +355,25 @@ func (s *State) Leave(gone []Server) {
 	s.countWrong()
 }
 
+// NeedsLook reports whether something is wrong with a server that no waiting incident is about. Of a gateway whose servers say it
+// themselves nothing is.
+func (s *State) NeedsLook(one Server) bool {
+	return one.Health.Wrong() && (!one.Gateway || one.Health == Bad) && !s.waits(func(i Incident) bool { return i.AboutServer(one) })
+}
+
+func (s *State) waits(about func(Incident) bool) bool {
+	return slices.ContainsFunc(s.Incidents, func(i Incident) bool { return i.Waits() && about(i) })
+}
+
 func (s *State) countWrong() {
 	s.Wrong, s.Waiting = 0, 0
 	for _, one := range s.Servers {
-		if one.Health.Wrong() && (!one.Gateway || one.Health == Bad) {
+		if s.NeedsLook(one) {
 			s.Wrong++
 		}
 	}
 	for _, one := range s.Agents {
-		if one.Health.Wrong() {
+		if one.Health.Wrong() && !s.waits(func(i Incident) bool { return i.About(one.Key) }) {
 			s.Wrong++
 		}
 	}

@@ -47,6 +47,7 @@ func serverOf(i Instance, events eventsOf, now time.Time) Server {
 	one := Server{
 		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: RunState(s.Status), Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
 		Queued: s.Queued, Era: Eras(s.Status), Protocol: s.ProtocolVersion, Version: s.Version, Command: s.Command, Dir: s.Dir, LogPath: s.LogPath,
+		Curve: i.Curves[s.Name],
 	}
 	if client := strings.TrimSpace(s.Client); client != "" {
 		one.Clients = []string{client}
@@ -65,7 +66,7 @@ func memberOf(i Instance, m control.Member, events eventsOf, now time.Time) Serv
 	at.Server = m.Name
 	one := Server{
 		Key: at.Label(), Name: m.Name, Of: i.Label(), Instance: at, State: StateOf(m.ServerStatus), LogPath: m.LogPath, Version: i.Status.Version,
-		Runs: m.Runs, Apart: m.Apart,
+		Runs: m.Runs, Apart: m.Apart, Curve: i.Curves[m.Name],
 	}
 	one.Health = Idle
 	for _, l := range m.Links {
@@ -142,6 +143,9 @@ func (s *Server) addProcesses(of backend.Status, client string) {
 func (s *Server) count(c backend.Counters) {
 	s.Calls = c.Calls
 	for _, cause := range slices.Sorted(maps.Keys(c.Restarts)) {
+		if ofAProbe(cause) {
+			continue
+		}
 		s.Causes = append(s.Causes, Count{cause, c.Restarts[cause]})
 	}
 }
@@ -173,6 +177,9 @@ func renewalsOf(events []*Event) (list []Renewal) {
 	for _, e := range events {
 		switch e.Type {
 		case event.RestartInitiated:
+			if ofAProbe(e.Cause) {
+				continue
+			}
 			list = append(list, Renewal{At: e.At, Cause: e.Cause, Source: e.Source, Reason: e.Reason})
 		case event.RestartCompleted:
 			for n := range slices.Backward(list) { // the last try of that cause

@@ -18,7 +18,7 @@ func after(t event.Type) (Health, bool) {
 	switch t {
 	case event.ServerReady, event.RestartCompleted, event.ServerCleared, event.BreakerClosed:
 		return Good, true
-	case event.ServerStarting, event.ServerCrashed, event.ServerUnhealthy:
+	case event.ServerStarting, event.ServerCrashed, event.ConnectionLost, event.ServerUnhealthy:
 		return Busy, true
 	case event.ServerSuspect:
 		return Warn, true
@@ -43,7 +43,7 @@ func historyOf(events []*Event, started, now time.Time, health Health) (list []s
 	list = make([]stretch, 0, len(events)/2+1) // most are restarts, of which not every event tells something new
 	at, is := started, Unknown
 	for _, e := range events {
-		if e.Type == event.RestartInitiated {
+		if e.Type == event.RestartInitiated && !ofAProbe(e.Cause) {
 			restarts = append(restarts, e.At)
 		}
 		if h, ok := after(e.Type); ok && h != is {

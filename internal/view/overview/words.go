@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
@@ -43,10 +44,17 @@ func failing(l gateway.LinkStatus) string {
 
 // RestartsOf is how often a server behind a gateway was restarted since that started, also as processes that are not kept any more.
 func RestartsOf(s gateway.ServerStatus) (n int) {
-	for _, one := range s.Counted().Restarts {
-		n += int(one)
+	for cause, one := range s.Counted().Restarts {
+		if !ofAProbe(cause) {
+			n += int(one)
+		}
 	}
 	return n
+}
+
+// ofAProbe reports whether a restart with that cause (a supervise.Cause) was none for the server: outlive has found out which era it speaks, before anybody used it.
+func ofAProbe(cause string) bool {
+	return cause == "probe" || cause == "replace"
 }
 
 // Eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
@@ -68,6 +76,9 @@ func RunState(s backend.Status) string {
 	}
 	return s.State
 }
+
+// downWords are those for processes of a server that cannot be used.
+var downWords = []string{"unusable", "backoff", "failed", "starting"}
 
 // StateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
 func StateOf(s gateway.ServerStatus) string {
@@ -99,6 +110,9 @@ func StateOf(s gateway.ServerStatus) string {
 	}
 	if len(words) == 1 {
 		return words[0]
+	}
+	if s.Standing == "unusable" && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(downWords, w) }) {
+		return s.Standing // how many processes are how is outlive's affair
 	}
 	for i, word := range words {
 		words[i] = fmt.Sprintf("%d %s", count[word], word)
