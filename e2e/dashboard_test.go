@@ -260,7 +260,7 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	}
 
 	// A server is killed while the page is open.
-	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works"))?.children[4].innerText ?? ""`
+	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works"))?.children[5].innerText ?? ""`
 	kill(t, s.pidOf(t, "works"))
 	begun := time.Now()
 	var shown string

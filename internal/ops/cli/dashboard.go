@@ -76,7 +76,7 @@ func newDashboard(io streams) *cobra.Command {
 
 // seen are what a page or a screen shows, and what its buttons are carried out with: other machines, or nil for this one.
 func (f *hostFlags) seen(home string) (collect.Options, *hosts.Set, error) {
-	o := collect.Options{History: true, Version: version()}
+	o := collect.Options{History: true, Curves: true, Version: version()}
 	if f.given() {
 		set, err := f.remotes(&o, home)
 		return o, set, err

@@ -6,15 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/hosts"
@@ -26,6 +29,9 @@ const watchEvery = 250 * time.Millisecond
 
 const watchLong = `Show what happens to the servers and agents of this user on this machine, as it happens: the events of every running
 outlive, of those that start later, and what the monitor sees and does. One line for each event, until interrupted.
+
+NAME is a server, a gateway, a server behind it (GATEWAY/SERVER), an agent or another machine: only what is about these is shown.
+People are not shown what is for debugging, unless with --level debug.
 
 With --since the events of the audit logs from then on come first: of all runs and gateways, also of those that have ended, but not
 the monitor's. With --no-follow that is all.
@@ -44,17 +50,22 @@ type watchFlags struct {
 	asJSON, state, history bool
 	since                  string
 	noFollow               bool
+	level                  string
+	only                   overview.Filter
 	on                     hostFlags
 }
 
 func newWatchEvents(io streams) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
-		Use:   "watch",
+		Use:   "watch [NAME...]",
 		Short: "Show events of all servers and agents as they happen",
 		Long:  watchLong,
-		Args:  takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:  takes(0, -1),
+
+		ValidArgsFunction: completeRunning,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			f.only.About = names
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return f.watch(ctx, io)
@@ -67,13 +78,34 @@ func newWatchEvents(io streams) *cobra.Command {
 	fl.BoolVar(&f.history, "history", false, "with --state: the first state also has the events of the last 24 hours")
 	fl.StringVar(&f.since, "since", "", "first the past: how long ago it begins, or its beginning, as `TIME`, such as 2h or 2026-05-04T12:00:00Z")
 	fl.BoolVar(&f.noFollow, "no-follow", false, "with --since: nothing but the past")
+	fl.StringVar(&f.level, "level", "", "show events of this `LEVEL` and above: debug, info, warning or error (default info; with --json debug)")
+	_ = fl.SetAnnotation("level", wordsOf, watchLevels) // the flag is there
 	defineHome(fl, &f.home)
 	f.on.define(cmd)
 	return cmd
 }
 
+// watchLevels are the words of --level.
+var watchLevels = []string{"debug", "info", "warning", "error"}
+
+// choose sets the least level that is shown.
+func (f *watchFlags) choose() error {
+	f.only.Level = strings.ToUpper(f.level)
+	switch {
+	case f.level == "" && !f.asJSON:
+		f.only.Level = event.LevelName(slog.LevelInfo)
+	case f.level == "":
+	case !slices.Contains(watchLevels, f.level):
+		return fail(exitUsage, "--level %q: want %s", f.level, strings.Join(watchLevels, ", "))
+	}
+	return nil
+}
+
 // options are what is watched.
 func (f *watchFlags) options(ctx context.Context) (collect.Options, error) {
+	if err := f.choose(); err != nil {
+		return collect.Options{}, err
+	}
 	switch {
 	case f.state && !f.asJSON:
 		return collect.Options{}, fail(exitUsage, "--state is for programs: give --json with it")
@@ -109,7 +141,7 @@ func (f *watchFlags) watch(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	w := &watching{io: io, asJSON: f.asJSON, out: logline.NewScreen(io.out), since: time.Now(), failed: make(chan error, 1)}
+	w := &watching{io: io, asJSON: f.asJSON, only: f.only, out: logline.NewScreen(io.out), since: time.Now(), failed: make(chan error, 1)}
 	if f.since != "" {
 		if w.since, err = sinceTime(f.since, w.since); err != nil {
 			return err
@@ -156,6 +188,7 @@ const (
 type watching struct {
 	io     streams
 	asJSON bool
+	only   overview.Filter
 	out    io.Writer          // for people
 	since  time.Time          // what was before that is the past
 	past   map[toldEvent]bool // that was written
@@ -177,6 +210,9 @@ func (w *watching) event(e overview.Event, line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changed = true
+	if !w.only.Shows(e) {
+		return
+	}
 	if w.asJSON {
 		w.write(eventJSON(e, line))
 		return

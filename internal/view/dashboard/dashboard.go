@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -76,11 +77,8 @@ const answersKept = 16
 func New(opts Options) *Dashboard {
 	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux(), views: views{byPath: map[string]*view{}, rows: map[string]row{}, sent: map[string]sent{}}}
 	d.pages = template.Must(template.New("").Funcs(functions).ParseFS(assets, "assets/*.html"))
-	for pattern, p := range map[string]page{
-		"GET /{$}": overviewPage, "GET /server/{key...}": serverPage, "GET /agent/{key...}": agentPage,
-		"GET /incidents": incidentsPage, "GET /events": eventsPage,
-	} {
-		d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { d.show(w, r, p) })
+	for _, pattern := range []string{"GET /{$}", "GET /server/{key...}", "GET /agent/{key...}", "GET /incidents", "GET /events"} {
+		d.mux.HandleFunc(pattern, d.show)
 	}
 	if opts.Metrics != nil {
 		d.mux.Handle("GET /metrics", opts.Metrics)
@@ -120,6 +118,7 @@ type frame struct {
 	Title    string
 	Heading  string
 	Path     string // where it is, with its parameters
+	Page     string // the same without
 	Number   string // of what it has, for its stream
 	At       time.Time
 	Wrong    int
@@ -132,10 +131,15 @@ type frame struct {
 }
 
 // show answers with a whole page.
-func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
-	s, v := d.viewOf(r.URL.Path, p, r.PathValue("key"))
+func (d *Dashboard) show(w http.ResponseWriter, r *http.Request) {
+	at := url.URL{Path: r.URL.Path}
+	query := r.URL.Query()
+	query.Del(answerParameter)
+	at.RawQuery = query.Encode()
+	path := at.RequestURI()
+	s, v := d.viewOf(path)
 	f := frame{
-		Title: title(s, v.heading), Heading: v.heading, Path: r.URL.Path, Number: d.views.remember(v), At: s.At, Wrong: s.Wrong, Waiting: s.Waiting,
+		Title: title(s, v.heading), Heading: v.heading, Path: path, Page: r.URL.Path, Number: d.views.remember(v), At: s.At, Wrong: s.Wrong, Waiting: s.Waiting,
 		Control: d.opts.Control != nil, Version: d.opts.Version, Answer: d.answerTo(r), Sections: v.sections,
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -143,12 +143,17 @@ func parsed(t *testing.T, page string) (text string, ids map[string]int, links [
 func TestPagesSayWhatIsSo(t *testing.T) {
 	c, at, _ := open(t, Options{Source: &fixed{state: example()}})
 	for path, want := range map[string][]string{
-		"/":                {"(2!) Overview", "✖ sick : keeps failing", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
-		"/server/sick@7":   {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to now: broken, restarted 2 ×"},
-		"/server/g@8/well": {"● ready", "None in the last 24 hours", "None yet"},
-		"/agent/a/b":       {"✖ waits", "told it to go on not seen 11:00:00 restarted not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
-		"/incidents":       {"a/b waits", "notified"},
-		"/events":          {"Server ready", "sick@7"},
+		"/":                                      {"(2!) Overview", "✖ sick : keeps failing", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
+		"/server/sick@7":                         {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to now: broken, restarted 2 ×"},
+		"/server/g@8/well":                       {"● ready", "Restarts in the last 1h: 0", "None in that time", "None yet", "noted once a minute"},
+		"/agent/a/b":                             {"✖ waits", "told it to go on not seen 11:00:00 restarted not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
+		"/incidents":                             {"a/b waits", "notified"},
+		"/events":                                {"The last 1 events", "Server ready", "sick@7"},
+		"/events?about=sick%407":                 {"The last 1 of these events", "Server ready"},
+		"/events?about=sick+g&text=server+READY": {"The last 1 of these events", "Server ready"},
+		"/events?about=g@8/well":                 {"Nothing of that kind is among the last 1 events"},
+		"/events?level=WARNING":                  {"Nothing of that kind is among the last 1 events"},
+		"/events?about=%22%3E%3Cscript%3E":       {"Nothing of that kind is among the last 1 events"},
 	} {
 		code, page := get(t, c, at+path)
 		text, ids, links := parsed(t, page)
@@ -191,6 +196,36 @@ func TestIncidentOfSeveralAgents(t *testing.T) {
 		if n := strings.Count(page, `class="card `); n != want.cards {
 			t.Errorf("%s has %d cards, want %d:\n%s", path, n, want.cards, page)
 		}
+	}
+}
+
+// An event that is repeated changes its row: the table, which somebody may be reading, stays.
+func TestARepeatedEventChangesItsRow(t *testing.T) {
+	f := &fixed{state: example()}
+	lost := func(times int) (list []overview.Event) {
+		for n := range times {
+			list = append(list, overview.Event{At: noon.Add(-time.Duration(n) * time.Minute), Level: "WARNING", Type: "connection_lost", Instance: "far@9", Reason: "refused",
+				Message: fmt.Sprintf("Connection lost: refused; next try in %ds", times-n)})
+		}
+		return list
+	}
+	f.state.Events = lost(2)
+	c, at, d := open(t, Options{Source: f})
+	_, was := d.viewOf("/events")
+	has := sent{}
+	has.all(was.sections)
+	f.state.Events = lost(3)
+	for n := range f.state.Events { // one more has come
+		f.state.Events[n].At = f.state.Events[n].At.Add(time.Minute)
+	}
+	f.state.At = f.state.At.Add(time.Minute)
+	_, is := d.viewOf("/events")
+	news := has.news(is.sections)
+	if len(news) != 1 || !strings.Contains(string(news[0].HTML), "3 × since 11:59:00") {
+		t.Fatalf("the page gets %v", news)
+	}
+	if _, page := get(t, c, at+"/events"); !strings.Contains(page, `id="`+news[0].ID+`"`) {
+		t.Errorf("the page has no row %s:\n%s", news[0].ID, page)
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
+// answerParameter says which answer to a form a page shows.
+const answerParameter = "answer"
+
 // do carries out a form, and leads back to its page.
 func (d *Dashboard) do(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
@@ -26,7 +29,7 @@ func (d *Dashboard) do(w http.ResponseWriter, r *http.Request) {
 		text = err.Error()
 	}
 	back := "/" + trimSlashes(r.PostFormValue("back"))
-	http.Redirect(w, r, strings.SplitN(back, "?", 2)[0]+"?answer="+strconv.Itoa(d.keep(text, bad)), http.StatusSeeOther)
+	http.Redirect(w, r, strings.SplitN(back, "?", 2)[0]+"?"+answerParameter+"="+strconv.Itoa(d.keep(text, bad)), http.StatusSeeOther)
 }
 
 // notShown is the error for a thing that is not there any more.
@@ -68,7 +71,7 @@ func (d *Dashboard) keep(text string, bad bool) int {
 }
 
 func (d *Dashboard) answerTo(r *http.Request) *answer {
-	id, err := strconv.Atoi(r.URL.Query().Get("answer"))
+	id, err := strconv.Atoi(r.URL.Query().Get(answerParameter))
 	if err != nil {
 		return nil
 	}

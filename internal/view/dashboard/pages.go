@@ -2,9 +2,11 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"html/template"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -22,8 +25,8 @@ const (
 	actsBefore  = time.Hour // before an incident, what was done belongs to it
 )
 
-// page makes the sections of one kind of page; key says of what. false: there is no such thing.
-type page func(m *maker, key string) (heading string, found bool)
+// page makes the sections of one kind of page; key says of what, query how. false: there is no such thing.
+type page func(m *maker, key string, query url.Values) (heading string, found bool)
 
 // maker renders the sections of one page.
 type maker struct {
@@ -42,9 +45,9 @@ type shown struct {
 	Rows    []part
 }
 
-func (d *Dashboard) render(p page, s overview.State, key string) (heading string, list []section, found bool) {
+func (d *Dashboard) render(p page, s overview.State, key string, query url.Values) (heading string, list []section, found bool) {
 	m := &maker{d: d, State: s}
-	heading, found = p(m, key)
+	heading, found = p(m, key, query)
 	return heading, m.sections, found
 }
 
@@ -112,12 +115,13 @@ type serverRow struct {
 	Memory                         string
 	Clients                        []string
 	Strip                          []overview.Span
+	Spark                          template.HTML
 }
 
 func serverRows(m *maker, list []overview.Server) []part {
 	rows := make([]serverRow, len(list))
 	for n, o := range list {
-		rows[n] = serverRow{o.Key, o.Name, o.Of, o.State, o.Why, o.URL, o.Gateway, o.Health, o.Since, len(o.Renewals), overview.Size(o.Memory), o.Clients, o.Strip}
+		rows[n] = serverRow{o.Key, o.Name, o.Of, o.State, o.Why, o.URL, o.Gateway, o.Health, o.Since, len(o.Renewals), overview.Size(o.Memory), o.Clients, o.Strip, sparkSVG(o.Curve, m.State.At)}
 	}
 	return rowsOf(m, "server-row", rows, func(o serverRow) string { return o.Key })
 }
@@ -150,7 +154,15 @@ type attention struct {
 	Hosts     []overview.Host
 }
 
-func overviewPage(m *maker, _ string) (string, bool) {
+// serverOf is the server that an incident is about; nil: none that is there.
+func serverOf(i overview.Incident, all []overview.Server) *overview.Server {
+	if at := slices.IndexFunc(all, i.AboutServer); at >= 0 {
+		return &all[at]
+	}
+	return nil
+}
+
+func overviewPage(m *maker, _ string, _ url.Values) (string, bool) {
 	s := m.State
 	var a attention
 	for _, i := range s.Incidents {
@@ -159,7 +171,7 @@ func overviewPage(m *maker, _ string) (string, bool) {
 		}
 	}
 	for _, one := range s.Servers {
-		if one.Health.Wrong() && !(one.Gateway && one.Health != overview.Bad) {
+		if s.NeedsLook(one) {
 			a.Servers = append(a.Servers, one)
 		}
 	}
@@ -182,13 +194,14 @@ func overviewPage(m *maker, _ string) (string, bool) {
 	return "Overview", true
 }
 
-func serverPage(m *maker, key string) (string, bool) {
+func serverPage(m *maker, key string, query url.Values) (string, bool) {
 	at := slices.IndexFunc(m.State.Servers, func(o overview.Server) bool { return o.Key == key })
 	if at < 0 {
 		m.add("gone", "gone", key)
 		return key, false
 	}
 	one := m.State.Servers[at]
+	one.Calls = slices.Clone(one.Calls)
 	m.d.opts.Source.Attend(key)
 	m.add("standing", "server", one)
 	if one.Gateway {
@@ -201,7 +214,10 @@ func serverPage(m *maker, key string) (string, bool) {
 		m.addRows("servers", "servers", len(its), serverRows(m, its))
 		return one.Name, true
 	}
-	m.add("restarts", "restarts", one)
+	p := periodOf(query.Get("last"), one, m.State.At)
+	m.add("curves", "curves", curvesOf(one, p, m.State.At))
+	m.add("restarts", "restarts", restartsOf(one, p, m.State.At))
+	slices.SortStableFunc(one.Calls, func(a, b backend.Calls) int { return cmp.Compare(b.Total(), a.Total()) })
 	m.add("calls", "calls", one)
 	m.add("details", "server-details", one)
 	if one.Host != "" {
@@ -213,7 +229,18 @@ func serverPage(m *maker, key string) (string, bool) {
 	return one.Name, true
 }
 
-func agentPage(m *maker, key string) (string, bool) {
+// restartsShown is what the section of restarts shows.
+type restartsShown struct {
+	Server overview.Server
+	Period period
+	List   []overview.Renewal // in that time, the newest first
+}
+
+func restartsOf(s overview.Server, p period, now time.Time) restartsShown {
+	return restartsShown{s, p, slices.DeleteFunc(slices.Clone(s.Renewals), func(r overview.Renewal) bool { return now.Sub(r.At) > p.last })}
+}
+
+func agentPage(m *maker, key string, _ url.Values) (string, bool) {
 	at := slices.IndexFunc(m.State.Agents, func(o overview.Agent) bool { return o.Key == key })
 	if at < 0 {
 		m.add("gone", "gone", key)
@@ -243,7 +270,7 @@ func agentPage(m *maker, key string) (string, bool) {
 	return one.Name, true
 }
 
-func incidentsPage(m *maker, _ string) (string, bool) {
+func incidentsPage(m *maker, _ string, _ url.Values) (string, bool) {
 	var waiting, acknowledged, over []overview.Incident
 	for _, i := range m.State.Incidents {
 		switch {
@@ -296,12 +323,39 @@ func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) stri
 	return strings.Join(done, "; ")
 }
 
-func eventsPage(m *maker, _ string) (string, bool) {
-	list := m.State.Events[:min(eventsShown, len(m.State.Events))]
-	m.addRows("events", "events", len(list), rowsOf(m, "event-row", list, func(e overview.Event) string {
-		return strconv.Itoa(e.PID) + string(e.Type) + strconv.FormatInt(e.At.UnixNano(), 36) + e.Host + e.Instance + e.Message
-	}))
+// eventsAsked is what the page of events shows: which, and what the boxes above them say.
+type eventsAsked struct {
+	About, Level, Text string
+	Levels             []string
+	N, Looked          int // that are shown; among which they were looked for
+}
+
+// eventsPage shows the events that the query asks for, the newest first.
+func eventsPage(m *maker, _ string, v url.Values) (string, bool) {
+	asked := eventsAsked{About: strings.TrimSpace(v.Get("about")), Level: strings.ToUpper(v.Get("level")), Text: v.Get("text"), Levels: overview.Levels[1:]}
+	only := overview.Filter{Level: asked.Level, Text: asked.Text}
+	if asked.About != "" {
+		only.About = strings.Fields(asked.About)
+	}
+	asked.Looked = len(m.State.Events)
+	var list []overview.Event
+	for _, e := range m.State.Events {
+		if only.Shows(e) {
+			list = append(list, e)
+		}
+	}
+	folded := overview.Fold(list)
+	folded = folded[:min(eventsShown, len(folded))]
+	asked.N = len(folded)
+	m.add("filter", "filter", asked)
+	m.addRows("events", "events", asked, rowsOf(m, "event-row", folded, eventKey))
 	return "Events", true
+}
+
+// eventKey stays the same while the event is repeated.
+func eventKey(r overview.Repeated) string {
+	e := r.Last
+	return strconv.Itoa(e.PID) + string(e.Type) + strconv.FormatInt(r.First.UnixNano(), 36) + e.Host + e.Instance + e.Server + e.Agent + cmp.Or(e.Reason, e.Message)
 }
 
 // output is the end of a log.
@@ -314,7 +368,7 @@ type output struct {
 var functions = template.FuncMap{
 	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf,
+	"attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
 	"form": func(s shown, of any) shown { s.Of = of; return s },
 }
 

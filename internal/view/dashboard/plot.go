@@ -105,20 +105,22 @@ func summary(spans []overview.Span) string {
 	return strings.Join(words, ", ")
 }
 
-// axisSVG are restarts on a time axis of the last day: how long each gap was, and by its shape whether it was planned.
-func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
+// axisSVG are restarts on a time axis of the last time: how long each gap was, and by its shape whether it was planned. Its right edge is now.
+func axisSVG(list []overview.Renewal, p period, now time.Time) template.HTML {
 	const width, base = 720.0, 70.0
-	from := now.Add(-overview.Day)
-	at := func(t time.Time) float64 { return 10 + (width-20)*float64(t.Sub(from))/float64(overview.Day) }
+	now = now.Truncate(p.step) // or it would be another one every second
+	from := now.Add(-p.last)
+	at := func(t time.Time) float64 { return 10 + (width-20)*float64(t.Sub(from))/float64(p.last) }
 	longest := time.Second
 	for _, r := range list {
 		longest = max(longest, r.Took)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="axis" viewBox="0 0 %.0f 100" role="img" aria-label="%d restarts in the last 24 hours; the table below has each">`, width, len(list))
+	fmt.Fprintf(&b, `<svg class="axis" viewBox="0 0 %.0f 100" role="img" aria-label="%d restarts in the last %s; the table below has each">`, width, len(list), p.Name)
 	fmt.Fprintf(&b, `<line class="line" x1="10" x2="%.0f" y1="%.0f" y2="%.0f"/>`, width-10, base, base)
-	for t := from.Truncate(time.Hour).Add(time.Hour); t.Before(now); t = t.Add(time.Hour) {
-		if x := at(t); t.Local().Hour()%6 != 0 || x < 30 || x > width-30 { // the label would be cut
+	fmt.Fprintf(&b, `<text x="%.0f" y="92">now</text>`, width-22)
+	for t := labelsAfter(from, p.labels); t.Before(now); t = t.Add(p.labels) {
+		if x := at(t); x < 30 || x > width-60 { // the label would be cut, or be where now is
 			continue
 		}
 		fmt.Fprintf(&b, `<line class="line" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/><text x="%.1f" y="92">%s</text>`,
@@ -129,9 +131,9 @@ func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
 			continue
 		}
 		x, y := at(r.At), base-8-42*float64(r.Took)/float64(longest)
-		kind, mark := "planned", fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="5"/>`, x, y)
+		kind, mark := "planned", fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="3"/>`, x, y)
 		if r.Unplanned() {
-			kind, mark = "unplanned", fmt.Sprintf(`<path d="M%.1f %.1fl10 10m0 -10l-10 10"/>`, x-5, y-5)
+			kind, mark = "unplanned", fmt.Sprintf(`<path d="M%.1f %.1fl6 6m0 -6l-6 6"/>`, x-3, y-3)
 		}
 		fmt.Fprintf(&b, `<g class="%s"><title>%s</title><line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.0f"/>%s</g>`,
 			kind, template.HTMLEscapeString(renewalText(r)), x, x, y, base, mark)
@@ -143,7 +145,7 @@ func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
 func renewalText(r overview.Renewal) string {
 	text := r.At.Local().Format("15:04:05") + ": " + r.Cause
 	if r.Done {
-		text += ", gap " + overview.Took(r.Took)
+		text += ", took " + overview.Took(r.Took)
 	}
 	return text + ", asked by " + r.Asker()
 }

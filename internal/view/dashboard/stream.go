@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -79,8 +80,7 @@ type tick struct {
 // stream sends the parts of one page that change.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Query().Get("path")
-	p, key := pageAt(path)
-	if p == nil {
+	if p, _, _ := pageAt(path); p == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -104,7 +104,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	has := d.views.recall(r.URL.Query().Get("page"))
 	var was *view
 	for {
-		s, v := d.viewOf(path, p, key)
+		s, v := d.viewOf(path)
 		if v != was {
 			if list := has.news(v.sections); len(list) > 0 && !write("parts", list) {
 				return
@@ -123,21 +123,26 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pageAt is the page of a path, and what it is of.
-func pageAt(path string) (p page, key string) {
-	switch {
-	case path == "/":
-		return overviewPage, ""
-	case path == "/incidents":
-		return incidentsPage, ""
-	case path == "/events":
-		return eventsPage, ""
+// pageAt is the page of a path, what it is of, and how it is shown.
+func pageAt(path string) (p page, key string, query url.Values) {
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return nil, "", nil
 	}
-	if key, ok := strings.CutPrefix(path, "/server/"); ok {
-		return serverPage, key
+	query = u.Query()
+	switch u.Path {
+	case "/":
+		return overviewPage, "", query
+	case "/incidents":
+		return incidentsPage, "", query
+	case "/events":
+		return eventsPage, "", query
 	}
-	if key, ok := strings.CutPrefix(path, "/agent/"); ok {
-		return agentPage, key
+	if key, ok := strings.CutPrefix(u.Path, "/server/"); ok {
+		return serverPage, key, query
 	}
-	return nil, ""
+	if key, ok := strings.CutPrefix(u.Path, "/agent/"); ok {
+		return agentPage, key, query
+	}
+	return nil, "", nil
 }

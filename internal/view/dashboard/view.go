@@ -41,8 +41,8 @@ type views struct {
 	last int
 }
 
-// viewOf returns a page as it is now, and the state that it shows.
-func (d *Dashboard) viewOf(path string, p page, key string) (overview.State, *view) {
+// viewOf returns a page as it is now, and the state that it shows. The path has the parameters.
+func (d *Dashboard) viewOf(path string) (overview.State, *view) {
 	s := d.opts.Source.State()
 	d.views.mu.Lock()
 	defer d.views.mu.Unlock()
@@ -50,7 +50,8 @@ func (d *Dashboard) viewOf(path string, p page, key string) (overview.State, *vi
 		return s, v
 	}
 	v := &view{at: s.At}
-	v.heading, v.sections, v.found = d.render(p, s, key)
+	p, key, query := pageAt(path)
+	v.heading, v.sections, v.found = d.render(p, s, key, query)
 	if len(d.views.byPath) >= viewsKept {
 		clear(d.views.byPath)
 	}

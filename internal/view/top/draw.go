@@ -279,6 +279,9 @@ func (m *model) list(p pane, width, room int) []string {
 	}
 	from := m.from(p, room-1)
 	c := columnsOf(rows, width)
+	if m.width < sideBySide {
+		c.counts, c.spark = 0, 0
+	}
 	for n := from; n < min(len(rows), from+room-1); n++ {
 		lines = append(lines, m.row(rows[n], c, width, p == m.pane && rows[n].key == m.cursor[p]))
 	}
@@ -321,18 +324,25 @@ func (m *model) counted(p pane, room int) string {
 	return text
 }
 
+// sparkFrom is how wide a pane has to be for the small curve of calls.
+const sparkFrom = 100
+
 // columns are how wide the columns of a pane are.
-type columns struct{ name, state, since int }
+type columns struct{ name, state, since, counts, spark int }
 
 func columnsOf(rows []row, width int) (c columns) {
 	for _, r := range rows {
 		c.name = max(c.name, ansi.StringWidth(oneLine0(r.name)))
 		c.state = max(c.state, ansi.StringWidth(r.state))
 		c.since = max(c.since, ansi.StringWidth(r.since))
+		c.counts, c.spark = max(c.counts, ansi.StringWidth(r.counts)), max(c.spark, ansi.StringWidth(r.spark))
 	}
 	c.name, c.state = min(c.name, width*3/8), min(c.state, width*3/8)
 	if width < 50 {
 		c.since = 0
+	}
+	if width < sparkFrom {
+		c.spark = 0
 	}
 	return c
 }
@@ -353,6 +363,12 @@ func (m *model) row(r row, c columns, width int, selected bool) string {
 	rest := ""
 	if c.since > 0 {
 		rest = "  " + fit(r.since, c.since)
+	}
+	if c.spark > 0 {
+		rest += "  " + fit(r.spark, c.spark)
+	}
+	if c.counts > 0 {
+		rest += "  " + fit(r.counts, c.counts)
 	}
 	if r.more != "" {
 		rest += "  " + r.more

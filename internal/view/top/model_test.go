@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/outlive-mcp/outlive/internal/record/curve"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 	"github.com/outlive-mcp/outlive/internal/view/terminal"
 )
@@ -313,6 +314,21 @@ func TestCursorFailureAndReadOnly(t *testing.T) {
 		if len(s.did) != 1 {
 			t.Errorf("done: %q", s.did)
 		}
+	})
+}
+
+// On a wide screen a server has its last minutes beside it.
+func TestTheLastMinutesOfAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		part := curve.Part{First: now.Unix()/60 - 4, Points: []curve.Point{
+			{Known: true, Calls: 1}, {}, {Known: true, Calls: 60, P99: 0.5}, {Known: true, Calls: 30, P99: 0.04},
+		}}
+		one := overview.Server{Key: "s@1", Name: "s", State: "ready", Health: overview.Good, Memory: 34 << 20, Restarts: 3, Curve: (*curve.Curve)(nil).With(part)}
+		gone := overview.Server{Key: "t@1", Name: "t", State: "ready", Health: overview.Good, Memory: 1 << 20}
+		s := &scripted{state: overview.State{At: now, Servers: []overview.Server{one, gone}}}
+		wants(t, screen(t, s, 120, 24), "30/min    40 ms    34 MiB  ↻ 3", " 1.0 MiB")
+		wants(t, screen(t, s, 200, 24), "▁ █▄   30/min    40 ms    34 MiB  ↻ 3")
 	})
 }
 

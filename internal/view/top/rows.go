@@ -1,9 +1,11 @@
 package top
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/record/curve"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 	"github.com/outlive-mcp/outlive/internal/view/terminal"
 )
@@ -26,6 +28,8 @@ type row struct {
 	state  string
 	since  string
 	more   string // why, or what else is worth a glance
+	counts string // of a server, in columns: calls of the last minute, how long they took, memory, restarts
+	spark  string // of a server: its calls in the last minutes
 	facts  []string
 
 	incident *overview.Incident
@@ -57,6 +61,7 @@ func rowsOf(s overview.State) (all [panes][]row) {
 			r.name = "  " + one.Name
 		}
 		r.facts = terminal.ServerFacts(one, s)
+		r.counts, r.spark = countsOf(one, s.At)
 		r.more = joined(one.Why)
 		if r.more == "" && one.Restarts > 0 {
 			r.more = "restarted " + times(one.Restarts)
@@ -74,6 +79,57 @@ func rowsOf(s overview.State) (all [panes][]row) {
 		all[agentPane] = append(all[agentPane], r)
 	}
 	return all
+}
+
+// sparkMinutes is how far back the small curve of calls goes.
+const sparkMinutes = 12
+
+// countsOf are a server's last minutes; "" of a gateway.
+func countsOf(s overview.Server, now time.Time) (counts, calls string) {
+	if s.Gateway {
+		return "", ""
+	}
+	rate, p99 := "", ""
+	if s.Curve != nil {
+		points := s.Curve.Last(sparkMinutes, now)
+		calls = spark(points)
+		if last := points[len(points)-1]; last.Known {
+			rate = fmt.Sprintf("%.0f/min", last.Calls)
+			if last.P99 > 0 {
+				p99 = overview.Took(curve.Took(last.P99))
+			}
+		}
+	}
+	return fmt.Sprintf("%7s  %7s  %8s  %s", rate, p99, overview.Size(s.Memory), restarted(s.Restarts)), calls
+}
+
+// spark is a curve of calls, a letter a minute; a minute of which nothing is known is empty.
+func spark(points []curve.Point) string {
+	const bars = "▁▂▃▄▅▆▇█"
+	most := float32(0)
+	for _, o := range points {
+		most = max(most, o.Calls)
+	}
+	var b strings.Builder
+	for _, o := range points {
+		switch {
+		case !o.Known:
+			b.WriteByte(' ')
+		case most == 0:
+			b.WriteString("▁")
+		default:
+			b.WriteRune([]rune(bars)[int(o.Calls/most*7)])
+		}
+	}
+	return b.String()
+}
+
+// restarted says how often a server was restarted.
+func restarted(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "↻ " + number(n)
 }
 
 func times(n int) string {
