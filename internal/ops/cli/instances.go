@@ -47,6 +47,11 @@ type running struct {
 	status control.Status
 }
 
+// onlyHas reports whether it has servers and is none itself: a gateway, or the daemon of shared servers.
+func (r running) onlyHas() bool {
+	return r.status.Gateway() || r.status.Servers != nil || r.Name == sharedName && r.status.State == "serving"
+}
+
 // findInstance returns the one running outlive that a person calls name, and which of its servers is meant. A plain name
 // may also be that of a server behind a gateway.
 func findInstance(name string) (control.Instance, error) {

@@ -204,14 +204,34 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 	if err != nil {
 		return nil, fail(exitFailure, "%w", err)
 	}
-	var meant []control.Instance
-	list := []restartRecord{} // JSON has a list, also of none
-	for _, r := range running {
+	meant, list := w.among(running)
+	done := make([]restartRecord, len(meant))
+	var asked sync.WaitGroup
+	for n, i := range meant {
+		asked.Go(func() { done[n], _ = restartOne(ctx, i, reason) }) // the record has the error
+	}
+	asked.Wait()
+	return append(list, done...), nil
+}
+
+// among returns which of all that run are meant, and a record of each that gives no answer. What runs share is one server: it is
+// meant once, at its daemon.
+func (w *restartSet) among(all []running) (meant []control.Instance, list []restartRecord) {
+	list = []restartRecord{} // JSON has a list, also of none
+	atDaemon := map[int]bool{}
+	for _, r := range all {
+		for _, s := range r.status.Servers {
+			for _, run := range s.Runs {
+				atDaemon[run.PID] = true
+			}
+		}
+	}
+	for _, r := range all {
 		if r.status.State == noAnswer && !w.all {
 			list = append(list, restartRecord{Name: r.Label(), Error: fmt.Sprintf("no answer within %s: whether it is to be restarted is not known; outlive restart %s", askPatience, r.Label())})
 			continue
 		}
-		if !r.status.Gateway() && (w.all || down(r.status.State)) {
+		if !r.onlyHas() && !atDaemon[r.PID] && (w.all || down(r.status.State)) {
 			meant = append(meant, r.Instance)
 		}
 		for _, s := range r.status.Servers {
@@ -220,13 +240,7 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 			}
 		}
 	}
-	done := make([]restartRecord, len(meant))
-	var asked sync.WaitGroup
-	for n, i := range meant {
-		asked.Go(func() { done[n], _ = restartOne(ctx, i, reason) }) // the record has the error
-	}
-	asked.Wait()
-	return append(list, done...), nil
+	return meant, list
 }
 
 // tellEach does something with all instances at once, and then says of each what has become of it. bad is how many

@@ -12,6 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -191,6 +192,35 @@ func TestWanted(t *testing.T) {
 	for _, name := range []string{"", "/a", "a/", "a@", "a@x", "a@-1"} {
 		if _, err := parseWanted(name); err == nil {
 			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
+// A server that runs share is restarted once, and its daemon, which is no server, never.
+func TestRestartOfManyWithSharedServers(t *testing.T) {
+	shared := member("files", link("ready", "ready", 11))
+	shared.Runs = []sharing.Run{{Name: "files", PID: 1}, {Name: "other", PID: 2}}
+	daemon := running{control.Instance{Name: "shared", PID: 4}, control.Status{Status: backend.Status{Name: "shared", State: "serving"}}}
+	all := []running{
+		{control.Instance{Name: "files", PID: 1}, control.Status{Status: backend.Status{State: "ready"}}},
+		{control.Instance{Name: "other", PID: 2}, control.Status{Status: backend.Status{State: "ready"}}},
+		{control.Instance{Name: "own", PID: 3}, control.Status{Status: backend.Status{State: "failed"}}},
+		daemon,
+	}
+	for _, tc := range []struct {
+		set     restartSet
+		members []control.Member
+		want    string
+	}{
+		{restartSet{all: true}, []control.Member{shared}, "own@3, shared@4/files"},
+		{restartSet{all: true}, nil, "files@1, other@2, own@3"}, // the next server has not been asked for
+		{restartSet{failed: true}, []control.Member{shared}, "own@3"},
+		{restartSet{failed: true}, []control.Member{member("files", link("failed", "failed", 0))}, "own@3, shared@4/files"},
+	} {
+		all[3].status.Servers = tc.members
+		meant, unknown := tc.set.among(all)
+		if got := labels(meant); got != tc.want || len(unknown) != 0 {
+			t.Errorf("%s: %q, want %q (%v)", tc.set.flag(), got, tc.want, unknown)
 		}
 	}
 }
