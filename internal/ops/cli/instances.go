@@ -59,15 +59,15 @@ func findInstance(name string) (control.Instance, error) {
 	if err != nil {
 		return control.Instance{}, err
 	}
-	return findWanted(w, name)
-}
-
-// findWanted is findInstance with the name taken apart.
-func findWanted(w wanted, name string) (control.Instance, error) {
 	all, err := askAll(context.Background())
 	if err != nil {
 		return control.Instance{}, fail(exitFailure, "%w", err)
 	}
+	return w.oneOf(all, name)
+}
+
+// oneOf returns the one match among all that run. name is what a person has written.
+func (w wanted) oneOf(all []running, name string) (control.Instance, error) {
 	match, hint := w.among(all)
 	switch len(match) {
 	case 1:

@@ -49,7 +49,11 @@ EXIT STATUS
 func awaitReady(ctx context.Context, w wanted, name string, end time.Time) error {
 	for {
 		now := readiness{}
-		one, err := findWanted(w, name)
+		all, err := askAll(ctx)
+		if err != nil {
+			return fail(exitFailure, "%w", err)
+		}
+		one, err := w.oneOf(all, name)
 		gone := new(notRunning)
 		switch {
 		case errors.As(err, &gone):
@@ -57,11 +61,8 @@ func awaitReady(ctx context.Context, w wanted, name string, end time.Time) error
 		case err != nil:
 			return err
 		default:
-			if status, err := one.Status(ctx); err != nil {
-				now.why = err.Error()
-			} else {
-				now = standing(status, one.Server, end)
-			}
+			at := slices.IndexFunc(all, func(r running) bool { return r.Path == one.Path })
+			now = standing(all[at].status, one.Server, end)
 		}
 		switch left := time.Until(end); {
 		case now.ready:
@@ -87,6 +88,9 @@ type readiness struct {
 
 // standing is how ready an outlive is, or one of its servers, that stands so; end is when the wait is over.
 func standing(s control.Status, server string, end time.Time) readiness {
+	if s.State == noAnswer { // it may be stopped, and go on
+		return readiness{why: fmt.Sprintf("it has not answered for %s", askPatience)}
+	}
 	if server == "" {
 		return readyByState(s.State, []backend.Status{s.Status}, "", end)
 	}
