@@ -183,7 +183,7 @@ func (f *wrapFlags) save(io streams, file *clients.File, text []byte) error {
 	return nil
 }
 
-// labelOf makes a server's name fit for --name and for outlive.yaml.
+// labelOf makes a server's name fit for --name.
 func labelOf(name string) string {
 	if label := plainName(name); label != "" {
 		return plainName(label) // ".js.js" loses one ending at a time

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -65,7 +66,7 @@ func (f *wrapFlags) gatherFile(io streams, file clients.File, command string, se
 		seen[s.Name] = true
 		return f.wants(s)
 	}
-	g, err := file.Client.Gather(file.Text, file.Path, clients.GatherOptions{Outlive: command, Only: only, Label: labelOf,
+	g, err := file.Client.Gather(file.Text, file.Path, clients.GatherOptions{Outlive: command, Only: only, Label: gatewayLabel,
 		Config: func(scope []string) string {
 			return gatewayFile(file.Client, ".yaml", append([]string{file.Path}, scope...)...)
 		}})
@@ -94,6 +95,12 @@ func (f *wrapFlags) gatherFile(io streams, file clients.File, command string, se
 		fmt.Fprintf(io.out, "%s: the servers stand in %s\n", file.Client.Name, path)
 	}
 	return moved, nil
+}
+
+// gatewayLabel makes a server's name fit for outlive.yaml, with room for a number behind it.
+func gatewayLabel(name string) string {
+	label := strings.TrimLeft(labelOf(name), "-_.")
+	return cmp.Or(label[:min(len(label), longestName-4)], "server")
 }
 
 // storeGateway writes a gateway's files, readable by the user only, since environment variables often hold secrets. undo

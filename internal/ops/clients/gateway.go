@@ -52,7 +52,7 @@ type GatherOptions struct {
 	Outlive string
 	// Config returns the path of the outlive.yaml for the servers of one object.
 	Config func(scope []string) string
-	// Label converts a server's name for outlive.yaml. nil: unchanged.
+	// Label converts a server's name for outlive.yaml. nil: unchanged. Where two get the same, the later one has a number behind it.
 	Label func(name string) string
 	// Only selects the servers to move. nil: all.
 	Only func(Server) bool
@@ -247,11 +247,12 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 		text, _ = c.syntax.portable(text)
 		return tree.Quote(text) // is also valid in YAML
 	}
+	taken := map[string]bool{}
 	for _, i := range moving {
 		e := group[i]
 		name := e.Name
 		if label != nil {
-			name = label(name)
+			name = distinct(label(name), taken)
 		}
 		argv, _ := e.Inner()
 		fmt.Fprintf(&b, "  %s:\n    command: %s\n", tree.Quote(name), portable(argv[0]))
@@ -273,6 +274,18 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 		}
 	}
 	return []byte(b.String())
+}
+
+// distinct adds a number to a label that is taken. outlive.yaml has no two names that differ in upper and lower case only, nor two
+// of which the prefix for tools, which has no dots, is one.
+func distinct(label string, taken map[string]bool) string {
+	form := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), ".", "_") }
+	free := label
+	for n := 2; taken[form(free)]; n++ {
+		free = fmt.Sprintf("%s-%d", label, n)
+	}
+	taken[form(free)] = true
+	return free
 }
 
 func digest(text []byte) string {
