@@ -308,7 +308,7 @@ func (g *endpoint) tellStarting(servers int, passedOver bool) {
 // clearAway removes old logs and leftover processes of earlier runs.
 func (g *endpoint) clearAway() {
 	// A failed removal is retried by the next run.
-	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, g.served.logPaths()...)
+	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, ofTheLiving)
 	clearStrays(g.sinks)
 }
 

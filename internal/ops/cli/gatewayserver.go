@@ -294,16 +294,6 @@ func (set *servedSet) keptOf(name string) *logline.Kept {
 	return set.log[name]
 }
 
-// logPaths are the files with the servers' stderr.
-func (set *servedSet) logPaths() (paths []string) {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	for _, kept := range set.log {
-		paths = append(paths, kept.Path())
-	}
-	return paths
-}
-
 func (set *servedSet) close() {
 	set.mu.Lock()
 	defer set.mu.Unlock()

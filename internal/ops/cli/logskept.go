@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -29,13 +30,8 @@ func (w wanted) lastLog() (last keptLog, found bool) {
 			continue // nothing is kept there
 		}
 		for _, e := range entries {
-			rest, isLog := strings.CutSuffix(e.Name(), keptSuffix)
-			dot := strings.LastIndexByte(rest, '.')
-			if !isLog || dot <= 0 || !e.Type().IsRegular() {
-				continue
-			}
-			pid, err := strconv.Atoi(rest[dot+1:])
-			if err != nil || w.pid != 0 && w.pid != pid || !w.names(rest[:dot]) {
+			log, pid, isLog := logOf(e.Name())
+			if !isLog || !e.Type().IsRegular() || w.pid != 0 && w.pid != pid || !w.names(log) {
 				continue
 			}
 			st, err := e.Info()
@@ -46,6 +42,27 @@ func (w wanted) lastLog() (last keptLog, found bool) {
 		}
 	}
 	return last, found
+}
+
+// logOf takes the name of a file with a server's stderr apart: what the server is called there, and the PID of its outlive.
+func logOf(file string) (log string, pid int, ok bool) {
+	rest, ok := strings.CutSuffix(file, keptSuffix)
+	dot := strings.LastIndexByte(rest, '.')
+	if !ok || dot <= 0 {
+		return "", 0, false
+	}
+	pid, err := strconv.Atoi(rest[dot+1:])
+	return rest[:dot], pid, err == nil
+}
+
+// ofTheLiving reports whether the outlive that has opened a log goes on, however long it has written nothing to it.
+func ofTheLiving(path string) bool {
+	_, pid, ok := logOf(filepath.Base(path))
+	if !ok {
+		return false
+	}
+	_, err := process.System{}.Look(pid)
+	return err == nil
 }
 
 // names reports whether a log of that name is one of what is wanted: NAME, or GATEWAY.SERVER of a server behind a gateway.

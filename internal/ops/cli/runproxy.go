@@ -114,7 +114,7 @@ func prepareState(s *settings, k *sinks) {
 	}
 	go func() {
 		// What cannot be removed now is tried again by the next run.
-		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, s.stderrLog)
+		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, ofTheLiving)
 		clearStrays(k)
 	}()
 }

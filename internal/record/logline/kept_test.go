@@ -133,7 +133,8 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Prune(dir, now, 300, 24*time.Hour, filepath.Join(dir, "mine.log")); err != nil {
+	mine := func(path string) bool { return path == filepath.Join(dir, "mine.log") }
+	if err := Prune(dir, now, 300, 24*time.Hour, mine); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -143,7 +144,7 @@ func TestPrune(t *testing.T) {
 	if d := cmp.Diff([]string{"middle.log", "mine.log", "new.log", "state.json"}, left); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if err := Prune(filepath.Join(dir, "nothing"), now, 1, time.Hour); err != nil {
+	if err := Prune(filepath.Join(dir, "nothing"), now, 1, time.Hour, mine); err != nil {
 		t.Errorf("no directory: %v", err)
 	}
 }
