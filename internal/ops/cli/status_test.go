@@ -169,6 +169,32 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
+// A server with a process for each client is waited for until one of them is ready, and as long as one may become so.
+func TestWaitForOneOfSeveralProcesses(t *testing.T) {
+	end := time.Now().Add(time.Minute)
+	late, soon := end.Add(time.Hour), end.Add(-time.Second)
+	paused, tried := link("ready", "backoff", 0), link("ready", "backoff", 0)
+	paused.NextTryAt, tried.NextTryAt = &late, &soon
+	for what, tc := range map[string]struct {
+		links        []gateway.LinkStatus
+		ready, never bool
+	}{
+		"one ready, one asleep":         {[]gateway.LinkStatus{link("ready", "ready", 1), link("ready", "asleep", 0)}, true, false},
+		"one ready, one replaced":       {[]gateway.LinkStatus{link("ready", "ready", 1), link("retired", "ready", 2)}, true, false},
+		"one ready, one failed":         {[]gateway.LinkStatus{link("failed", "failed", 0), link("ready", "ready", 1)}, true, false},
+		"one ready, one paused":         {[]gateway.LinkStatus{paused, link("ready", "ready", 1)}, true, false},
+		"one starting, one paused":      {[]gateway.LinkStatus{link("greeting", "ready", 1), paused}, false, false},
+		"one tried soon, one paused":    {[]gateway.LinkStatus{tried, paused}, false, false},
+		"all paused":                    {[]gateway.LinkStatus{paused, paused}, false, true},
+		"one starting, one is replaced": {[]gateway.LinkStatus{link("greeting", "ready", 1), link("retired", "ready", 2)}, false, false},
+	} {
+		s := control.Status{Servers: []control.Member{member("a", tc.links...)}}
+		if got := standing(s, "a", end); got.ready != tc.ready || got.never != tc.never {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+}
+
 // A name finds what a person means by it, and nothing if that is not clear.
 func TestWanted(t *testing.T) {
 	all := []running{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -25,7 +26,7 @@ func newWait() *cobra.Command {
 		Short: "Return when a server is ready, or say why it cannot become so",
 		Long: `Return when the server NAME is ready, for scripts that start something and go on when it works. It need not run yet. One that
 sleeps until it is needed counts as ready. A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so;
-a gateway itself is ready when it takes clients. Where several servers have one name, say NAME@PID with the PID of its outlive.
+of several processes one has to be ready. A gateway itself is ready when it takes clients. Where several servers have one name, say NAME@PID with the PID of its outlive.
 
 EXIT STATUS
   0  it is ready
@@ -99,11 +100,39 @@ func standing(s control.Status, server string, end time.Time) readiness {
 		return readiness{why: "its gateway does not tell of it"}
 	}
 	one := s.Servers[at].ServerStatus
+	trouble := cmp.Or(overview.TroubleOf(one), overview.FailingOf(one))
+	if stay := serving(one.Links); len(stay) > 0 {
+		one.Links = stay
+	}
 	links := make([]backend.Status, len(one.Links))
 	for i, l := range one.Links {
 		links[i] = l.Status
 	}
-	return readyByState(overview.StateOf(one), links, cmp.Or(overview.TroubleOf(one), overview.FailingOf(one)), end)
+	r := readyByState(overview.StateOf(one), links, trouble, end)
+	if len(links) < 2 {
+		return r
+	}
+	r.never = true // unless one may still become so
+	for i := range links {
+		alone := one
+		alone.Links = one.Links[i : i+1]
+		of := readyByState(overview.StateOf(alone), links[i:i+1], "", end)
+		if of.ready {
+			return of
+		}
+		r.never = r.never && of.never
+	}
+	return r
+}
+
+// serving are the processes without those that only finish their calls.
+func serving(links []gateway.LinkStatus) (stay []gateway.LinkStatus) {
+	for _, l := range links {
+		if l.Phase != "retired" {
+			stay = append(stay, l)
+		}
+	}
+	return stay
 }
 
 // readyByState is the readiness of a server whose state has a name, and of which these processes are kept.
