@@ -126,7 +126,8 @@ func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string
 // elsewhere reports that a name is of nothing on this machine, and may be of something on another one.
 func elsewhere(err error) bool {
 	var gone *notRunning
-	return errors.As(err, &gone)
+	var user *noPID
+	return errors.As(err, &gone) || errors.As(err, &user)
 }
 
 func completeHosts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -35,13 +35,17 @@ EXIT STATUS
 				return logsThere(cmd.Context(), io, set, name, follow)
 			}
 			instance, err := findInstance(args[0])
+			far := elsewhere(err)
 			var gone *notRunning
 			if errors.As(err, &gone) {
-				err = showLastRun(io, args[0], err)
-				if set, name, there := on.named(args[0], err); there == nil && set != nil && err != nil {
+				if err = showLastRun(io, args[0], err); err == nil {
+					return nil
+				}
+			}
+			if far {
+				if set, name, there := on.named(args[0], err); there == nil {
 					return logsThere(cmd.Context(), io, set, name, follow)
 				}
-				return err
 			}
 			if err != nil {
 				return err

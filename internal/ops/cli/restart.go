@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func newRestart(io streams) *cobra.Command {
 				if set, name, there := on.named(args[0], err); there == nil {
 					return restartThere(cmd.Context(), o, set, name)
 				}
+			}
+			var gone *notRunning
+			if errors.As(err, &gone) {
 				return fail(exitFailure, "%w (an agent: outlive agent restart)", err)
 			}
 			if err != nil {
