@@ -30,12 +30,7 @@ func (s *Set) carried(ctx context.Context, h Host, c Command) Answer {
 	timer := time.AfterFunc(s.opts.Limit, func() { cancel(errLate) })
 	defer timer.Stop()
 	first := &opening{out: c.Out, most: c.Most}
-	first.heard = func() {
-		give()
-		if c.Lasting {
-			timer.Stop()
-		}
-	}
+	first.heard = c.heard(give, timer)
 	var said ending
 	errs := io.Writer(&said)
 	if c.Errs != nil {

@@ -22,22 +22,21 @@ func (s *Set) Follow(ctx context.Context, h Host, args []string, each func(line 
 	one, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in, out := io.Pipe()
+	var tooQuiet atomic.Bool
+	limit := max(s.opts.Limit, quietLimit)
+	// It runs from the version on: until then the limit is Run's.
+	quiet := time.AfterFunc(limit, func() { tooQuiet.Store(true); cancel() })
+	quiet.Stop()
+	defer quiet.Stop()
 	ended := make(chan error, 1)
 	go func() {
-		a := s.Run(one, h, Command{Args: args, Out: out, Lasting: true})
+		a := s.Run(one, h, Command{Args: args, Out: out, Lasting: true, begun: func() { quiet.Reset(limit) }})
 		_ = out.Close()
 		ended <- a.Err
 	}()
-	var tooQuiet atomic.Bool
-	limit := max(s.opts.Limit, quietLimit)
-	var quiet *time.Timer // from the first line on: until then the limit is Run's
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, lineLimit)
 	for lines.Scan() {
-		if quiet == nil {
-			quiet = time.AfterFunc(limit, func() { tooQuiet.Store(true); cancel() })
-			defer quiet.Stop()
-		}
 		quiet.Reset(limit)
 		each(lines.Bytes())
 	}

@@ -4,11 +4,13 @@ package hosts
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,4 +172,26 @@ func TestFollowing(t *testing.T) {
 	if err := s.Follow(ctx, s.Hosts[0], nil, func([]byte) { cancel() }); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
+}
+
+// carrier is a way to a host on which outlive says its version, and nothing more.
+type carrier struct{}
+
+func (carrier) Carry(ctx context.Context, _ string, _ []string, out, _ io.Writer) error {
+	_, _ = io.WriteString(out, "outlive 7\n")
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A connection that dies between the version and the first line is noticed, too: the host can be tried again.
+func TestFollowingNoticesSilenceFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSet([]Host{{Name: "a"}}, Options{Carrier: carrier{}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := s.Follow(ctx, s.Hosts[0], nil, func(l []byte) { t.Errorf("a line: %s", l) })
+		if KindOf(err) != Silent {
+			t.Errorf("%v", err)
+		}
+	})
 }

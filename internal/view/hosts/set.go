@@ -130,6 +130,21 @@ type Command struct {
 	// Lasting says that the limit is until outlive has said its version, and not until it has ended.
 	Lasting bool
 	Most    int // bytes of output; 0: any number
+	// begun is called when outlive has said its version; nil: not called.
+	begun func()
+}
+
+// heard is what happens once outlive has said its version: another host has room, and a lasting command no limit any more.
+func (c Command) heard(give func(), limit *time.Timer) func() {
+	return func() {
+		give()
+		if c.begun != nil {
+			c.begun()
+		}
+		if c.Lasting {
+			limit.Stop()
+		}
+	}
 }
 
 // Run runs outlive on one host.
@@ -174,12 +189,7 @@ func (s *Set) start(ctx context.Context, h Host, c Command, first *opening) (*ru
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.timer = time.AfterFunc(s.opts.Limit, func() { r.cancel(errLate) })
 	r.cmd = s.command(r.ctx, h, c.Args)
-	first.heard = func() {
-		r.give()
-		if c.Lasting {
-			r.timer.Stop()
-		}
-	}
+	first.heard = c.heard(r.give, r.timer)
 	r.cmd.Stdout, r.cmd.Stderr = first, &r.stderr
 	if c.Errs != nil {
 		first.errs = &held{to: c.Errs}
