@@ -143,7 +143,7 @@ func (f *serviceFlags) remove(io streams, name string, flags []string) error {
 	if err != nil {
 		return err
 	}
-	if f.now {
+	if f.now && known(place) {
 		if err := runAll(io, place.Disable); err != nil {
 			return err
 		}
@@ -159,9 +159,19 @@ func (f *serviceFlags) remove(io streams, name string, flags []string) error {
 	fmt.Fprintln(io.out, "removed", place.Path)
 	if !f.now {
 		fmt.Fprintln(io.out, "to stop it, if it runs:")
-		showAll(io, place.Disable)
+		showAll(io, place.Stop)
 	}
 	return nil
+}
+
+// known reports whether the system has the service, as far as it says so.
+func known(place service.Place) bool {
+	if len(place.Known) == 0 {
+		_, err := os.Stat(place.Path)
+		return err == nil
+	}
+	var no *exec.ExitError
+	return !errors.As(exec.Command(place.Known[0], place.Known[1:]...).Run(), &no)
 }
 
 // text is the service's file.

@@ -25,6 +25,11 @@ type Place struct {
 	Path string
 	// Enable starts the service now and at every login, Disable undoes both. Each is a list of commands.
 	Enable, Disable [][]string
+	// Stop stops what still runs when its file is gone.
+	Stop [][]string
+	// Known is a command that fails when the system does not know the service. Empty: it knows what has a file.
+	Known []string
+	links []string // what [Place.Remove] takes away besides
 	// Remark is what a person should know besides. "": nothing.
 	Remark string
 }
@@ -39,21 +44,25 @@ func PlaceOf(kind Kind, name, dir string, uid int) Place {
 			Path:    filepath.Join(dir, unit+".service"),
 			Enable:  [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unit + ".service"}},
 			Disable: [][]string{{"systemctl", "--user", "disable", "--now", unit + ".service"}},
+			Stop:    [][]string{{"systemctl", "--user", "stop", unit + ".service"}, {"systemctl", "--user", "daemon-reload"}},
+			links:   []string{filepath.Join(dir, "default.target.wants", unit+".service")}, // systemctl disable needs the file for that
 			Remark:  "It runs while you are logged in; \"loginctl enable-linger\" has it run always.",
 		}
 	case ForLaunchd:
-		path := filepath.Join(dir, LaunchdLabel(name)+".plist")
+		path, target := filepath.Join(dir, LaunchdLabel(name)+".plist"), fmt.Sprintf("gui/%d/%s", uid, LaunchdLabel(name))
+		out := [][]string{{"launchctl", "bootout", target}}
 		return Place{
 			Path:    path,
 			Enable:  [][]string{{"launchctl", "bootstrap", fmt.Sprintf("gui/%d", uid), path}},
-			Disable: [][]string{{"launchctl", "bootout", fmt.Sprintf("gui/%d/%s", uid, LaunchdLabel(name))}},
+			Disable: out, Stop: out, Known: []string{"launchctl", "print", target},
 		}
 	}
 	path := filepath.Join(dir, unit+".xml")
+	out := [][]string{{"schtasks", "/End", "/TN", unit}, {"schtasks", "/Delete", "/F", "/TN", unit}}
 	return Place{
 		Path:    path,
 		Enable:  [][]string{{"schtasks", "/Create", "/F", "/TN", unit, "/XML", path}, {"schtasks", "/Run", "/TN", unit}},
-		Disable: [][]string{{"schtasks", "/End", "/TN", unit}, {"schtasks", "/Delete", "/F", "/TN", unit}},
+		Disable: out, Stop: out, Known: []string{"schtasks", "/Query", "/TN", unit},
 	}
 }
 
@@ -74,6 +83,11 @@ func (p Place) Write(text []byte) (changed bool, err error) {
 
 // Remove takes a service's file away. there is false when there was none.
 func (p Place) Remove() (there bool, err error) {
+	for _, link := range p.links {
+		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("remove the service: %w", err)
+		}
+	}
 	switch err := os.Remove(p.Path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
