@@ -112,6 +112,7 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	if err := os.MkdirAll(stateDir(), 0o700); err != nil { // launchd does not make the log's
 		return &exitError{exitFailure, err}
 	}
+	_, missing := os.Stat(place.Path)
 	changed, err := place.Write(text)
 	if err != nil {
 		return &exitError{exitFailure, err}
@@ -127,11 +128,15 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	if place.Remark != "" {
 		fmt.Fprintln(io.out, place.Remark)
 	}
+	commands := place.Enable
+	if changed && missing == nil && len(place.Renew) > 0 {
+		commands = place.Renew
+	}
 	if f.now {
-		return runAll(io, place.Enable)
+		return runAll(io, commands)
 	}
 	fmt.Fprintln(io.out, "to start it now and at every login:")
-	showAll(io, place.Enable)
+	showAll(io, commands)
 	return nil
 }
 

@@ -25,6 +25,8 @@ type Place struct {
 	Path string
 	// Enable starts the service now and at every login, Disable undoes both. Each is a list of commands.
 	Enable, Disable [][]string
+	// Renew is Enable where another file was there before: what runs is started anew with this one. Empty: Enable.
+	Renew [][]string
 	// Stop stops what still runs when its file is gone.
 	Stop [][]string
 	// Known is a command that fails when the system does not know the service. Empty: it knows what has a file.
@@ -44,9 +46,11 @@ func PlaceOf(kind Kind, name, dir string, uid int) Place {
 			Path:    filepath.Join(dir, unit+".service"),
 			Enable:  [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unit + ".service"}},
 			Disable: [][]string{{"systemctl", "--user", "disable", "--now", unit + ".service"}},
-			Stop:    [][]string{{"systemctl", "--user", "stop", unit + ".service"}, {"systemctl", "--user", "daemon-reload"}},
-			links:   []string{filepath.Join(dir, "default.target.wants", unit+".service")}, // systemctl disable needs the file for that
-			Remark:  "It runs while you are logged in; \"loginctl enable-linger\" has it run always.",
+			// "enable --now" leaves what runs as it is.
+			Renew:  [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", unit + ".service"}, {"systemctl", "--user", "restart", unit + ".service"}},
+			Stop:   [][]string{{"systemctl", "--user", "stop", unit + ".service"}, {"systemctl", "--user", "daemon-reload"}},
+			links:  []string{filepath.Join(dir, "default.target.wants", unit+".service")}, // systemctl disable needs the file for that
+			Remark: "It runs while you are logged in; \"loginctl enable-linger\" has it run always.",
 		}
 	case ForLaunchd:
 		path, target := filepath.Join(dir, LaunchdLabel(name)+".plist"), fmt.Sprintf("gui/%d/%s", uid, LaunchdLabel(name))
