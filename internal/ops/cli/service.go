@@ -71,7 +71,7 @@ func newService(io streams) *cobra.Command {
 		fl.SortFlags = false
 		fl.StringVar(&f.kind, "for", string(service.Native), "whose service: systemd, launchd or windows")
 		if name != "remove" {
-			fl.StringVar(&f.program, "program", "", "path of outlive (default: this one)")
+			fl.StringVar(&f.program, "program", "", "path of outlive (default: this one, as PATH has it)")
 			fl.StringArrayVar(&f.environ, "env", nil, "NAME or NAME=VALUE for the service's environment; may be repeated")
 		}
 		if name != "print" {
@@ -223,11 +223,7 @@ func (f *serviceFlags) programPath() (string, error) {
 	if f.program != "" {
 		return f.program, nil
 	}
-	path, err := os.Executable()
-	if err != nil {
-		return "", fail(exitFailure, "find outlive's own file: %w", err)
-	}
-	return path, nil
+	return outliveCommand(false) // an installer may have its file elsewhere with the next version
 }
 
 // environment is what the service is given, the last of a name counting. A name alone stands for its value here and now.
