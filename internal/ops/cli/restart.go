@@ -59,9 +59,9 @@ func newRestart(io streams) *cobra.Command {
 				}
 				return restartThere(cmd.Context(), o, set, name)
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
-			defer cancel()
 			if which.many() {
+				ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+				defer cancel()
 				return o.tell(which.restart(ctx, reason))
 			}
 			instance, err := findInstance(args[0])
@@ -77,7 +77,7 @@ func newRestart(io streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.one(ctx, args[0], instance)
+			return o.one(cmd.Context(), args[0], instance)
 		},
 	}
 	cmd.Flags().BoolVar(&which.all, "all", false, "every server of yours on this machine")
@@ -115,14 +115,16 @@ type restartOrder struct {
 	asJSON   bool
 }
 
-// one restarts what a person calls name.
+// one restarts what a person calls name. A gateway says by itself when its time is over: it must not be left before.
 func (o restartOrder) one(ctx context.Context, name string, i control.Instance) error {
+	patient, cancel := context.WithTimeout(ctx, o.patience)
+	defer cancel()
 	var r restartRecord
 	var err error
-	if s, asked := i.Status(ctx); asked == nil && i.Server == "" && startsAnew(s) {
+	if s, asked := i.Status(patient); asked == nil && i.Server == "" && startsAnew(s) {
 		r, err = restartGateway(ctx, i, o.patience)
 	} else {
-		r, err = restartOne(ctx, i, o.reason)
+		r, err = restartOne(patient, i, o.reason)
 		r.Name = i.Name
 		if i.Server != "" {
 			r.Name += "/" + i.Server
