@@ -71,7 +71,7 @@ func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]
 	for _, backup := range dropped {
 		fmt.Fprintf(io.out, "%s: removed the back-up, the file is as it was: %s\n", file.Client.Name, backup)
 	}
-	if record != nil && len(f.servers) == 0 {
+	if record != nil && len(f.servers) == 0 && !record.Needed(outcomes) {
 		err = dropGateway(io, path, record)
 	}
 	return edited, err

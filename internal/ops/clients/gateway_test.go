@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -150,6 +151,45 @@ func TestScatterAfterChanges(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A project that is not in the file any more does not keep the others' servers behind the gateway, and its own are not thrown away.
+func TestScatterWithoutOneGateway(t *testing.T) {
+	c := Named("claude-code")
+	g, err := c.Gather([]byte(`{"mcpServers": {"a": {"command": "a"}}, "projects": {"/src/x": {"mcpServers": {"b": {"command": "b"}}}}}`), "f", gatherInto(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(g.Text, &file); err != nil {
+		t.Fatal(err)
+	}
+	delete(file, "projects")
+	text, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{{"a: back", "b: left"}, {"b: left"}} { // the second time there is nothing more to put back
+		back, outcomes, err := c.Scatter(text, g.Record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range outcomes {
+			if o.Action == Moved {
+				got = append(got, o.Server.Name+": back")
+			} else if strings.Contains(o.Why, "no entry of the gateway in the file any more; it is kept in projects-/src/x-mcpServers.yaml") {
+				got = append(got, o.Server.Name+": left")
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !g.Record.Needed(outcomes) {
+			t.Errorf("(-want +got):\n%s%+v", diff, outcomes)
+		}
+		if servers, err := c.Servers(back); err != nil || len(servers) != 1 || servers[0].Name != "a" {
+			t.Errorf("%v, %v", servers, err)
+		}
+		text = back
 	}
 }
 

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,12 +8,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// ErrNoGateway is returned by [Client.Scatter] when the gateway's entry is no longer in the file.
-var ErrNoGateway = errors.New("there is no entry of the gateway in the file any more")
-
 // Scatter undoes [Client.Gather] in a file of the client. If nothing else was changed since, the result is byte for
 // byte the previous file; otherwise the moved entries replace the gateway's, in their original form, and all other
-// content is kept. A new entry with the name of a moved one is kept as well, and reported as [Left].
+// content is kept. A new entry with the name of a moved one is kept as well, and the moved one reported as [Left]; so is one whose
+// gateway has no entry in the file any more.
 func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 	if digest(text) == r.After {
 		restored, err := tree.Apply(text, r.Undo)
@@ -33,10 +30,7 @@ func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
-		back, more, err := g.scatter(doc)
-		if err != nil {
-			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
-		}
+		back, more := g.scatter(doc)
 		if text, err = tree.Apply(text, back); err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
@@ -63,36 +57,57 @@ func (r *Record) outcomes(servers []Server) []Outcome {
 	return outcomes
 }
 
+// Needed reports whether an outcome says of an entry that it was left: the record and the gateway's file are all that there is of it.
+func (r *Record) Needed(outcomes []Outcome) bool {
+	return slices.ContainsFunc(outcomes, func(o Outcome) bool {
+		return o.Action == Left && slices.ContainsFunc(r.Groups, func(g Group) bool {
+			return slices.Equal(g.Scope, o.Server.Scope) && slices.ContainsFunc(g.Moved, func(m Moving) bool { return m.Name == o.Server.Name })
+		})
+	})
+}
+
 // scatter replaces the gateway's entry by the entries of one group.
-func (g Group) scatter(doc *document) ([]tree.Splice, []Outcome, error) {
+func (g Group) scatter(doc *document) (splices []tree.Splice, outcomes []Outcome) {
+	there := func(name string) bool {
+		return slices.ContainsFunc(doc.entries, func(e entry) bool { return e.Name == name && slices.Equal(e.Scope, g.Scope) })
+	}
+	leave := func(m Moving, why string) {
+		outcomes = append(outcomes, Outcome{Server: Server{Scope: g.Scope, Name: m.Name}, Why: why + "; it is kept in " + g.Config})
+	}
 	at := slices.IndexFunc(doc.entries, func(e entry) bool {
 		return e.Gateway() && slices.Equal(e.Scope, g.Scope) && slices.Contains(e.Args, g.Config)
 	})
-	if at < 0 {
-		return nil, nil, fmt.Errorf("%w: %s", ErrNoGateway, strings.Join(g.Scope, "."))
+	if at < 0 { // somebody has removed it, or its project, or it was taken back before
+		for _, m := range g.Moved {
+			if !there(m.Name) {
+				leave(m, "there is no entry of the gateway in the file any more")
+			}
+		}
+		return nil, outcomes
 	}
 	gateway := doc.entries[at]
+	listed := gateway.node.Listed()
 	var texts []string
-	var outcomes []Outcome
 	for _, m := range g.Moved {
-		out := Outcome{Server: Server{Scope: g.Scope, Name: m.Name}, Action: Moved}
-		if slices.ContainsFunc(doc.entries, func(e entry) bool { return e.Name == m.Name && slices.Equal(e.Scope, g.Scope) }) {
-			out.Action, out.Why = Left, "there is a new entry of that name"
-		} else {
-			if !gateway.node.Listed() && !strings.HasSuffix(m.Text, "\n") {
-				m.Text += "\n" // it was at the end of the file
-			}
-			texts = append(texts, m.Text)
+		if there(m.Name) {
+			leave(m, "there is a new entry of that name")
+			continue
 		}
-		outcomes = append(outcomes, out)
+		if !listed && !strings.HasSuffix(m.Text, "\n") {
+			m.Text += "\n" // it was at the end of the file
+		}
+		texts = append(texts, m.Text)
+		outcomes = append(outcomes, Outcome{Server: Server{Scope: g.Scope, Name: m.Name}, Action: Moved})
 	}
-	var splices []tree.Splice
 	between := ""
-	switch {
-	case gateway.node.Listed() && len(texts) == 0:
-		return nil, outcomes, fmt.Errorf("every server has a new entry: remove %s from %s by hand", GatewayName, strings.Join(g.Scope, "."))
-	case gateway.node.Listed():
+	if listed {
 		between = "," + doc.Lead(gateway.node)
+	}
+	if listed && len(texts) == 0 { // what would stand in its place is nothing, with a comma
+		for i := range outcomes {
+			outcomes[i].Why += "; remove " + GatewayName + " by hand"
+		}
+		return nil, outcomes
 	}
 	for i, part := range doc.Parts(gateway.node) {
 		now := ""
@@ -101,5 +116,5 @@ func (g Group) scatter(doc *document) ([]tree.Splice, []Outcome, error) {
 		}
 		splices = append(splices, tree.Splice{At: part.Start, Was: doc.Part(part), Now: now})
 	}
-	return splices, outcomes, nil
+	return splices, outcomes
 }
