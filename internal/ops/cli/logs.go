@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
 func newLogs(io streams) *cobra.Command {
@@ -50,7 +52,12 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
-			if err := instance.Logs(cmd.Context(), logScreen(io.out), follow); err != nil {
+			if follow {
+				err = followLog(cmd.Context(), logScreen(io.out), instance)
+			} else {
+				err = instance.Logs(cmd.Context(), logScreen(io.out), false)
+			}
+			if err != nil {
 				return fail(exitFailure, "logs %s: %w", args[0], err)
 			}
 			return nil
@@ -59,6 +66,38 @@ EXIT STATUS
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
 	on.define(cmd)
 	return cmd
+}
+
+// followLog shows a server's stderr until ctx or its outlive ends. An outlive that has become another version goes on with the same
+// files: only what was not shown yet is.
+func followLog(ctx context.Context, to io.Writer, i control.Instance) error {
+	var shown int
+	for {
+		w := &behind{to: to, skip: shown}
+		err := i.Logs(ctx, w, true)
+		shown = max(shown, w.came)
+		if err != nil || ctx.Err() != nil || !stillThere(ctx, i) {
+			return err
+		}
+	}
+}
+
+// behind passes on what comes behind so many bytes.
+type behind struct {
+	to   io.Writer
+	skip int
+	came int
+}
+
+// Write implements io.Writer.
+func (b *behind) Write(p []byte) (int, error) {
+	known := min(max(0, b.skip-b.came), len(p))
+	b.came += len(p)
+	if known == len(p) {
+		return len(p), nil
+	}
+	n, err := b.to.Write(p[known:])
+	return known + n, err
 }
 
 // logScreen is where a server's stderr is shown: as it is, unless a terminal would obey it.
