@@ -66,7 +66,7 @@ func newDoctor(io streams) *cobra.Command {
     processes behind. Four are looked at side by side. With --no-start nothing is started. Servers in the files of the
     project in the working directory are only listed; --project DIR starts those of DIR. npx, uvx, bunx, docker and the
     like install a server first: that is waited for (--install-timeout), and one that has to be ended has the time to
-    undo what it has begun.
+    undo what it has begun, after Ctrl-C, too; a second Ctrl-C ends it all at once.
 
 EXIT STATUS
   0  all is well; warnings do not count
@@ -78,7 +78,10 @@ EXIT STATUS
 			if term.IsTerminal(io.err.Fd()) {
 				f.progress = logline.NewScreen(io.err)
 			}
-			return f.run(cmd.Context(), io)
+			ctx, stop := untilInterrupted(cmd.Context())
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+			return f.run(ctx, io)
 		},
 	}
 	f.define(cmd.Flags(), ".", `the project whose files are looked at too; its servers are started only if it is named; "" for none`)

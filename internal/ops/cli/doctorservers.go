@@ -263,7 +263,12 @@ func (d *diagnosis) examineAll(ctx context.Context, lists [][]*examination) {
 		wg.Go(func() {
 			defer func() { <-places }()
 			for _, x := range list {
-				seen := serverprobe.Run(ctx, x.spec)
+				var seen serverprobe.Report
+				if err := ctx.Err(); err != nil {
+					seen.Problem = "not looked at: " + err.Error()
+				} else {
+					seen = serverprobe.Run(ctx, x.spec)
+				}
 				for _, i := range x.entries { // nobody else has these entries
 					d.Servers[i].note(seen)
 				}
