@@ -112,6 +112,7 @@ func (s *scripting) take(m tap.Record) {
 	key, answer := m.Client+" "+string(m.ID), m.Kind == tap.Result || m.Kind == tap.Error
 	greets := m.Method == mcp.Initialize.String()
 	switch {
+	case m.Kind == tap.Request && greets && s.greeted && m.Note == tap.NoteEarlier: // somebody else has begun to look: it is shown to all again
 	case m.Kind == tap.Request && (m.From == tap.Client || m.From == tap.Outlive && greets && !s.greeted):
 		if s.open[key] = len(s.steps); greets {
 			s.greeting, s.greeted = len(s.steps), true

@@ -242,6 +242,17 @@ func TestTheHandshakeOfAGateway(t *testing.T) {
 	}
 }
 
+// Who begins to look while a recording is made has the handshake shown to all again: the server is greeted once.
+func TestTheHandshakeShownAgain(t *testing.T) {
+	greet, greeted := request(`"~session"`, "initialize", "{}"), answer(`"~session"`, "initialize", "{}")
+	greet.Note, greeted.Note = tap.NoteEarlier, tap.NoteEarlier
+	heard, came, err := play(t, []tap.Record{greet, greeted, request("1", "ping", "{}"), answer("1", "ping", "{}"), greet, greeted, request("2", "ping", "{}"), answer("2", "ping", "{}")},
+		Options{}, func(line string) string { return resultFor(line, "{}") })
+	if err != nil || len(came) != 3 || strings.Count(strings.Join(heard, "\n"), `"method":"initialize"`) != 1 {
+		t.Errorf("%q, %+v, %v", heard, came, err)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	w, err := Create(path, Header{Name: "srv", RecordedAt: noon})
