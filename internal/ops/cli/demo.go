@@ -40,10 +40,11 @@ EXIT STATUS
 
 func newDemo(io streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "demo",
-		Short: "See it work in ten seconds, nothing else needed",
-		Long:  demoLong,
-		Args:  takes(0, 0),
+		Use:         "demo",
+		Annotations: map[string]string{keepsAlive: "yes"}, // it has processes and a directory to clear away
+		Short:       "See it work in ten seconds, nothing else needed",
+		Long:        demoLong,
+		Args:        takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -63,9 +64,16 @@ func runDemo(ctx context.Context, out *os.File, pace demoPace) (err error) {
 			err = fail(exitFailure, "end the demo: %w", e)
 		}
 	}()
-	d := &demo{process: p, screen: newScreen(out), caller: &caller{client: p.Client, interrupted: ctx.Done()}, pace: pace}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var unseen error
+	shown := newScreen(out)
+	shown.failed = func(err error) { unseen = err; cancel() }
+	d := &demo{process: p, screen: shown, caller: &caller{client: p.Client, interrupted: ctx.Done()}, pace: pace}
 	err = d.show(ctx)
 	switch {
+	case unseen != nil: // such as behind "| head"
+		return fail(exitFailure, "demo: %w", unseen)
 	case ctx.Err() != nil:
 		d.screen.line("interrupted")
 		return &exitError{code: exitInterrupted}

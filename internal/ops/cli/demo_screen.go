@@ -12,7 +12,8 @@ import (
 type screen struct {
 	out      io.Writer
 	terminal bool
-	width    int // of the live line that stands there, in characters
+	width    int         // of the live line that stands there, in characters
+	failed   func(error) // is told of a line that could not be written; nil: nobody is
 }
 
 func newScreen(out *os.File) *screen {
@@ -23,7 +24,9 @@ func newScreen(out *os.File) *screen {
 // line shows a line that stays.
 func (s *screen) line(text string) {
 	s.wipe()
-	fmt.Fprintln(s.out, text)
+	if _, err := fmt.Fprintln(s.out, text); err != nil && s.failed != nil {
+		s.failed(err)
+	}
 }
 
 // live shows a line that the next one takes the place of; only on a terminal.

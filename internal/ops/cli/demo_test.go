@@ -119,6 +119,30 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
+// outlive demo | head -3 clears away what it has begun, too.
+func TestDemoWithoutAReader(t *testing.T) {
+	t.Setenv(envDemoChild, "1")
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("TMP", tmp)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	_ = r.Close()
+	var left *exitError
+	if err := runDemo(t.Context(), w, quickPace); !errors.As(err, &left) || left.code != exitFailure {
+		t.Errorf("the demo left with %v, want status %d", err, exitFailure)
+	}
+	if there, err := os.ReadDir(tmp); err != nil || len(there) > 0 {
+		t.Errorf("left behind: %v, %v", there, err)
+	}
+	if newDemo(streams{}).Annotations[keepsAlive] == "" {
+		t.Error("a signal about the pipe ends it in its middle")
+	}
+}
+
 // What the client must not see is counted, and makes the demo fail.
 func TestDemoCountsErrors(t *testing.T) {
 	t.Setenv(envDemoChild, "1")
