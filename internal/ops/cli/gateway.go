@@ -150,8 +150,8 @@ func (f *gatewayFlags) check(named bool) error {
 	case !named:
 		f.name = nameOf(f.one)
 	}
-	if plainName(f.name) != f.name {
-		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
+	if !isName(f.name) {
+		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore, with no dot or dash at its ends", f.name)
 	}
 	return nil
 }

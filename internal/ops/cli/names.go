@@ -70,3 +70,8 @@ func plainName(word string) string {
 	word = extension.ReplaceAllString(word, "")
 	return strings.Trim(unfit.ReplaceAllString(word, "-"), "-.")
 }
+
+// isName reports whether a name that somebody has given can be that of files and directories. An ending such as .js is part of it.
+func isName(name string) bool {
+	return !unfit.MatchString(name) && strings.Trim(name, "-.") == name
+}

@@ -34,6 +34,16 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
+func TestIsName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"server.js": true, "x.sh": true, "a_b-c.2": true, "_x": true, "a/b": false, "a b": false, "a@1": false, "é": false, ".hidden": false, "-x": false, "x.": false, "..": false,
+	} {
+		if isName(name) != want {
+			t.Errorf("%q: %v, want %v", name, !want, want)
+		}
+	}
+}
+
 // Whatever servers are called in a client's file, the gateway takes the outlive.yaml that wrap makes of it.
 func TestWrappedNamesAreTaken(t *testing.T) {
 	long := strings.Repeat("x", 80)

@@ -58,8 +58,8 @@ func (f *runFlags) settings(argv []string, far *remoteFlags, changed func(string
 	}
 	if f.name == "" {
 		f.name = nameOf(argv)
-	} else if plainName(f.name) != f.name {
-		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
+	} else if !isName(f.name) {
+		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore, with no dot or dash at its ends", f.name)
 	}
 	var s *settings
 	if isURL(argv[0]) {
