@@ -155,6 +155,8 @@ func askAll(ctx context.Context) ([]running, error) {
 			s, err := i.Status(ctx)
 			if err != nil {
 				s.Name, s.PID, s.State = i.Name, i.PID, noAnswer
+			} else if i.Is(s.Name) {
+				i.Name = s.Name // the file of the socket shows a long one cut
 			}
 			all[n] = running{i, s}
 		})
