@@ -92,6 +92,8 @@ func (w wanted) among(all []running) (match []control.Instance, hint string) {
 			match = append(match, r.Instance)
 		case itself && slices.Contains(r.status.ServerNames(), w.server):
 			match = append(match, r.of(w.server))
+		case itself && r.status.State == noAnswer:
+			hint = ": " + r.Name + " does not answer, so its servers are not known"
 		case itself && r.status.Gateway():
 			hint = ": " + r.Name + " has " + strings.Join(r.status.ServerNames(), ", ")
 		case itself:

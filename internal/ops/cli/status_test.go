@@ -215,6 +215,10 @@ func TestWanted(t *testing.T) {
 			t.Errorf("%s: %q, want %q (hint %q)", name, got, want, hint)
 		}
 	}
+	busy := []running{{control.Instance{Name: "g", PID: 2, Path: "g.2.sock"}, control.Status{Status: backend.Status{Name: "g", State: noAnswer}}}}
+	if match, hint := (wanted{name: "g", server: "a"}).among(busy); match != nil || hint != ": g does not answer, so its servers are not known" {
+		t.Errorf("a server of a gateway that does not answer: %v%s", match, hint)
+	}
 	for _, name := range []string{"", "/a", "a/", "a@", "a@x", "a@-1"} {
 		if _, err := parseWanted(name); err == nil {
 			t.Errorf("%q is taken", name)
