@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -105,7 +106,19 @@ func (w wanted) among(all []running) (match []control.Instance, hint string) {
 	if hint == "" {
 		hint = "; running: " + namesOf(all)
 	}
+	found := slices.Clone(match)
+	for _, r := range all {
+		match = slices.DeleteFunc(match, func(i control.Instance) bool { return i.PID == r.PID && r.hasFor(found, i.Server) })
+	}
 	return match, hint
+}
+
+// hasFor reports whether one of these is a run that has its server from the daemon r, under that name: then both are one server.
+func (r running) hasFor(found []control.Instance, server string) bool {
+	at := slices.Index(r.status.ServerNames(), server)
+	return at >= 0 && slices.ContainsFunc(r.status.Servers[at].Runs, func(run sharing.Run) bool {
+		return slices.ContainsFunc(found, func(i control.Instance) bool { return i.PID == run.PID && i.Server == "" })
+	})
 }
 
 // of is one server of a gateway.

@@ -226,6 +226,28 @@ func TestWanted(t *testing.T) {
 	}
 }
 
+// A run and the daemon's server that it uses are one server, and no question which is meant.
+func TestWantedOfASharedServer(t *testing.T) {
+	shared, other := member("files"), member("notes")
+	shared.Runs, other.Runs = []sharing.Run{{Name: "files", PID: 1}}, []sharing.Run{{Name: "mine", PID: 2}}
+	all := []running{
+		{control.Instance{Name: "files", PID: 1, Path: "files.1.sock"}, control.Status{}},
+		{control.Instance{Name: "mine", PID: 2, Path: "mine.2.sock"}, control.Status{}},
+		{control.Instance{Name: "notes", PID: 3, Path: "notes.3.sock"}, control.Status{}},
+		{control.Instance{Name: "shared", PID: 4, Path: "shared.4.sock"}, control.Status{Servers: []control.Member{shared, other}}},
+	}
+	for name, want := range map[string]string{"files": "files@1", "shared/files": "shared@4/files", "mine": "mine@2", "notes": "notes@3, shared@4/notes"} {
+		w, err := parseWanted(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		match, _ := w.among(all)
+		if got := labels(match); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 // A server that runs share is restarted once, and its daemon, which is no server, never.
 func TestRestartOfManyWithSharedServers(t *testing.T) {
 	shared := member("files", link("ready", "ready", 11))
