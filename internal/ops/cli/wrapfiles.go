@@ -14,6 +14,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // clientFlags pick clients, servers and files; wrap, unwrap and doctor share them.
@@ -149,7 +150,7 @@ func tellOutcomes(w io.Writer, c *clients.Client, outcomes []clients.Outcome, ve
 		if o.Action == clients.Left {
 			told = "left: " + o.Why
 		}
-		fmt.Fprintf(w, "%s: %s: %s\n", c.Name, name, told)
+		fmt.Fprintf(w, "%s: %s: %s\n", c.Name, logline.Printable(name), logline.Printable(told)) // somebody else may have written the file
 	}
 }
 
@@ -157,7 +158,7 @@ func tellOutcomes(w io.Writer, c *clients.Client, outcomes []clients.Outcome, ve
 func showDiff(w io.Writer, path string, before, after []byte) {
 	_, text, _ := strings.Cut(string(diff.Diff(path, before, path, after)), "\n") // without the line "diff a b"
 	known := append(config.Secrets(path, before), config.Secrets(path, after)...)
-	fmt.Fprint(w, known.Redact(text))
+	fmt.Fprint(logline.NewScreen(w), known.Redact(text))
 }
 
 // outliveCommand is how a client is to start outlive. In a file that others share it is the bare name, as long as that is
