@@ -121,10 +121,15 @@ func (o restartOrder) one(ctx context.Context, name string, i control.Instance) 
 	defer cancel()
 	var r restartRecord
 	var err error
-	if s, asked := i.Status(patient); asked == nil && i.Server == "" && startsAnew(s) {
+	s, asked := i.Status(patient)
+	if asked == nil && i.Server == "" && startsAnew(s) {
 		r, err = restartGateway(ctx, i, o.patience)
 	} else {
-		r, err = restartOne(patient, i, o.reason)
+		meant := i
+		if names := s.ServerNames(); i.Server == "" && s.Gateway() && len(names) == 1 {
+			meant.Server = names[0] // what may be asleep, unlike a run's
+		}
+		r, err = restartOne(patient, meant, o.reason)
 		r.Name = i.Name
 		if i.Server != "" {
 			r.Name += "/" + i.Server
