@@ -124,6 +124,9 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	fmt.Fprintln(io.out, what, place.Path)
 	if service.Kind(f.kind) == service.ForSystemd {
 		fmt.Fprintln(io.out, "tokens and the like belong into", environFile(name))
+		if setsPath(environFile(name)) {
+			fmt.Fprintln(io.out, "the PATH in that file counts, and not yours: take it out there to have yours")
+		}
 	}
 	if place.Remark != "" {
 		fmt.Fprintln(io.out, place.Remark)
@@ -177,6 +180,20 @@ func known(place service.Place) bool {
 	}
 	var no *exec.ExitError
 	return !errors.As(exec.Command(place.Known[0], place.Known[1:]...).Run(), &no)
+}
+
+// setsPath reports whether a file with variables has a PATH: for systemd it counts more than that of the unit.
+func setsPath(file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false // systemd does without it, too
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "PATH=") {
+			return true
+		}
+	}
+	return false
 }
 
 // text is the service's file.
