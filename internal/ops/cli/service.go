@@ -204,6 +204,9 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if flag, path := relativePath(flags); path != "" {
+		return nil, fail(exitUsage, "service %s: %s %s: the service runs in another directory than this one: write the whole path", name, flag, path)
+	}
 	s.Command = slices.Concat([]string{program}, strings.Split(name, "-"), flags)
 	if service.Kind(f.kind) == service.ForWindows && len(f.environ) > 0 {
 		return nil, fail(exitUsage, "--env: a task of Windows has the environment of its user: set the variable there, such as with setx NAME VALUE")
@@ -230,6 +233,24 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 		return nil, &exitError{exitUsage, err}
 	}
 	return text, nil
+}
+
+// pathFlags are the flags with a path, of all verbs that can be a service.
+var pathFlags = []string{"-c", "--config", "--token-file", "--home", "--creds"}
+
+// relativePath returns the first path that depends on the working directory, with its flag; "": there is none.
+func relativePath(flags []string) (flag, path string) {
+	for i, word := range flags {
+		flag, path, joined := strings.Cut(word, "=")
+		if !joined && i+1 < len(flags) {
+			path = flags[i+1]
+		}
+		ofWindows := len(path) > 1 && path[1] == ':' || strings.HasPrefix(path, `\`)
+		if slices.Contains(pathFlags, flag) && path != "" && !filepath.IsAbs(path) && !ofWindows {
+			return flag, path
+		}
+	}
+	return "", ""
 }
 
 func (f *serviceFlags) wrongKind() error {
