@@ -147,9 +147,11 @@ func (s *Script) notification(m tap.Record) {
 
 // server is the one that a recording is played against.
 type server struct {
-	out     io.Writer
-	lines   chan []byte // closed at the end of its output
-	replies map[string][]json.RawMessage
+	out      io.Writer
+	patience time.Duration
+	lines    chan []byte // closed at the end of its output
+	early    [][]byte    // what came of them while something was said
+	replies  map[string][]json.RawMessage
 }
 
 // ErrEnded is wrapped by the error about a server that has ended before it had answered everything.
@@ -162,13 +164,13 @@ func (s *Script) Play(ctx context.Context, in io.Writer, out io.Reader, o Option
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	srv := &server{out: in, lines: make(chan []byte), replies: maps.Clone(s.replies)}
+	srv := &server{out: in, patience: o.Timeout, lines: make(chan []byte), replies: maps.Clone(s.replies)}
 	over := make(chan struct{})
 	defer close(over)
 	go srv.read(out, over)
 	for n, one := range s.steps {
 		if !one.request {
-			if err := srv.say(one.said.Body); err != nil {
+			if err := srv.say(ctx, one.said.Body); err != nil {
 				return err
 			}
 			continue
@@ -179,12 +181,12 @@ func (s *Script) Play(ctx context.Context, in io.Writer, out io.Reader, o Option
 			return fmt.Errorf("request %s of the recording: %w", one.said.ID, err)
 		}
 		began := time.Now()
-		got, err := srv.ask(ctx, id, line, o.Timeout)
+		got, err := srv.ask(ctx, id, line)
 		if err != nil {
 			return fmt.Errorf("%s: %w", describe(one.said), err)
 		}
 		if one.said.Method == mcp.Initialize.String() && jsonrpc.Find(got, "result").Present() {
-			if err := srv.say(mcp.InitializedLine()); err != nil {
+			if err := srv.say(ctx, mcp.InitializedLine()); err != nil {
 				return err
 			}
 		}
@@ -205,11 +207,36 @@ func describe(m tap.Record) string {
 	return text
 }
 
-func (s *server) say(line []byte) error {
-	if _, err := s.out.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
-		return fmt.Errorf("%w: %w", ErrEnded, err)
+// say writes a line. What the server says meanwhile is kept: one that cannot write reads nothing either.
+func (s *server) say(ctx context.Context, line []byte) error {
+	text := append(bytes.TrimSpace(line), '\n')
+	written := make(chan error, 1)
+	go func() { // it ends with the server's stdin, at the latest
+		_, err := s.out.Write(text)
+		written <- err
+	}()
+	late := time.NewTimer(s.patience)
+	defer late.Stop()
+	lines := s.lines
+	for {
+		select {
+		case err := <-written:
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrEnded, err)
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late.C:
+			return fmt.Errorf("it has not read a message within %s (--timeout)", s.patience)
+		case line, more := <-lines:
+			if !more {
+				lines = nil // the write tells
+				continue
+			}
+			s.early = append(s.early, line)
+		}
 	}
-	return nil
 }
 
 // read hands on the lines of the server's output until over, and closes lines at its end.
@@ -225,60 +252,74 @@ func (s *server) read(from io.Reader, over <-chan struct{}) {
 }
 
 // ask sends a request and waits for its answer.
-func (s *server) ask(ctx context.Context, id, line []byte, patience time.Duration) ([]byte, error) {
-	if err := s.say(line); err != nil {
+func (s *server) ask(ctx context.Context, id, line []byte) ([]byte, error) {
+	if err := s.say(ctx, line); err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, id, patience)
+	return s.answer(ctx, id)
 }
 
 // answer waits for the answer to a request, and answers what the server asks meanwhile.
-func (s *server) answer(ctx context.Context, id []byte, patience time.Duration) ([]byte, error) {
-	late := time.NewTimer(patience)
+func (s *server) answer(ctx context.Context, id []byte) ([]byte, error) {
+	late := time.NewTimer(s.patience)
 	defer late.Stop()
 	var env jsonrpc.Envelope
 	for {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-late.C:
-			return nil, fmt.Errorf("no answer within %s (--timeout)", patience)
-		case line, more := <-s.lines:
-			if !more {
-				return nil, fmt.Errorf("%w without an answer", ErrEnded)
+		line, err := s.next(ctx, late.C)
+		if err != nil {
+			return nil, err
+		}
+		if line = jsonrpc.Trim(line); env.Scan(line) != nil {
+			continue // noise on its stdout
+		}
+		switch env.Kind {
+		case jsonrpc.Response, jsonrpc.ErrorResponse:
+			if jsonrpc.SameID(env.ID.Of(line), id) {
+				return line, nil
 			}
-			if line = jsonrpc.Trim(line); env.Scan(line) != nil {
-				continue // noise on its stdout
-			}
-			switch env.Kind {
-			case jsonrpc.Response, jsonrpc.ErrorResponse:
-				if jsonrpc.SameID(env.ID.Of(line), id) {
-					return line, nil
-				}
-			case jsonrpc.Request:
-				if err := s.reply(&env, line); err != nil {
-					return nil, err
-				}
+		case jsonrpc.Request:
+			if err := s.reply(ctx, &env, line); err != nil {
+				return nil, err
 			}
 		}
 	}
 }
 
+// next returns the next line of the server's output.
+func (s *server) next(ctx context.Context, late <-chan time.Time) ([]byte, error) {
+	if len(s.early) > 0 {
+		line := s.early[0]
+		s.early = s.early[1:]
+		return line, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-late:
+		return nil, fmt.Errorf("no answer within %s (--timeout)", s.patience)
+	case line, more := <-s.lines:
+		if !more {
+			return nil, fmt.Errorf("%w without an answer", ErrEnded)
+		}
+		return line, nil
+	}
+}
+
 // reply answers a request of the server as the client has answered the next one of that method.
-func (s *server) reply(env *jsonrpc.Envelope, line []byte) error {
+func (s *server) reply(ctx context.Context, env *jsonrpc.Envelope, line []byte) error {
 	method, _ := jsonrpc.Unquote(env.Method.Of(line))
 	id := env.ID.Of(line)
 	if method == mcp.Ping.String() {
-		return s.say(jsonrpc.AppendResult(nil, id, []byte("{}")))
+		return s.say(ctx, jsonrpc.AppendResult(nil, id, []byte("{}")))
 	}
 	known := s.replies[method]
 	if len(known) == 0 {
-		return s.say(jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "the recording has no answer to this", nil))
+		return s.say(ctx, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "the recording has no answer to this", nil))
 	}
 	s.replies[method] = known[1:]
 	out, err := jsonrpc.Set(nil, known[0], id, "id")
 	if err != nil {
 		return fmt.Errorf("the client's answer to %s in the recording: %w", method, err)
 	}
-	return s.say(out)
+	return s.say(ctx, out)
 }

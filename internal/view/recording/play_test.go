@@ -228,6 +228,41 @@ func TestServersThatFail(t *testing.T) {
 	}
 }
 
+// A server that reads nothing ends the replay in time, and one that has much to say first is heard before it reads.
+func TestServersThatDoNotRead(t *testing.T) {
+	s, err := (&Recording{Messages: []tap.Record{request("1", "ping", "{}"), answer("1", "ping", "{}")}}).Script(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		hears, says := io.Pipe()
+		out, in := io.Pipe()
+		err := s.Play(t.Context(), says, out, Options{Timeout: 3 * time.Second}, nil)
+		if err == nil || !strings.Contains(err.Error(), "it has not read a message within 3s") {
+			t.Error(err)
+		}
+		_, _ = hears.Close(), in.Close()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		hears, says := io.Pipe()
+		out, in := io.Pipe()
+		go func() {
+			defer in.Close()
+			for range 3 {
+				_, _ = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/message"}`+"\n")
+			}
+			lines := bufio.NewScanner(hears)
+			lines.Scan()
+			_, _ = io.WriteString(in, resultFor(lines.Text(), "{}")+"\n")
+		}()
+		n := 0
+		if err := s.Play(t.Context(), says, out, Options{}, func(Answer) error { n++; return nil }); err != nil || n != 1 {
+			t.Errorf("%v after %d", err, n)
+		}
+		_, _ = says.Close(), out.Close()
+	})
+}
+
 // A gateway asks its servers for initialize itself: that is the handshake of such a recording.
 func TestTheHandshakeOfAGateway(t *testing.T) {
 	greet, greeted := request("1", "initialize", "{}"), answer("1", "initialize", "{}")
