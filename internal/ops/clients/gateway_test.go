@@ -203,6 +203,8 @@ func TestGatherLeaves(t *testing.T) {
 		{"cursor", `{"command": "./a"}`, "its command is a relative path: ./a"},
 		{"cursor", `{"command": "a", "cwd": "sub"}`, "its working directory is a relative path: sub"},
 		{"cursor", `{"command": "a", "disabled": true}`, "disabled"},
+		{"cursor", `{"command": "npx", "args": ["-y", "outlive-mcp@1.4", "run", "--", "a"]}`, "outlive is in front of it already, by its package"},
+		{"cursor", `{"command": "uvx", "args": ["--from", "outlive-mcp==1.4", "outlive", "run", "--", "a"]}`, "outlive is in front of it already, by its package"},
 		{"cursor", `{"command": "outlive", "args": ["run", "a"]}`, `there is no "--" before the server's command`},
 	} {
 		c := Named(tc.client)
@@ -213,6 +215,9 @@ func TestGatherLeaves(t *testing.T) {
 		}
 		if len(g.Outcomes) != 1 || g.Outcomes[0].Why != tc.why || string(g.Text) != text || g.Record != nil {
 			t.Errorf("%s: %+v\n%s", tc.entry, g.Outcomes, g.Text)
+		}
+		if wrapped, _, err := c.Wrap([]byte(text), Options{}); strings.Contains(tc.entry, packageName) && (err != nil || string(wrapped) != text) {
+			t.Errorf("wrap has put outlive in front of outlive: %s (%v)", wrapped, err)
 		}
 	}
 }

@@ -52,6 +52,22 @@ func (s Server) Wrapped() bool {
 	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
 }
 
+// packageName is outlive's in the registries of npm and PyPI.
+const packageName = "outlive-mcp"
+
+// packaged reports whether the entry has npx, uvx or the like start outlive run or outlive gateway.
+func (s Server) packaged() bool {
+	for i, word := range s.Args {
+		name, _, _ := strings.Cut(word, "@")
+		name, _, _ = strings.Cut(name, "==")
+		rest := s.Args[i+1:]
+		if name == packageName && slices.ContainsFunc(rest[:min(len(rest), 2)], func(w string) bool { return w == "run" || w == "gateway" }) {
+			return true // two: "uvx --from outlive-mcp outlive run"
+		}
+	}
+	return false
+}
+
 // ByWrap reports whether the entry starts outlive run in the form that [Client.Wrap] writes, in every version: with
 // --name and the server's name before everything else. label is that of [Options].
 func (s Server) ByWrap(label func(name string) string) bool {

@@ -94,6 +94,8 @@ func (e *entry) obstacle() string {
 		return "reached over the network: " + e.URL
 	case len(e.Args) == 0 && strings.Contains(e.Command, " ") && !strings.ContainsAny(e.Command, `/\`):
 		return "command holds a whole command line: write the program as command and the rest as args"
+	case e.packaged():
+		return "outlive is in front of it already, by its package"
 	}
 	return ""
 }
