@@ -42,7 +42,8 @@ type serverReport struct {
 	Path    string `json:"path"`
 	Project string `json:"project,omitempty"`
 	Name    string `json:"name"`
-	// State is "ok", "warning", "failed", or why it was not started: "remote", "disabled", "gateway", "unknown", "found", "not started".
+	// State is "ok", "warning", "failed", or why it was not started: "remote", "extension", "disabled", "gateway", "unknown",
+	// "found", "not started".
 	State     string   `json:"state"`
 	Wrapped   bool     `json:"wrapped"`
 	Command   []string `json:"command,omitempty"` // without outlive in front
@@ -121,8 +122,10 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 	r.Wrapped = s.Wrapped()
 	inner, known := s.Inner()
 	switch {
-	case s.Odd != "":
+	case s.Odd != "" && !s.Disabled:
 		r.State, r.Problem = "failed", s.Odd
+	case s.Extension && !s.Disabled:
+		r.State = "extension"
 	case s.Remote(), !known && slices.ContainsFunc(s.Args, isURL):
 		r.State = "remote"
 	case s.Disabled:

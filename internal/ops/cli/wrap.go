@@ -119,7 +119,7 @@ func (f *wrapFlags) tellProject(io streams) {
 	for _, file := range clients.Find(places) {
 		servers, err := file.Client.Servers(file.Text)
 		servers = slices.DeleteFunc(servers, func(s clients.Server) bool {
-			return s.Odd != "" || s.Remote() || s.Wrapped() || s.Gateway() || !f.wants(s)
+			return s.Odd != "" || s.Extension || s.Remote() || s.Wrapped() || s.Gateway() || !f.wants(s)
 		})
 		if rel, _ := filepath.Rel(dir, file.Path); err == nil && len(servers) > 0 {
 			fmt.Fprintf(io.out, "%s in this directory's %s (%s) left, since others may share it: outlive wrap --project .\n", counted(len(servers), "server"), rel, file.Client.Title)

@@ -88,6 +88,9 @@ func (d *document) read(e *entry) (odd string) {
 	switch {
 	case e.command == nil && e.URL != "":
 		return ""
+	case e.command == nil && (n.Text("source") == "extension" || n.Get("settings") != nil): // Zed's
+		e.Extension = true
+		return ""
 	case e.command == nil:
 		return "neither command nor url"
 	case d.listed:

@@ -19,6 +19,8 @@ type Server struct {
 	URL     string // of a remote server
 
 	Disabled bool // the client does not start it at present
+	// Extension says that an extension of the client has the command, and the entry its settings only.
+	Extension bool
 	// Needs are keys of the entry that change what the server gets and that only the client can interpret, such as
 	// envFile of VS Code.
 	Needs []string

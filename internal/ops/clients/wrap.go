@@ -90,6 +90,8 @@ func (e *entry) obstacle() string {
 	switch {
 	case e.Odd != "":
 		return e.Odd
+	case e.Extension:
+		return "an extension of the client has its command"
 	case e.Remote():
 		return "reached over the network: " + e.URL
 	case len(e.Args) == 0 && strings.Contains(e.Command, " ") && !strings.ContainsAny(e.Command, `/\`):

@@ -91,7 +91,7 @@ func TestWrap(t *testing.T) {
 func TestWrapLeaves(t *testing.T) {
 	text := `{"mcpServers": {
 		"remote": {"url": "https://x"}, "line": {"command": "npx -y a"}, "number": {"command": 1}, "list": [],
-		"args": {"command": "a", "args": [1]}, "none": {}, "ok": {"command": "ok"}, "ok": {"command": "last"}}}`
+		"args": {"command": "a", "args": [1]}, "none": {}, "theirs": {"source": "extension"}, "set": {"settings": {"port": 1}}, "ok": {"command": "ok"}, "ok": {"command": "last"}}}`
 	_, outcomes, err := Named("cursor").Wrap([]byte(text), inFront)
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +107,8 @@ func TestWrapLeaves(t *testing.T) {
 		"list 0 must be an object",
 		"args 0 args must hold strings only",
 		"none 0 neither command nor url",
+		"theirs 0 an extension of the client has its command",
+		"set 0 an extension of the client has its command",
 		"ok 0 the name stands there again further down",
 		"ok 2 ",
 	}
