@@ -113,7 +113,7 @@ func (w wanted) among(all []running) (match []control.Instance, hint string) {
 	return match, hint
 }
 
-// hasFor reports whether one of these is a run that has its server from the daemon r, under that name: then both are one server.
+// hasFor reports whether one of these runs has that server from the daemon r: then both are one.
 func (r running) hasFor(found []control.Instance, server string) bool {
 	at := slices.Index(r.status.ServerNames(), server)
 	return at >= 0 && slices.ContainsFunc(r.status.Servers[at].Runs, func(run sharing.Run) bool {

@@ -44,7 +44,7 @@ func (w wanted) lastLog() (last keptLog, found bool) {
 	return last, found
 }
 
-// logOf takes the name of a file with a server's stderr apart: what the server is called there, and the PID of its outlive.
+// logOf takes apart the name of a file with a server's stderr. log is what the server is called there, pid that of its outlive.
 func logOf(file string) (log string, pid int, ok bool) {
 	rest, ok := strings.CutSuffix(file, keptSuffix)
 	dot := strings.LastIndexByte(rest, '.')

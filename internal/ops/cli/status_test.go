@@ -169,7 +169,7 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-// A server with a process for each client is waited for until one of them is ready, and as long as one may become so.
+// A server with several processes is waited for until one of them is ready, or none can become so.
 func TestWaitForOneOfSeveralProcesses(t *testing.T) {
 	end := time.Now().Add(time.Minute)
 	late, soon := end.Add(time.Hour), end.Add(-time.Second)

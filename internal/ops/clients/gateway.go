@@ -276,8 +276,8 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 	return []byte(b.String())
 }
 
-// distinct adds a number to a label that is taken. outlive.yaml has no two names that differ in upper and lower case only, nor two
-// of which the prefix for tools, which has no dots, is one.
+// distinct adds a number to a label that is taken. In outlive.yaml names differ in more than case, and so do the prefixes of tools made
+// of them, which have "_" for a dot.
 func distinct(label string, taken map[string]bool) string {
 	form := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), ".", "_") }
 	free := label

@@ -154,7 +154,7 @@ func TestScatterAfterChanges(t *testing.T) {
 	}
 }
 
-// A project that is not in the file any more does not keep the others' servers behind the gateway, and its own are not thrown away.
+// A project that is gone from the file does not keep the others' servers behind the gateway. Its own are kept, too.
 func TestScatterWithoutOneGateway(t *testing.T) {
 	c := Named("claude-code")
 	g, err := c.Gather([]byte(`{"mcpServers": {"a": {"command": "a"}}, "projects": {"/src/x": {"mcpServers": {"b": {"command": "b"}}}}}`), "f", gatherInto(""))

@@ -57,7 +57,7 @@ func (r *Record) outcomes(servers []Server) []Outcome {
 	return outcomes
 }
 
-// Needed reports whether an outcome says of an entry that it was left: the record and the gateway's file are all that there is of it.
+// Needed reports whether an outcome says of an entry that it was left. The record and the gateway's file are all that there is of it.
 func (r *Record) Needed(outcomes []Outcome) bool {
 	return slices.ContainsFunc(outcomes, func(o Outcome) bool {
 		return o.Action == Left && slices.ContainsFunc(r.Groups, func(g Group) bool {

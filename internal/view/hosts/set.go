@@ -134,7 +134,7 @@ type Command struct {
 	begun func()
 }
 
-// heard is what happens once outlive has said its version: another host has room, and a lasting command no limit any more.
+// heard is what happens once outlive has said its version: a lasting command has no limit any more.
 func (c Command) heard(give func(), limit *time.Timer) func() {
 	return func() {
 		give()

@@ -228,7 +228,7 @@ func TestServersThatFail(t *testing.T) {
 	}
 }
 
-// A server that reads nothing ends the replay in time, and one that has much to say first is heard before it reads.
+// A server that reads nothing ends the replay in time. One that has much to say first is heard before it reads.
 func TestServersThatDoNotRead(t *testing.T) {
 	s, err := (&Recording{Messages: []tap.Record{request("1", "ping", "{}"), answer("1", "ping", "{}")}}).Script(0)
 	if err != nil {
@@ -277,7 +277,7 @@ func TestTheHandshakeOfAGateway(t *testing.T) {
 	}
 }
 
-// Who begins to look while a recording is made has the handshake shown to all again: the server is greeted once.
+// A handshake that was shown once more, to somebody who has begun to look, is played once.
 func TestTheHandshakeShownAgain(t *testing.T) {
 	greet, greeted := request(`"~session"`, "initialize", "{}"), answer(`"~session"`, "initialize", "{}")
 	greet.Note, greeted.Note = tap.NoteEarlier, tap.NoteEarlier
