@@ -26,7 +26,8 @@ func newWait() *cobra.Command {
 		Short: "Return when a server is ready, or say why it cannot become so",
 		Long: `Return when the server NAME is ready, for scripts that start something and go on when it works. It need not run yet. One that
 sleeps until it is needed counts as ready. A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so;
-of several processes one has to be ready. A gateway itself is ready when it takes clients. Where several servers have one name, say NAME@PID with the PID of its outlive.
+of several processes one has to be ready. A gateway itself is ready when it takes clients. Where several servers have one name, say
+NAME@PID with the PID of its outlive.
 
 EXIT STATUS
   0  it is ready

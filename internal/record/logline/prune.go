@@ -18,8 +18,8 @@ const (
 )
 
 // Prune removes log files (*.log) in dir that were last written more than age before now, and then the ones written
-// least recently until at most total bytes are left. A file that is inUse is never removed: its
-// writer would go on to write where nobody reads.
+// least recently until at most total bytes are left. A file that is inUse is never removed: its writer would go on to write
+// where nobody reads.
 func Prune(dir string, now time.Time, total int64, age time.Duration, inUse func(path string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
