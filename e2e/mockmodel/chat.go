@@ -50,7 +50,7 @@ func (r chatRequest) offers(name string) bool {
 	return false
 }
 
-// chat answers a Chat Completions request, with the tools of OpenCode.
+// chat answers a Chat Completions request, with the shell and the question of OpenCode.
 func (o openai) chat(w http.ResponseWriter, r *http.Request, body []byte, call int) {
 	var req chatRequest
 	if err := json.Unmarshal(body, &req); err != nil {
@@ -73,7 +73,7 @@ func (o openai) chat(w http.ResponseWriter, r *http.Request, body []byte, call i
 			return
 		}
 		defer close(told.sent)
-		o.toldChat(&out, told)
+		o.toldChat(&out, req, told)
 	case silence:
 		o.hold(r)
 		return
@@ -123,15 +123,42 @@ func (o openai) sendChat(w http.ResponseWriter, r *http.Request, out *completion
 	}
 }
 
-// toldChat makes the test's order the answer. OpenCode defers no tools.
-func (o openai) toldChat(out *completion, told order) {
+// toldChat makes the test's order the answer.
+func (o openai) toldChat(out *completion, req chatRequest, told order) {
 	if told.call == nil {
 		out.text = told.text
 		told.sent <- sent{}
 		return
 	}
-	out.calls(told.call.Server+"_"+told.call.Tool, told.call.Args)
+	out.calls(o.chatName(req, *told.call), told.call.Args)
 	o.expect(told, out.toolID, false)
+}
+
+// chatNames are what clients call an MCP server's tool: OpenCode, Copilot CLI, and Qwen Code.
+var chatNames = []func(Call) string{
+	func(c Call) string { return c.Server + "_" + c.Tool },
+	func(c Call) string { return c.Server + "-" + c.Tool },
+	Call.name,
+}
+
+// chatName is the name under which the request offers a tool. One that it does not offer has a name of the kind seen last. Qwen Code
+// defers the tools of MCP servers, and takes a call by the name alone.
+func (o openai) chatName(req chatRequest, c Call) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, name := range chatNames {
+		if req.offers(name(c)) {
+			o.named = name
+			return name(c)
+		}
+	}
+	if o.named == nil && req.offers("tool_search") {
+		o.named = Call.name
+	}
+	if o.named == nil {
+		return chatNames[0](c)
+	}
+	return o.named(c)
 }
 
 // chatError is the body of an error; an empty param or code is null.

@@ -150,6 +150,33 @@ func TestChatCompletions(t *testing.T) {
 			t.Errorf("the turn's end: %v, %v", err, chunks)
 		}
 	})
+	for _, named := range []struct{ client, offers, want string }{
+		{"OpenCode", "shop_look", "shop_look"},
+		{"Copilot CLI", "shop-look", "shop-look"},
+		{"Qwen Code", "mcp__shop__look", "mcp__shop__look"},
+		{"Qwen Code, deferred", "tool_search", "mcp__shop__look"},
+	} {
+		t.Run("told, as named by "+named.client, func(t *testing.T) {
+			s := OpenAI(t, Told, Script{})
+			look := Call{Server: "shop", Tool: "look", Args: map[string]any{"value": "x"}}
+			got := ordered(t, s, look)
+			_, chunks := post(t, s.URL+chatPath, strings.Replace(chatFirst, `"name":"look"`, `"name":"`+named.offers+`"`, 1))
+			a := assemble(t, chunks)
+			if a.tool != named.want {
+				t.Fatalf("called %s, want %s", a.tool, named.want)
+			}
+			again := ordered(t, s, look)
+			_, chunks = post(t, s.URL+chatPath, chatHead+`,{"role":"tool","tool_call_id":"`+a.id+`","content":"Not connected"}]}`)
+			<-got
+			b := assemble(t, chunks)
+			if b.tool != named.want {
+				t.Errorf("called %s when it was offered no more, want %s", b.tool, named.want)
+			}
+			go func() { _ = s.Say(t.Context(), "Bye") }() // for the request that brings the result
+			post(t, s.URL+chatPath, chatHead+`,{"role":"tool","tool_call_id":"`+b.id+`","content":"no such tool"}]}`)
+			<-again
+		})
+	}
 }
 
 // The bodies are those that clients tell their troubles apart by.
