@@ -17,13 +17,17 @@ const geminiModel = "gemini-2.5-pro"
 // gemini writes Gemini CLI's settings and returns its command line, without room for more arguments, and its environment.
 func (a *agent) gemini(setup agentSetup) (argv, env []string) {
 	a.config = filepath.Join(a.home, ".gemini")
-	a.writeJSON(filepath.Join(a.config, "settings.json"), map[string]any{
+	settings := map[string]any{
 		"security":  map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": false}},
 		"general":   map[string]any{"enableAutoUpdate": false, "maxAttempts": 2},
 		"privacy":   map[string]any{"usageStatisticsEnabled": false},
 		"telemetry": map[string]any{"enabled": false},
 		"ui":        map[string]any{"dynamicWindowTitle": true},
-	})
+	}
+	if setup.server != nil {
+		settings["mcpServers"] = map[string]any{serverName: a.serverEntry(setup)}
+	}
+	a.writeJSON(filepath.Join(a.config, "settings.json"), settings)
 	approval, prompt := "yolo", []string{"-i"}
 	if a.mode == mockmodel.Permission {
 		approval = "default"
@@ -41,7 +45,7 @@ func (a *agent) gemini(setup agentSetup) (argv, env []string) {
 // opencode writes the settings of OpenCode 1 and returns its command line and environment.
 func (a *agent) opencode(setup agentSetup) (argv, env []string) {
 	a.config = filepath.Join(a.home, ".local", "share", "opencode")
-	a.writeJSON(a.w.path(filepath.Join("config", "opencode", "opencode.json")), map[string]any{
+	settings := map[string]any{
 		"autoupdate": false, "share": "disabled", "model": "mock/gpt-mock", "small_model": "mock/gpt-mock",
 		"provider": map[string]any{"mock": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": map[string]any{"baseURL": a.model.URL + "/v1", "apiKey": "mock"},
@@ -49,7 +53,13 @@ func (a *agent) opencode(setup agentSetup) (argv, env []string) {
 		}},
 		"permission": map[string]any{"bash": map[string]any{"*": "allow", "touch *": "ask"}},
 		"compaction": map[string]any{"auto": false},
-	})
+	}
+	if setup.server != nil {
+		settings["mcp"] = map[string]any{serverName: map[string]any{
+			"type": "local", "command": setup.server, "environment": a.serverEnv(setup), "enabled": true,
+		}}
+	}
+	a.writeJSON(a.w.path(filepath.Join("config", "opencode", "opencode.json")), settings)
 	argv = []string{filepath.Join(tools.root, "clis", "node_modules", ".bin", "opencode")}
 	if setup.headless {
 		argv = append(argv, "run", "--format", "json")
@@ -58,6 +68,42 @@ func (a *agent) opencode(setup agentSetup) (argv, env []string) {
 	}
 	return argv, []string{
 		"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+	}
+}
+
+// copilot writes the settings of GitHub's Copilot CLI and returns its command line and environment. It is only headless.
+func (a *agent) copilot(setup agentSetup) (argv, env []string) {
+	a.config = filepath.Join(a.home, ".copilot")
+	if setup.server != nil {
+		entry := a.serverEntry(setup)
+		entry["type"], entry["tools"] = "local", []string{"*"}
+		a.writeJSON(filepath.Join(a.config, "mcp-config.json"), map[string]any{"mcpServers": map[string]any{serverName: entry}})
+	}
+	return []string{filepath.Join(tools.root, "clis", "node_modules", ".bin", "copilot"), "--allow-all-tools", "-p"}, []string{
+		"COPILOT_HOME=" + a.config, "COPILOT_OFFLINE=true", "COPILOT_MODEL=gpt-mock", "COPILOT_PROVIDER_TYPE=openai",
+		"COPILOT_PROVIDER_BASE_URL=" + a.model.URL + "/v1", "COPILOT_PROVIDER_API_KEY=mock",
+		"COPILOT_PROVIDER_MAX_PROMPT_TOKENS=128000", "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS=8192", // it does not know the model
+	}
+}
+
+// qwen writes Qwen Code's settings and returns its command line and environment. It is only headless.
+func (a *agent) qwen(setup agentSetup) (argv, env []string) {
+	a.config = filepath.Join(a.home, ".qwen")
+	settings := map[string]any{
+		"security":  map[string]any{"auth": map[string]any{"selectedType": "openai"}},
+		"general":   map[string]any{"enableAutoUpdate": false, "disableAutoUpdate": true}, // the second was its name before
+		"privacy":   map[string]any{"usageStatisticsEnabled": false},
+		"telemetry": map[string]any{"enabled": false},
+		// The test calls the same tool again and again, and has no answer to who speaks next.
+		"model": map[string]any{"name": "gpt-mock", "skipLoopDetection": true, "skipNextSpeakerCheck": true},
+	}
+	if setup.server != nil {
+		settings["mcpServers"] = map[string]any{serverName: a.serverEntry(setup)}
+	}
+	a.writeJSON(filepath.Join(a.config, "settings.json"), settings)
+	return []string{filepath.Join(tools.root, "clis", "node_modules", ".bin", "qwen"), "-y", "-p"}, []string{
+		"OPENAI_API_KEY=mock", "OPENAI_BASE_URL=" + a.model.URL + "/v1", "OPENAI_MODEL=gpt-mock",
+		"HTTPS_PROXY=", "HTTP_PROXY=", "https_proxy=", "http_proxy=", // it would look for the model behind the proxy, whatever NO_PROXY says
 	}
 }
 

@@ -55,7 +55,7 @@ echo checked
 // agentSetup is what a test wants of an agent. The zero value is an interactive one on a terminal, past every startup
 // dialog, whose hooks write down what they get.
 type agentSetup struct {
-	headless  bool             // claude -p, codex exec, gemini -p, opencode run: pipes instead of a terminal
+	headless  bool             // claude -p, codex exec, gemini -p, opencode run, copilot -p, qwen -p: pipes instead of a terminal
 	fresh     bool             // the directory was never trusted, nor, of Codex, its hooks
 	noHooks   bool             // no hooks in its settings
 	script    mockmodel.Script // what the model says and runs
@@ -91,6 +91,8 @@ var agentCLIs = map[string]agentCLI{
 	"codex":    {mockmodel.OpenAI, (*agent).codex, []string{"codex", "exec", "--skip-git-repo-check", "resume", "{session}", "{preamble}"}},
 	"gemini":   {mockmodel.Gemini, (*agent).gemini, []string{"gemini", "-m", geminiModel, "--approval-mode", "yolo", "--resume", "{session}", "-p", "{preamble}"}},
 	"opencode": {mockmodel.OpenAI, (*agent).opencode, []string{"opencode", "run", "--session", "{session}", "{preamble}"}},
+	"copilot":  {mockmodel.OpenAI, (*agent).copilot, nil},
+	"qwen":     {mockmodel.OpenAI, (*agent).qwen, nil},
 }
 
 // agent is one real agent CLI against a mock model.
@@ -272,6 +274,11 @@ func (a *agent) serverEnv(setup agentSetup) map[string]string {
 	return env
 }
 
+// serverEntry is its MCP server's entry in the form that most CLIs share.
+func (a *agent) serverEntry(setup agentSetup) map[string]any {
+	return map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv(setup)}
+}
+
 // claude writes Claude Code's settings and returns its command line and environment.
 func (a *agent) claude(setup agentSetup) (argv, env []string) {
 	a.config = filepath.Join(a.home, ".claude")
@@ -295,7 +302,7 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 		state["projects"] = map[string]any{a.project: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}
 	}
 	if setup.server != nil {
-		entry := map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv(setup)}
+		entry := a.serverEntry(setup)
 		if setup.elsewhere() {
 			entry = map[string]any{"type": "http", "url": setup.server[0]}
 			if setup.token != "" {

@@ -41,6 +41,8 @@ var foreignParts = []struct{ part, name string }{
 	{".bin/codex", "Codex"},
 	{".bin/gemini", "Gemini CLI"},
 	{".bin/opencode", "OpenCode"},
+	{".bin/copilot", "Copilot CLI"},
+	{".bin/qwen", "Qwen Code"},
 }
 
 // foreignNames are the foreign programs in a command line, or in the text of a configuration.
