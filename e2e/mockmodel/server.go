@@ -36,7 +36,7 @@ type Server struct {
 	requests []Request
 	calls    int // numbers ids
 	turns    int
-	named    func(Call) string      // how the client has named a tool of an MCP server in Chat Completions; nil: not known yet
+	named    func(Call) string      // how the client has named a tool of an MCP server in Chat Completions; nil: none so far
 	expected map[string]chan Result // by the id of a call whose result has not come yet; each takes one
 }
 
