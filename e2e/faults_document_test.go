@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,16 +11,65 @@ import (
 )
 
 var (
-	agentTitles   = map[string]string{"claude": "Claude Code", "codex": "Codex CLI"}
-	agentPackages = map[string]string{"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex"}
-	agentHeadless = map[string]string{"claude": "`claude -p`", "codex": "`codex exec`"}
+	agentTitles = map[string]string{
+		"claude": "Claude Code", "codex": "Codex CLI", "gemini": "Gemini CLI", "opencode": "OpenCode", "copilot": "GitHub Copilot CLI", "qwen": "Qwen Code",
+	}
+	agentPackages = map[string]string{
+		"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex",
+		"gemini": "@google/gemini-cli", "opencode": "opencode-ai", "copilot": "@github/copilot", "qwen": "@qwen-code/qwen-code",
+	}
+	agentHeadless = map[string]string{
+		"claude": "`claude -p`", "codex": "`codex exec`",
+		"gemini": "`gemini -p`", "opencode": "`opencode run`", "copilot": "`copilot -p`", "qwen": "`qwen -p`",
+	}
 )
 
 // clientsHeading is the heading of the section that TestFaults writes and compares.
 const clientsHeading = "## AI clients"
 
-// none is the cell of an event that cannot happen.
-const none = "–"
+// Cells of an event that cannot happen, and of one that no run has tried so far.
+const (
+	none  = "–"
+	ahead = "to be seen"
+)
+
+// otherTitle is the first cell of the table of the other clients.
+const otherTitle = "Four more, headless"
+
+// titleOf is how the first cell of a table begins.
+func titleOf(kinds []string) string {
+	if others(kinds) {
+		return otherTitle
+	}
+	return agentTitles[kinds[0]]
+}
+
+// rowsIn are the rows of a table.
+func rowsIn(kinds []string) (rows []faultRow) {
+	for _, r := range faultRows {
+		if !others(kinds) || r.others {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// headsOf are the heads of a table's columns. The versions of the other clients are those in e2e/clis/package.json, for
+// only a full run installs them.
+func headsOf(t *testing.T, kinds []string) []string {
+	t.Helper()
+	if !others(kinds) {
+		kind := kinds[0]
+		title := fmt.Sprintf("%s %s: the server is …", titleOf(kinds), packaged(t, "node_modules/"+agentPackages[kind]))
+		return []string{title, "terminal", "terminal, outlive", agentHeadless[kind], agentHeadless[kind] + ", outlive"}
+	}
+	heads := []string{titleOf(kinds) + ": the server is …"}
+	for _, kind := range kinds {
+		version := strings.Trim(pinned(t, "clis/package.json", `    "`+agentPackages[kind]+`": "`), `",`)
+		heads = append(heads, agentTitles[kind]+" "+version+", "+agentHeadless[kind], agentHeadless[kind]+", outlive")
+	}
+	return heads
+}
 
 // document compares the section with what has just been seen, or writes it. Cells that this run has not filled are left
 // as they are.
@@ -32,8 +82,8 @@ func (f *faults) document(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, name := range agentTitles {
-		if named := name + " " + packaged(t, "node_modules/"+agentPackages[kind]); !strings.Contains(string(readme), named) {
+	for _, kind := range []string{"claude", "codex"} {
+		if named := agentTitles[kind] + " " + packaged(t, "node_modules/"+agentPackages[kind]); !strings.Contains(string(readme), named) {
 			t.Errorf("README.md says in its opening what clients do, and not of %s", named)
 		}
 	}
@@ -41,17 +91,18 @@ func (f *faults) document(t *testing.T) {
 
 // keep takes the cells that were not filled from the section.
 func (f *faults) keep(section string) {
-	for _, kind := range []string{"claude", "codex"} {
-		_, table, _ := strings.Cut(section, "\n| "+agentTitles[kind])
+	for _, kinds := range clientTables {
+		_, table, _ := strings.Cut(section, "\n| "+titleOf(kinds))
 		table, _, _ = strings.Cut(table, "\n\n")
-		for _, r := range faultRows {
+		columns := usages(kinds)
+		for _, r := range rowsIn(kinds) {
 			_, line, found := strings.Cut(table, "\n| "+r.title+" | ")
 			if !found {
 				continue
 			}
 			line, _, _ = strings.Cut(line, "\n")
 			for i, word := range strings.Split(strings.TrimSuffix(line, " |"), " | ") {
-				f.fill(usages(kind)[i].name(), r.key, word)
+				f.fill(columns[i].name(), r.key, word)
 			}
 		}
 	}
@@ -71,15 +122,15 @@ func (f *faults) render(t *testing.T) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%s\n\nWhat clients make of a stdio server that dies, stops or changes: alone, and behind `outlive run` with its default settings. The clients\n"+
 		"and the server (Go SDK) are real, in a terminal and headless; the models are mocks that call the tools\n"+
-		"([e2e/faults_test.go](../e2e/faults_test.go)). Nobody reconnects by hand. *%s*: the client says that there is no such tool.\n", clientsHeading, gone)
-	for _, kind := range []string{"claude", "codex"} {
-		title := fmt.Sprintf("%s %s: the server is …", agentTitles[kind], packaged(t, "node_modules/"+agentPackages[kind]))
+		"([e2e/faults_test.go](../e2e/faults_test.go)). Nobody reconnects by hand. *%s*: the client says that there is no such tool.\n"+
+		"*… and called 2 times*: the client has sent once more what may have taken effect. *%s*: no run has tried it so far.\n", clientsHeading, gone, ahead)
+	for _, kinds := range clientTables {
 		out.WriteString("\n")
-		header(&out, title, "terminal", "terminal, outlive", agentHeadless[kind], agentHeadless[kind]+", outlive")
-		for _, r := range faultRows {
+		header(&out, headsOf(t, kinds)...)
+		for _, r := range rowsIn(kinds) {
 			cells := []string{r.title}
-			for _, u := range usages(kind) {
-				word := f.cells[u.name()][r.key]
+			for _, u := range usages(kinds) {
+				word := cmp.Or(f.cells[u.name()][r.key], ahead)
 				if r.terminal && u.headless {
 					word = none
 				}
@@ -94,16 +145,20 @@ func (f *faults) render(t *testing.T) string {
 // TestFaultsKeptCells: what a run has not seen stays in the document.
 func TestFaultsKeptCells(t *testing.T) {
 	f := &faults{cells: map[string]map[string]string{}}
-	for _, u := range append(usages("claude"), usages("codex")...) {
-		for i, r := range faultRows {
-			f.fill(u.name(), r.key, fmt.Sprintf("%s %d", u.name(), i))
+	for _, kinds := range clientTables {
+		for _, u := range usages(kinds) {
+			for i, r := range faultRows {
+				f.fill(u.name(), r.key, fmt.Sprintf("%s %d", u.name(), i))
+			}
 		}
 	}
 	section := f.render(t)
 	kept := &faults{cells: map[string]map[string]string{}}
 	kept.fill("claude/terminal/alone", faultRows[0].key, "seen")
+	kept.fill("qwen/headless/outlive", faultRows[0].key, "seen, too")
 	kept.keep(section)
 	want := strings.Replace(section, "claude/terminal/alone 0", "seen", 1)
+	want = strings.Replace(want, "qwen/headless/outlive 0", "seen, too", 1)
 	if now := kept.render(t); now != want {
 		t.Errorf("kept:\n%s\nwant:\n%s", now, want)
 	}
