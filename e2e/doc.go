@@ -4,7 +4,7 @@
 // `outlive run` to real servers (the same SDKs, server-everything, and a few servers that take a probe badly), while
 // the tests kill the servers. Servers that are odd in one way each (servers/odd_server) are tried with and without outlive.
 // The real Claude Code, Codex, Gemini CLI and OpenCode, in a terminal and headless, have mock models (mockmodel) that tell them what to
-// call; the first two also run each other. So have Copilot CLI and Qwen Code, headless.
+// call; the first two also run each other. Copilot CLI and Qwen Code have them too, and are only headless.
 // Everything is started as a user would start it; nothing of outlive is imported.
 //
 // OUTLIVE_TIER says which run it is. At the door, which is the default, tests of the monitor and of a fleet with one hub wait by a build

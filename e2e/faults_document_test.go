@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,11 +26,8 @@ var (
 // clientsHeading is the heading of the section that TestFaults writes and compares.
 const clientsHeading = "## AI clients"
 
-// Cells of an event that cannot happen, and of one that no run has tried so far.
-const (
-	none  = "–"
-	ahead = "to be seen"
-)
+// none is the cell of an event that cannot happen.
+const none = "–"
 
 // otherTitle is the first cell of the table of the other clients.
 const otherTitle = "Four more, headless"
@@ -123,14 +119,14 @@ func (f *faults) render(t *testing.T) string {
 	fmt.Fprintf(&out, "\n%s\n\nWhat clients make of a stdio server that dies, stops or changes: alone, and behind `outlive run` with its default settings. The clients\n"+
 		"and the server (Go SDK) are real, in a terminal and headless; the models are mocks that call the tools\n"+
 		"([e2e/faults_test.go](../e2e/faults_test.go)). Nobody reconnects by hand. *%s*: the client says that there is no such tool.\n"+
-		"*… and called 2 times*: the client has sent once more what may have taken effect. *%s*: no run has tried it so far.\n", clientsHeading, gone, ahead)
+		"*… and called 2 times*: the client has sent once more what may have taken effect.\n", clientsHeading, gone)
 	for _, kinds := range clientTables {
 		out.WriteString("\n")
 		header(&out, headsOf(t, kinds)...)
 		for _, r := range rowsIn(kinds) {
 			cells := []string{r.title}
 			for _, u := range usages(kinds) {
-				word := cmp.Or(f.cells[u.name()][r.key], ahead)
+				word := f.cells[u.name()][r.key]
 				if r.terminal && u.headless {
 					word = none
 				}
