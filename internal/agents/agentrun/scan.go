@@ -80,23 +80,35 @@ func (f *scanner) scan(b []byte, each func(piece)) {
 			f.breakOff(each)
 			continue
 		}
-		if f.long || ended {
-			f.hand(each)
-		}
 		if ended {
+			f.hand(each)
 			f.in, f.long = ground, false
+		} else if f.long {
+			f.handBegun(each)
 		}
 	}
 }
 
 // hand passes on the sequence, or what has come of a long one.
 func (f *scanner) hand(each func(piece)) {
-	if f.long {
-		each(piece{kind: overlong, bytes: f.held})
-	} else {
+	switch {
+	case !f.long:
 		each(whole(f.held))
+	case len(f.held) > 0:
+		each(piece{kind: overlong, bytes: f.held})
 	}
 	f.held = f.held[:0]
+}
+
+// handBegun passes on what has come of a long sequence that goes on. An ESC at its end may begin another one: it stays.
+func (f *scanner) handBegun(each func(piece)) {
+	if f.in != commandES && f.in != blindES {
+		f.hand(each)
+		return
+	}
+	f.held = f.held[:len(f.held)-1]
+	f.hand(each)
+	f.held = append(f.held, esc)
 }
 
 // breakOff passes on a sequence that was interrupted by another one, whose ESC may have been read already.

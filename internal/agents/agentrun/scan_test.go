@@ -47,6 +47,7 @@ func TestQuestionsAreTakenOut(t *testing.T) {
 		"broken off":                 {"\x1b]0;half\x1b[6n\x1b[3\x1b[31mx\x1b\x1b[5n", "\x1b]0;half\x1b[3\x1b[31mx\x1b", []string{"\x1b[6n", "\x1b[5n"}},
 		"cancelled":                  {"\x1b[6\x18n", "\x1b[6\x18n", nil},
 		"a question in a long one":   {"\x1b]52;c;" + strings.Repeat("A", 2*heldLimit) + "\x07\x1b[6n.", "\x1b]52;c;" + strings.Repeat("A", 2*heldLimit) + "\x07.", []string{"\x1b[6n"}},
+		"a long one, broken off":     {"\x1b]52;c;" + strings.Repeat("A", 2*heldLimit) + "\x1b[6n.", "\x1b]52;c;" + strings.Repeat("A", 2*heldLimit) + ".", []string{"\x1b[6n"}},
 		"bytes that are not letters": {"\xff\xfe\xc3(\xe2\x28\xa1.", "\xff\xfe\xc3(\xe2\x28\xa1.", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
