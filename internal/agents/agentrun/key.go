@@ -1,6 +1,9 @@
 package agentrun
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // keyEnds are the last bytes of the escape sequences that keys send: arrows, Home and End, F1 to F4, Insert to F12, Shift-Tab,
 // and the keyboard protocol of kitty.
@@ -38,12 +41,19 @@ func cutControl(b []byte) (key bool, rest []byte) {
 	}
 	end := 2 + n
 	private := b[2] == '?' || b[2] == '<' || b[2] == '>'
-	report := b[end] == 'R' && n > 0 && bytes.IndexByte(b[2:end], ';') > 0 && b[2] != '1' // the cursor's place
+	report := b[end] == 'R' && bytes.IndexByte(b[2:end], ';') > 0 && !isModified(b[2:end]) // the cursor's place
 	key = !private && !report && bytes.IndexByte([]byte(keyEnds), b[end]) >= 0
 	if b[end] == 'M' && n == 0 {
 		end += 3 // the mouse, in the old form
 	}
 	return key, b[min(end+1, len(b)):]
+}
+
+// isModified reports whether the parameters are those of F3 with a modifier, such as 1;5.
+func isModified(parameters []byte) bool {
+	modifier, found := bytes.CutPrefix(parameters, []byte("1;"))
+	n, err := strconv.Atoi(string(modifier))
+	return found && err == nil && n >= 2 && n <= 16
 }
 
 // cutAnswer returns what follows the string sequence at the start of b, which is not a key; nothing if it is incomplete.
