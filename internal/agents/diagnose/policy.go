@@ -71,9 +71,12 @@ func PIV(stale time.Duration) Policy {
 	return Policy{BeatDecides: true, Stale: Span(stale), Startup: Span(stale)}.filled()
 }
 
+// DefaultStale is the age at which any sign of work is stale, if nothing else is declared.
+const DefaultStale = 6 * time.Minute
+
 // filled returns the policy with zeros replaced by the defaults. Negative numbers become [Never] or outOfReach.
 func (p Policy) filled() Policy {
-	span(&p.Stale, 6*time.Minute)
+	span(&p.Stale, DefaultStale)
 	span(&p.Promise, time.Hour)
 	span(&p.Startup, 3*time.Minute)
 	span(&p.ModelSilent, 8*time.Minute)

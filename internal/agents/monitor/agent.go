@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +61,8 @@ func expected(d registry.Agent) diagnose.Policy {
 	if p.Stale == 0 && e.Beat > 0 {
 		p.Stale = diagnose.Span(missedBeats * e.Beat)
 	}
-	if p.Startup == 0 && vendorKind(d.Kind) == "" && p.Stale > 0 {
-		p.Startup = p.Stale // the first heartbeat may take as long as any other
+	if p.Startup == 0 && vendorKind(d.Kind) == "" {
+		p.Startup = cmp.Or(p.Stale, diagnose.Span(diagnose.DefaultStale)) // the first heartbeat may take as long as any other
 	}
 	cli := agentcli.Of(d.Kind)
 	p.ErrorExits, p.LimitExits = cli.ErrorExits, cli.LimitExits
