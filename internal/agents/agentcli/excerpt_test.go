@@ -87,8 +87,8 @@ func TestLoop(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var l loop
-			for _, s := range test.steps {
-				l.add(digest(s.call), resultOf(s.result), s.failed)
+			for i, s := range test.steps {
+				l.add(digest(s.call), resultOf(s.result), s.failed, i)
 			}
 			if diff := cmp.Diff(test.want, l.repeats()); diff != "" {
 				t.Error(diff)

@@ -13,7 +13,8 @@ type loop struct {
 	same         int    // times in a row that last was repeated
 	swaps        int    // times in a row that a call equalled the one before the last, but not the last
 	lastError    uint64
-	errors       int // times in a row that calls ended with this error
+	errors       int // times in a row that calls ended with this error, once for all that were made together
+	erred        int // the latest step with this error
 	shown        map[uint64]struct{}
 }
 
@@ -46,15 +47,18 @@ func (l *loop) shows(key, result uint64) bool {
 	return true
 }
 
-// add records a call that has ended.
-func (l *loop) add(key, result uint64, failed bool) {
-	if !failed {
+// add records a call that has ended. Calls that were made together, in one step, may meet the same error: that is no
+// repetition.
+func (l *loop) add(key, result uint64, failed bool, step int) {
+	switch {
+	case !failed:
 		l.lastError, l.errors = 0, 0
-	} else if result == l.lastError {
-		l.errors++
-	} else {
+	case result != l.lastError:
 		l.lastError, l.errors = result, 1
+	case step != l.erred:
+		l.errors++
 	}
+	l.erred = step
 	now := key*31 + result
 	switch {
 	case l.known > 0 && now == l.last:

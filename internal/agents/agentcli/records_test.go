@@ -39,6 +39,20 @@ func claudeTimes(command string, n int) (records []string) {
 	return records
 }
 
+// claudeErrors are calls with the same error, those of one answer at once.
+func claudeErrors(answers ...string) (records []string) {
+	for _, ids := range answers {
+		for _, id := range ids {
+			records = append(records, strings.ReplaceAll(strings.ReplaceAll(claudeBash, "t1", string(id)), `"make"`, fmt.Sprintf("%q", string(id))))
+		}
+		for _, id := range ids {
+			result := strings.ReplaceAll(claudeResult, "t1", string(id))
+			records = append(records, strings.Replace(result, `"tool_result"`, `"tool_result","is_error":true`, 1))
+		}
+	}
+	return records
+}
+
 func TestClaudeRecords(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -69,6 +83,8 @@ func TestClaudeRecords(t *testing.T) {
 		"a plan":                           {[]string{claudePrompt, `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"ExitPlanMode","input":{"plan":"1. Sell"}}]}}`}, "plan ExitPlanMode(1. Sell)"},
 		"one of two calls returns":         {[]string{claudePrompt, claudeBash, strings.ReplaceAll(claudeBash, "t1", "t2"), claudeResult}, "tool Bash(make)"},
 		"both return":                      {[]string{claudePrompt, claudeBash, strings.ReplaceAll(claudeBash, "t1", "t2"), claudeResult, strings.ReplaceAll(claudeResult, "t1", "t2")}, "model repeats 2/0/0"},
+		"one error of calls at once":       {append([]string{claudePrompt}, claudeErrors("abc")...), "model"},
+		"one error of calls in turn":       {append([]string{claudePrompt}, claudeErrors("a", "b", "c")...), "model repeats 0/3/0"},
 		"a subagent's lines":               {[]string{claudePrompt, claudeEnd, `{"isSidechain":true,"type":"user","message":{"content":"look"}}`}, "ended"},
 		"reading begins at a result":       {[]string{claudeResult}, "model"},
 		"a limit":                          {[]string{claudePrompt, `{"type":"assistant","isApiErrorMessage":true,"error":"rate_limit","apiErrorStatus":429,"message":{"content":[{"type":"text","text":"You've hit your limit · resets 3pm (UTC)"}]}}`}, "ended [rate_limit 429 try 0/0]"},

@@ -20,6 +20,7 @@ type call struct {
 	wakes           bool // it asks for a call of the model at a later time
 	key             uint64
 	at              time.Time
+	step            int // those made while others were open belong to the same one
 }
 
 // turn collects what the records of a transcript mean. Its methods are the same for the parsers of all vendors.
@@ -35,6 +36,7 @@ type turn struct {
 	text       string
 	failure    Failure
 	loop       loop
+	steps      int  // how often calls were made while none was open
 	ordered    bool // its user asked for repetition
 	tokens     int64
 	cost       float64
@@ -145,11 +147,15 @@ func (t *turn) called(c call) {
 	c.at = t.lastAt
 	for i, known := range t.open {
 		if known.id == c.id { // reported again
-			c.at = known.at
+			c.at, c.step = known.at, known.step
 			t.open[i] = c
 			return
 		}
 	}
+	if len(t.open) == 0 {
+		t.steps++
+	}
+	c.step = t.steps
 	if len(t.open) == openCalls {
 		t.open, t.overflowed = t.open[1:], true
 	}
@@ -169,7 +175,7 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 		}
 		result := resultOf(output)
 		if !c.polls {
-			t.loop.add(c.key, result, failed)
+			t.loop.add(c.key, result, failed, c.step)
 		}
 		news := t.loop.shows(c.key, result) || t.ordered
 		if took := t.lastAt.Sub(c.at); !failed && (c.edits || news || took >= longCall && !c.polls && c.asks == Tool) {
