@@ -170,18 +170,20 @@ const restAfter = 3 * time.Second
 const cpuWindow = 10 * time.Second
 
 // next is the reading after m. A new descendant counts as work; if one has ended, its CPU time is lost and the window
-// says nothing.
+// says nothing. Neither does one in which the system does not tell the CPU time, unless a process was started.
 func (m cpuMark) next(descendants []process.Entry, now Clocks) cpuMark {
 	elapsed := now.Mono - m.Mono
 	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
 		return m
 	}
 	n := cpuMark{Mono: now.Mono, Known: m.Mono != 0 && elapsed > 0, Worked: m.Worked}
+	untold := false
 	for _, e := range descendants {
+		untold = untold || e.CPU == process.Untold
 		n.Used += e.CPU
 		n.Starts = n.Starts || n.Known && e.Age <= elapsed
 	}
-	n.Known = n.Known && (n.Starts || n.Used >= m.Used)
+	n.Known = n.Known && (n.Starts || !untold && n.Used >= m.Used)
 	if !n.Known && m.Known && !m.Kept { // its helpers have just ended: the previous window says more than nothing
 		n.Known, n.Kept, n.Share, n.Starts = true, true, m.Share, m.Starts
 		return n

@@ -110,16 +110,20 @@ func (k *kept) lookAtWork(s *sources, now time.Time) {
 		if len(server.Calls) == 0 || len(server.Processes) == 0 {
 			continue
 		}
-		is := work{Seen: now}
+		is, untold := work{Seen: now}, false
 		for _, pid := range server.Processes {
 			root, there := s.entries[pid]
 			if !there {
 				continue
 			}
 			for _, e := range append(s.descendants(root.Identity), root) {
+				untold = untold || e.CPU == process.Untold
 				is.CPU += e.CPU
 				is.PIDs = append(is.PIDs, e.PID)
 			}
+		}
+		if untold {
+			continue // the system does not tell whether it works
 		}
 		before, known := was[server.Key]
 		is.At = before.At

@@ -37,10 +37,13 @@ type Entry struct {
 	Identity
 	Parent int
 	Age    time.Duration // since it was started
-	CPU    time.Duration // user and system time it has used; 0: the system does not tell
+	CPU    time.Duration // user and system time it has used, or Untold
 	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows has no such state.
 	Stopped bool
 }
+
+// Untold is the CPU time of a process where the system does not tell it.
+const Untold time.Duration = -1
 
 // Target is what must be dead before a replacement starts.
 type Target struct {

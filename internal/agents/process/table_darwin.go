@@ -21,7 +21,7 @@ func (System) All() []Entry {
 		k := &all[i]
 		list = append(list, Entry{
 			Identity: identity(k), Parent: int(k.Eproc.Ppid), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())),
-			Stopped: k.Proc.P_stat == stopped,
+			CPU: Untold, Stopped: k.Proc.P_stat == stopped,
 		})
 	}
 	return list

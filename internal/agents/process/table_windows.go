@@ -12,7 +12,7 @@ func (s System) All() []Entry {
 	var list []Entry
 	for pid, parent := range parents() {
 		if p, err := s.Look(pid); err == nil {
-			list = append(list, Entry{Identity: p.Identity, Parent: parent, Age: p.Age})
+			list = append(list, Entry{Identity: p.Identity, Parent: parent, Age: p.Age, CPU: Untold})
 		}
 	}
 	return list
