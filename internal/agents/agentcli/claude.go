@@ -36,6 +36,7 @@ type claudeRecord struct {
 	CostUSD float64 `json:"totalCostUSD"`
 
 	ToolUseResult json.RawMessage `json:"toolUseResult"` // in a user's line
+	Operation     string          `json:"operation"`     // in a queue-operation's line
 	Content       json.RawMessage `json:"content"`       // in a queue-operation's line
 }
 
@@ -157,6 +158,9 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 			c.end(at)
 		}
 		c.slash = false // what follows belongs to another command
+		if tagged(text, "<command-name>", "<bash-input>") {
+			c.typedAlready(at)
+		}
 		return false
 	case text == "" && len(blocks) == 0:
 		return false
@@ -171,8 +175,12 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 // isLocal reports records of the CLI's own commands, which do not call the model. A command that stands for a prompt
 // is preceded by its message (recorded), which begins a turn.
 func isLocal(text string) bool {
-	return slices.ContainsFunc([]string{"<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"},
-		func(tag string) bool { return strings.HasPrefix(strings.TrimSpace(text), tag) })
+	return tagged(text, "<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>")
+}
+
+// tagged reports whether a text begins with one of the tags.
+func tagged(text string, tags ...string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(strings.TrimSpace(text), tag) })
 }
 
 func (c *claudeTranscript) assistant(r *claudeRecord) bool {

@@ -107,10 +107,18 @@ func (c *claudeTranscript) notified(text string) (asked bool) {
 }
 
 // queued handles the queue of messages for the model: a notification is there before the model gets it. A process
-// that is ended by a signal still queues one for each task, which the model never gets.
+// that is ended by a signal still queues one for each task, which the model never gets. What a person types during a
+// turn is there, too, and may have no other record.
 func (c *claudeTranscript) queued(r *claudeRecord) {
 	var text string
-	if json.Unmarshal(r.Content, &text) != nil || !strings.HasPrefix(text, notification) {
+	if json.Unmarshal(r.Content, &text) != nil {
+		return
+	}
+	if !strings.HasPrefix(text, notification) {
+		if r.Operation == "enqueue" && text != "" && !strings.HasPrefix(text, "<") {
+			c.typedAlready(r.Timestamp.Time)
+			c.ordered = c.ordered || ordersRepetition.MatchString(text)
+		}
 		return
 	}
 	if ofRunBefore.MatchString(text) || stoppedByUser.MatchString(text) {

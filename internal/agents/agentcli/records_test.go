@@ -103,6 +103,36 @@ func TestClaudeRecords(t *testing.T) {
 	}
 }
 
+// A person is there who types while the model works, or a command of the CLI: it is recorded otherwise than a prompt.
+func TestClaudeTypedWithoutATurn(t *testing.T) {
+	t.Parallel()
+	queue := func(operation, text string) string {
+		return fmt.Sprintf(`{"type":"queue-operation","operation":%q,"content":%q}`, operation, text)
+	}
+	said := func(text string) string { return fmt.Sprintf(`{"type":"user","message":{"content":%q}}`, text) }
+	minute := func(m int) time.Time { return time.Date(2026, 11, 21, 13, m, 0, 0, time.UTC) }
+	for name, test := range map[string]struct {
+		record string
+		want   time.Time
+	}{
+		"a prompt while it works": {queue("enqueue", "And the cellar"), minute(2)},
+		"it is handed over":       {queue("remove", "And the cellar"), minute(0)},
+		"a task has ended":        {queue("enqueue", "<task-notification>\n<task-id>b1</task-id>"), minute(0)},
+		"a command of the CLI":    {said("<command-name>/status</command-name>"), minute(2)},
+		"one of the shell":        {said("<bash-input>ls</bash-input>"), minute(2)},
+		"what a command says":     {said("<local-command-stdout>1 $</local-command-stdout>"), minute(0)},
+	} {
+		got := told(newClaude(), claudePrompt, claudeBash, test.record)
+		if !got.TypedAt.Equal(test.want) || got.Open != Tool {
+			t.Errorf("%s: typed at %v, wanted %v; open: %v", name, got.TypedAt, test.want, got.Open)
+		}
+	}
+	order := queue("enqueue", "Look every 5 minutes")
+	if got := reading(told(newClaude(), append([]string{claudePrompt, order}, claudeTimes("make", 5)...)...)); got != "model" {
+		t.Errorf("a repetition that was ordered meanwhile: %q", got)
+	}
+}
+
 // A session that has asked to be woken lives on at rest, however long.
 func TestClaudeWakesItself(t *testing.T) {
 	t.Parallel()

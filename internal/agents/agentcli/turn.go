@@ -87,6 +87,13 @@ func (t *turn) typed() {
 	}
 }
 
+// typedAlready handles input of a person that the model does not get, or not yet: the turn is the same.
+func (t *turn) typedAlready(at time.Time) {
+	if at.After(t.typedAt) {
+		t.typedAt = at
+	}
+}
+
 // prompted begins a turn with its user's text.
 func (t *turn) prompted(text string, at time.Time) {
 	t.prompt(at)
