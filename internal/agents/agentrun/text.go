@@ -287,7 +287,7 @@ func (t *Text) inLine(q sequence) bool {
 	case 'K':
 		t.eraseInLine(n)
 	case 'C', 'a':
-		t.col += max(n, 1)
+		t.col = min(t.col+max(n, 1), textLine)
 	case 'D':
 		t.col = max(t.col-max(n, 1), 0)
 	case 'G', '`':

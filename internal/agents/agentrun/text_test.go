@@ -88,6 +88,14 @@ func TestReadableTextSettles(t *testing.T) {
 	}
 }
 
+// However far a program moves to the right, its line stays bounded.
+func TestReadableTextOfAFarCursor(t *testing.T) {
+	got := readable(t, strings.Repeat("\x1b[400C", 1000)+"x", 9)
+	if text := strings.TrimSpace(got); text != "x" || len(got) > textLine+2 {
+		t.Errorf("%d bytes: %.20q", len(got), text)
+	}
+}
+
 // Whatever an agent writes, no control character of it reaches people.
 func TestReadableTextIsHarmless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
