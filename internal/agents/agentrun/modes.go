@@ -17,7 +17,8 @@ type modes struct {
 // watched are the private modes that matter afterwards, with what they are at first: the screen, the mouse, pasting, focus.
 var watched = map[string]bool{
 	"1": false, "25": true, "9": false, "1000": false, "1002": false, "1003": false, "1004": false, "1005": false, "1006": false,
-	"1015": false, "1016": false, "2004": false, "2026": false, "2031": false, "47": false, "1047": false, "1049": false,
+	"1015": false, "1016": false, "2004": false, "2026": false, "2031": false, "2048": false, "47": false,
+	"1047": false, "1049": false,
 }
 
 // change takes a sequence's parameters with its final byte.

@@ -121,6 +121,7 @@ func TestModes(t *testing.T) {
 		{"the cursor was hidden", "\x1b[?25l", "\x1b[?25h\x1b[0m"},
 		{"a screen of its own, the mouse and pasting", "\x1b[?1049h\x1b[?1000;1006h\x1b[?2004h", "\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[0m"},
 		{"the kitty keyboard, twice", "\x1b[>1u\x1b[>5u", "\x1b[<u\x1b[<u\x1b[0m"},
+		{"reports of the size", "\x1b[?2048h", "\x1b[?2048l\x1b[0m"},
 		{"modifyOtherKeys", "\x1b[>4;2m", "\x1b[>4;0m\x1b[0m"},
 		{"what is not a mode that matters", "\x1b[?7l\x1b[?12h", ""},
 	}
