@@ -133,6 +133,9 @@ func (g *gathering) targetOf(id process.Identity) process.Target {
 	if l := g.known.launch; l != nil {
 		t.Runs = append(t.Runs, l.Run)
 	}
+	if r := g.report; r != nil {
+		t.Wrapper = r.Wrapper
+	}
 	return t
 }
 

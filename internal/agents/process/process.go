@@ -54,6 +54,8 @@ type Target struct {
 	LeftBefore time.Time
 	// Runs are tokens of our own starts: a process with one belongs to it, wherever its parent is.
 	Runs []string
+	// Wrapper is the process that passes each SIGTERM on to the rest and ends with it: it is only killed.
+	Wrapper Identity
 	// Grace is the time from SIGTERM to SIGKILL. 0: 2 s (PIV-9).
 	Grace time.Duration
 }

@@ -69,6 +69,11 @@ func (h *termination) strike(sig unix.Signal) ([]procStat, error) {
 		if sig == unix.SIGTERM && h.asked[m.pid] == m.start {
 			continue
 		}
+		if sig == unix.SIGTERM && m.pid == h.target.Wrapper.PID && m.start == h.target.Wrapper.Start {
+			_ = signalOne(m, unix.SIGCONT) // a stopped one would not end
+			h.asked[m.pid] = m.start
+			continue
+		}
 		err := signalOne(m, sig)
 		switch {
 		case errors.Is(err, unix.EPERM):
