@@ -220,15 +220,21 @@ func (j *judge) beat(c engine.Change) {
 	if c.Gone && c.Revision == 0 {
 		return
 	}
+	names := engine.Names("beat", c.Key)
+	if len(names) != 1 {
+		return
+	}
 	if c.Gone { // the machine was taken out of the fleet
-		if names := engine.Names("beat", c.Key); len(names) == 1 {
-			delete(j.view, names[0])
-		}
+		delete(j.view, names[0])
 		return
 	}
 	d, err := parseDigest(c.Value)
 	if err != nil {
 		j.opts.Logger.Warn("a digest cannot be read", slog.Any("error", err))
+		return
+	}
+	if d.Host != names[0] { // a machine may write its own key only, and speaks for itself alone
+		j.opts.Logger.Warn("a machine's digest bears another's name, and does not count", slog.String("machine", names[0]), slog.String("name", d.Host))
 		return
 	}
 	j.view.see(d, time.Now())

@@ -51,6 +51,19 @@ func TestDeath(t *testing.T) {
 	}
 }
 
+// A machine speaks for itself alone: its digest that bears another's name does not count, whether it says that the other is there or has left.
+func TestDigestUnderAnotherKey(t *testing.T) {
+	j := &judge{view: view{}, opts: Options{}.withDefaults()}
+	for _, d := range []Digest{{Version: format, Host: "build1", Count: 1}, {Version: format, Host: "build1", Count: 2, Left: true}} {
+		var c engine.Change
+		c.Key, c.Value = BeatKey("third"), jsonOf(d)
+		j.beat(c)
+	}
+	if len(j.view) > 0 {
+		t.Error("a machine is taken to have said what another wrote")
+	}
+}
+
 // A machine that is cut off is told of as such, and goes on by itself.
 func TestPartition(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
