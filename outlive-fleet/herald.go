@@ -55,7 +55,7 @@ type told struct {
 }
 
 func newHerald(m *member) *herald {
-	return &herald{m: m, path: filepath.Join(m.state, "cases.json"), wake: make(chan struct{}, 1), missing: map[string]time.Time{}}
+	return &herald{m: m, path: m.casesFile(), wake: make(chan struct{}, 1), missing: map[string]time.Time{}}
 }
 
 // load reads what an earlier run has told of.
@@ -284,12 +284,18 @@ func (h *herald) write() error {
 }
 
 // forget removes the file: the monitor closes what it has.
-func (h *herald) forget() error {
-	if err := os.Remove(h.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (h *herald) forget() error { return forgetCases(h.path) }
+
+// forgetCases removes the file of the cases, if there is one.
+func forgetCases(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
+
+// casesFile is where the monitor here reads the cases of the fleet that it is to tell of.
+func (s *settings) casesFile() string { return filepath.Join(s.state, "cases.json") }
 
 // run looks now and then whether what was told of is over.
 func (h *herald) run(ctx context.Context) {

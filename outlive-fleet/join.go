@@ -391,6 +391,9 @@ func newLeave(s *settings) *cobra.Command {
 			left, err := fleetsocket.Client{Path: s.socket}.Leave(ctx)
 			switch {
 			case errors.As(err, &gone): // no member runs
+				if err := forgetCases(s.casesFile()); err != nil {
+					return err
+				}
 				if err := os.Remove(s.memberFile()); err != nil {
 					return err
 				}

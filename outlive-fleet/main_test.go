@@ -46,6 +46,27 @@ func TestAllowedWithoutPermissions(t *testing.T) {
 	}
 }
 
+// A machine that leaves while its member is stopped keeps no cases of the fleet: its monitor closes those that it has.
+func TestLeaveWithoutMember(t *testing.T) {
+	dir := t.TempDir()
+	s := &settings{state: dir, socket: filepath.Join(dir, "fleet.sock")}
+	if err := writeFile(s.memberFile(), membership{Version: fileVersion, Host: "one", Address: "hub:4242"}); err != nil {
+		t.Fatal(err)
+	}
+	cases := filepath.Join(dir, "cases.json")
+	if err := os.WriteFile(cases, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leave := newLeave(s)
+	leave.SetArgs([]string{})
+	if err := leave.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(cases); !os.IsNotExist(err) {
+		t.Errorf("the cases of the fleet stay: %v", err)
+	}
+}
+
 // A token is read as it was made; what is cut or changed where its form shows it is refused.
 func TestTokenText(t *testing.T) {
 	made := token{Host: "build-1", Secret: randomText(), Pin: bytes.Repeat([]byte{7}, 32)}
