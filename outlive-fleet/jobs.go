@@ -105,6 +105,11 @@ func (j *jobs) start(asker string, o order) part {
 	ctx, cancel := context.WithCancel(context.Background())
 	one := &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
 	j.mu.Lock()
+	if j.all[o.ID] != nil {
+		j.mu.Unlock()
+		cancel()
+		return part{} // it was asked for twice, at the same moment
+	}
 	if len(j.all) >= jobsAtOnce {
 		j.mu.Unlock()
 		cancel()

@@ -38,6 +38,18 @@ func sweeping(t *testing.T, test func(t *testing.T, m *member)) {
 	})
 }
 
+// A command that is asked for twice at the same moment is begun once: the second of them finds it only when it is to start.
+func TestJobAskedForTwice(t *testing.T) {
+	m, _ := memberIn(enginemem.New(), "a", "")
+	one, _ := running(m, "x")
+	p := m.jobs.start("third", order{Op: "run", ID: "x", Args: []string{"status"}})
+	m.jobs.mu.Lock()
+	defer m.jobs.mu.Unlock()
+	if m.jobs.all["x"] != one || p.Failed != "" || p.Declined != "" {
+		t.Errorf("it was begun again: %+v", p)
+	}
+}
+
 // Who asks for more of a command that says nothing is answered after a while that there is nothing, and at once when there is.
 func TestJobHolds(t *testing.T) {
 	sweeping(t, func(t *testing.T, m *member) {
