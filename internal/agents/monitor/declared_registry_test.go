@@ -379,7 +379,7 @@ func TestNewsDoNotHideAFailure(t *testing.T) {
 	for n := 0; n < 4 && len(open) == 0; n++ {
 		look()
 	}
-	if len(open) != 1 || len(w.said) != 0 {
+	if len(open) != 1 || strings.Contains(strings.Join(w.said, "\n"), "shop has crashed") { // that first refuses may have been told
 		t.Fatalf("%d incidents, said %q", len(open), w.said)
 	}
 	err = m.store.do(t.Context(), func(tx *sql.Tx) error {
