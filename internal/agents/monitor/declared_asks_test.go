@@ -23,7 +23,10 @@ func (c *claude) asks(command string) <-chan string {
 		c.session, w.dir(c.name), command)
 	reply := make(chan string, 1)
 	dir := hooks.Dir(w.home)
+	ended := make(chan struct{})
+	w.t.Cleanup(func() { <-ended }) // a hook that nobody answered records at the test's end that it was withdrawn
 	go func() {
+		defer close(ended)
 		out, err := hooks.Run(w.t.Context(), hooks.Options{Vendor: hooks.VendorNamed("claude"), Dir: dir, Ask: true, Now: w.wall}, []byte(payload))
 		if err != nil {
 			out = []byte(err.Error())
