@@ -188,12 +188,16 @@ func TestContinueWakesAStoppedGroup(t *testing.T) {
 // A job of a terminal that is stopped, in a group of its own, says nothing of its server; a process of the server's own group does.
 func TestStoppedJobsAreNotTheServer(t *testing.T) {
 	pid, _ := sh(t, `setsid sh -c 'kill -STOP $$' & sleep 60 & echo up; wait`)
-	eventually(t, pid, func(u Usage) bool { return u.Processes == 3 })
-	for _, one := range treeOf(t, pid) {
-		if group, err := syscall.Getpgid(one); err == nil && group != pid {
-			eventually(t, one, func(u Usage) bool { return u.State == 'T' })
+	job := await.Value(t, "the job has a group of its own", func() (int, bool) {
+		for _, one := range treeOf(t, pid) {
+			if group, err := syscall.Getpgid(one); err == nil && group == one && one != pid {
+				return one, true
+			}
 		}
-	}
+		return 0, false
+	})
+	t.Cleanup(func() { _ = syscall.Kill(job, syscall.SIGKILL) }) // the end of the group does not reach it
+	eventually(t, job, func(u Usage) bool { return u.State == 'T' })
 	if u, err := TreeUsage(pid); err != nil || u.State == 'T' {
 		t.Errorf("%+v, %v", u, err)
 	}
