@@ -66,7 +66,7 @@ func FuzzParseStat(f *testing.F) {
 	})
 }
 
-// sh starts a shell script that prints "up" when it is ready, in a group of its own that dies with the test.
+// sh starts a shell script that prints "up" when it is ready, in a group of its own. It dies with the test, and so do its descendants.
 func sh(t *testing.T, script string) (pid int, stdin io.Writer) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -83,8 +83,15 @@ func sh(t *testing.T, script string) (pid int, stdin io.Writer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		all := treeOf(t, cmd.Process.Pid) // one may have left the group
+		for _, one := range all {
+			_ = syscall.Kill(one, syscall.SIGKILL)
+		}
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
+		for _, one := range all {
+			gone(t, one)
+		}
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
 		t.Fatalf("the script said %q, %v", line, err)
