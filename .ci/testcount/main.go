@@ -28,11 +28,18 @@ type settings struct {
 	step, out, raw string
 	again          bool
 	command        []string
+	groups         sync.Map // process groups of the commands that run
 }
 
 func main() {
-	signal.Ignore(syscall.SIGTERM) // whoever ends the tests is still told how far they came
 	s := readSettings()
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM) // whoever ends the tests is still told how far they came
+	go func() {
+		for sig := range asked {
+			s.pass(sig.(syscall.Signal))
+		}
+	}()
 	ok, err := s.run()
 	if err != nil {
 		fmt.Println("testcount:", err)
@@ -105,10 +112,20 @@ func (s *settings) runAll(raw io.Writer) ([]*tally, error) {
 	return all, errors.Join(errs...)
 }
 
-// runIn runs the command in a folder and adds what it says to the tally. That it failed is in what it said.
+// pass passes a signal on to the commands that run.
+func (s *settings) pass(sig syscall.Signal) {
+	s.groups.Range(func(group, _ any) bool {
+		_ = syscall.Kill(-group.(int), sig) // it may have ended
+		return true
+	})
+}
+
+// runIn runs the command in a folder and adds what it says to the tally. That it failed is in what it said. The command has a process
+// group of its own: a test that signals its group ends the tests, and is still named as one that did not end.
 func (s *settings) runIn(folder string, command []string, t *tally, raw io.Writer) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stderr = folder, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -116,6 +133,8 @@ func (s *settings) runIn(folder string, command []string, t *tally, raw io.Write
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s in %s: %w", command[0], folder, err)
 	}
+	s.groups.Store(cmd.Process.Pid, nil)
+	defer s.groups.Delete(cmd.Process.Pid)
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -162,5 +164,36 @@ func TestSlowest(t *testing.T) {
 	collect([]*tally{all}).printSlowest(&out)
 	if want := "the slowest of 2, with their parts:\n     6.0 s p TestB\n     3.0 s p TestA\n"; out.String() != want {
 		t.Errorf("said %q, want %q", out.String(), want)
+	}
+}
+
+// ending passes SIGTERM on to the tests as soon as they have said something.
+type ending struct{ s *settings }
+
+func (e ending) Write(b []byte) (int, error) {
+	e.s.pass(syscall.SIGTERM)
+	return len(b), nil
+}
+
+// A test that kills its process group ends all tests, as whoever ends the run does; what did not end is named all the same.
+func TestTheTestsAreKilled(t *testing.T) {
+	const begins = `echo '{"Action":"run","Package":"p","Test":"TestA"}'; `
+	s := &settings{}
+	for name, tc := range map[string]struct {
+		script string
+		raw    io.Writer
+	}{
+		"by one of them": {begins + "kill -9 0", io.Discard},
+		"by a signal":    {begins + "exec sleep 600", ending{s}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newTally()
+			if err := s.runIn(t.TempDir(), []string{"sh", "-c", tc.script}, all, tc.raw); err != nil {
+				t.Fatal(err)
+			}
+			if left := all.unfinished(); len(left) != 1 || left[0].name != "TestA" || collect([]*tally{all}).ok() {
+				t.Errorf("%d tests did not end", len(left))
+			}
+		})
 	}
 }
