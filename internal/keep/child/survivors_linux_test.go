@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/proc"
 )
 
 // startVictim starts a victim here and waits until all of it runs.
@@ -296,7 +298,9 @@ func TestTheKeeperDoesNotGrow(t *testing.T) {
 func TestTheNextStartReplacesTheKeeper(t *testing.T) {
 	start(t, "exit", "0").wait(t)
 	first := keeperPID()
-	_ = unix.Kill(first, unix.SIGKILL)
+	if err := proc.Kill(first); err != nil { // 0: there is no keeper
+		t.Fatal(err)
+	}
 	gone(t, first)
 	r := start(t, "exit", "4")
 	if r.tree.kept == nil || keeperPID() == first || parentOf(keeperPID()) != os.Getpid() {

@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/proc"
 )
 
 // keepSpare keeps the scripted server and a spare of it.
@@ -27,7 +28,7 @@ func (k *kept) killServing() (gen int) {
 	k.do(func() {
 		s := k.Backend.Serving().(*server)
 		gen = s.gen
-		if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
+		if err := proc.Kill(s.PID()); err != nil { // one that is not spawned has the number -1
 			k.Error(err)
 		}
 	})

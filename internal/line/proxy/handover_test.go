@@ -7,7 +7,6 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/proc"
 )
 
 var errExec = errors.New("exec format error")
@@ -55,7 +55,7 @@ func TestAFailedHandoverChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(s.ServerPID, syscall.SIGKILL); err != nil {
+	if err := proc.Kill(s.ServerPID); err != nil {
 		t.Fatal(err)
 	}
 	r.waitReady(t, s.Generation)

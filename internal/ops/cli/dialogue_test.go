@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/proc"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
@@ -246,8 +247,8 @@ func (p *player) kill(ctx context.Context, n int) {
 		}
 	}
 	pid, _ := strconv.Atoi(all[len(all)-1][1])
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		p.fail(n, "kill %d: %v", pid, err)
+	if err := proc.Kill(pid); err != nil {
+		p.fail(n, "%v", err)
 	}
 }
 

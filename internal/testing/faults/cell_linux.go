@@ -166,6 +166,9 @@ func serving(ctx context.Context, p *mcptest.Process) (int, error) {
 	if err := json.Unmarshal([]byte(result.Content[0].Text), &id); err != nil {
 		return 0, fmt.Errorf("ask for the server's pid: answer %s: %w", answer, err)
 	}
+	if id.PID <= 0 { // a signal to it would reach our own group
+		return 0, fmt.Errorf("ask for the server's pid: answer %s", answer)
+	}
 	return id.PID, nil
 }
 
