@@ -195,16 +195,20 @@ func TestWithoutAnAnswerTheDialogDecides(t *testing.T) {
 	t.Run("time is over", func(t *testing.T) {
 		dir := announced(t)
 		h := startHook(t, dir, "codex", askPayload, Options{Ask: true, Wait: 200 * time.Millisecond})
-		r := opened(t, dir)
 		if got := h.end(t); got != "" {
 			t.Errorf("said %q", got)
 		}
-		err := Answer(dir, r.ID, r.Nonce, Decision{Allow: true}, "ada")
+		list := records(t, dir)
+		if len(list) != 1 || list[0].Outcome != Expired || list[0].By != "" {
+			t.Fatalf("recorded %+v", list)
+		}
+		ended, err := settlement(dir, list[0].ID)
+		if err != nil || ended.Nonce == "" {
+			t.Fatalf("settled as %+v, %v", ended, err)
+		}
+		err = Answer(dir, list[0].ID, ended.Nonce, Decision{Allow: true}, "ada")
 		if late := (*SettledError)(nil); !errors.As(err, &late) || late.Outcome != Expired {
 			t.Errorf("a late answer: %v", err)
-		}
-		if list := records(t, dir); len(list) != 1 || list[0].Outcome != Expired || list[0].By != "" {
-			t.Errorf("recorded %+v", list)
 		}
 	})
 	t.Run("the CLI ends the hook", func(t *testing.T) {

@@ -260,11 +260,15 @@ func TestNoQuietMoment(t *testing.T) {
 		t.Fatal(status, err)
 	}
 	session := "Mcp-Session-Id: " + f.table.all()[0].id
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	held := make(chan error, 1)
-	go func() { held <- f.Hold(ctx, func() string { return "something goes on" }) }()
-	await.Until(t, "requests are held back", func() bool { return f.conns.Load().held.Load() != nil })
+	held, looked := make(chan error, 1), make(chan struct{})
+	look := sync.OnceFunc(func() { close(looked) })
+	go func() {
+		defer look()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		held <- f.Hold(ctx, func() string { look(); return "something goes on" })
+	}()
+	<-looked // requests are held back by now, and may pass again already
 	if status, _, _, err := askOn(c, rawPost(call(2), session)); err != nil || status != 200 {
 		t.Error(status, err)
 	}
