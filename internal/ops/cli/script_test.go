@@ -21,6 +21,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
+// scriptPatience is how long a status may take in a script: dozens of programs share the machine, and most steps ask once.
+const scriptPatience = 10 * time.Second
+
 func TestMain(m *testing.M) {
 	if child.RunKeeperIfAsked() {
 		return
@@ -32,7 +35,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
-		"outlive":    func() { os.Exit(Main(os.Args[1:])) },
+		"outlive":    func() { askPatience = scriptPatience; os.Exit(Main(os.Args[1:])) },
 		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"request":    func() { os.Exit(requestMain()) },
 	})
