@@ -91,6 +91,9 @@ func faultCell(t *testing.T, name string, setup faults.Setup, fault faults.Fault
 		for _, left := range r.Left {
 			t.Errorf("left: %s", left)
 		}
+		if r.Before == 0 && fault != faults.ServerHangs { // what was stopped may go on
+			t.Error("nobody was killed:", r.Note)
+		}
 		t.Log(r)
 	})
 }
