@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/ops/service"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -27,6 +28,7 @@ type usage struct{ error }
 func wrong(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
 
 func main() {
+	service.SignalCrashes(os.Getenv)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := command().ExecuteContext(ctx)

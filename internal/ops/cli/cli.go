@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/ops/service"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
@@ -47,6 +48,7 @@ type streams struct {
 // Main runs the command line args, without the program's name, and returns the exit status.
 func Main(args []string) int {
 	mcptest.Reexec() // as the built-in server of the demo
+	service.SignalCrashes(os.Getenv)
 	surviveBrokenPipes()
 	defer child.EndKeeper()
 	cobra.EnableCommandSorting = false // the most used commands of a group come first in the help

@@ -2,6 +2,9 @@ package service
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
 	"strings"
 )
 
@@ -40,7 +43,7 @@ func Systemd(s Service) ([]byte, error) {
 	}
 	line("Restart=always")
 	line("RestartSec=5s") // steps, which systemd has since 254, would be a warning at every look of an older one
-	line("# A wrong command line is not retried.")
+	line("# A wrong command line is not retried. After a crash, too, Go would end with this status: a service has it end by SIGABRT.")
 	line("RestartPreventExitStatus=2")
 	if s.Keeps {
 		line("# Agents keep running when the monitor is stopped or restarted, and the monitor survives one that runs out of memory.")
@@ -82,4 +85,14 @@ func systemdQuoted(word string) string {
 		return word
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`).Replace(word) + `"`
+}
+
+// SignalCrashes has a crash end this program by SIGABRT if systemd has started it. Go's own exit status of a crash is 2, also after
+// the watchdog's SIGABRT: that of a wrong command line, after which a unit of [Systemd] is not started again.
+func SignalCrashes(getenv func(string) string) {
+	self := strconv.Itoa(os.Getpid())
+	// Before version 248 systemd names its process only where there is a watchdog.
+	if getenv("SYSTEMD_EXEC_PID") == self || getenv("WATCHDOG_PID") == self {
+		debug.SetTraceback("crash")
+	}
 }
