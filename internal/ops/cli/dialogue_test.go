@@ -231,7 +231,7 @@ func (p *player) signal(n int, name string) {
 	}
 }
 
-var runningPID = regexp.MustCompile(`MCP server running \(PID: (\d+)\)`)
+var runningPID = regexp.MustCompile(`MCP server running \(PID: ([1-9]\d*)\)`)
 
 func (p *player) kill(ctx context.Context, n int) {
 	var all [][]string

@@ -341,7 +341,12 @@ func (s *sandbox) command(text string, m manner) {
 		s.Errorf("%s does not say %q:\n%s", text, m.until, out)
 	}
 	interrupt := func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // it may have ended
+		select {
+		case err := <-ended: // its number may be another group's by now
+			ended <- err
+		default:
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+		}
 		finish()
 	}
 	if background {
