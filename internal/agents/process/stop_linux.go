@@ -24,7 +24,7 @@ const (
 func (System) Stop(ctx context.Context, t Target) error {
 	h := &termination{target: t, above: ancestors(), asked: map[int]uint64{}, known: map[int]uint64{}}
 	for _, l := range t.Leaders {
-		if h.above[l.PID] || l.PID == os.Getpid() {
+		if h.above[l.PID] && mayBe(l) {
 			return &StopError{l.PID, errOurselves}
 		}
 	}
@@ -52,6 +52,12 @@ func (System) Stop(ctx context.Context, t Target) error {
 		return err
 	}
 	return &StopError{left[0].pid, errStuck}
+}
+
+// mayBe reports whether an identity is that of the process which has its number now, as far as that one can be looked at.
+func mayBe(id Identity) bool {
+	s, err := readStat(id.PID)
+	return id.Boot == bootID() && (err != nil || s.start == id.Start)
 }
 
 // termination is one stop.

@@ -125,6 +125,20 @@ func TestStopSparesStrangers(t *testing.T) {
 	}
 }
 
+// An agent that has ended, such as before the machine was booted, is dead also if its number is ours by now, or of one above us.
+func TestStopOfADeadOneWithOurNumber(t *testing.T) {
+	for _, pid := range []int{os.Getpid(), os.Getppid()} {
+		earlier, before := identityOf(pid), identityOf(pid)
+		earlier.Start--
+		before.Boot = "another"
+		for _, id := range []Identity{earlier, before, {PID: pid, Boot: BootID()}} {
+			if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}, LeftBefore: time.Now()}); err != nil {
+				t.Errorf("%+v: %v", id, err)
+			}
+		}
+	}
+}
+
 // EPERM is not death.
 func TestStopOfAProcessThatIsNotOurs(t *testing.T) {
 	if os.Getuid() != 0 {
