@@ -273,10 +273,20 @@ func requestStart(o startRequest, files [3]*os.File) (l *keeperConn, channel int
 		if err == nil {
 			return l, pair[0], nil
 		}
-		l.kill() // it does not read
+		if !ofKeeper(err) {
+			break
+		}
+		l.kill()
 	}
 	closeFds(pair[0])
 	return nil, -1, err
+}
+
+// ofKeeper reports whether a request was not sent because the keeper does not read, or is gone. A want of memory or of descriptors is
+// ours, and no reason to end what the keeper has started.
+func ofKeeper(err error) bool {
+	var number syscall.Errno
+	return !errors.As(err, &number) || number == unix.EAGAIN || number == unix.EPIPE || number == unix.ECONNRESET
 }
 
 // pollTimeout is the remaining time in milliseconds for poll, at least 0: a negative one would wait for ever.

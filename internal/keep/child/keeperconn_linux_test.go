@@ -1,6 +1,8 @@
 package child
 
 import (
+	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -39,4 +41,29 @@ func TestTheKeeperIsReplacedAfterARest(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.wait(t)
+}
+
+// TestARequestThatCannotBeSentEndsNothing: what a start lacks is not the keeper's fault, which all other processes would pay for.
+func TestARequestThatCannotBeSentEndsNothing(t *testing.T) {
+	r := start(t, "ignore-term")
+	if r.tree.kept == nil {
+		t.Skip("there is no keeper: the kernel or container has no pidfds or refuses subreapers")
+	}
+	keeper := keeperPID()
+	closed, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	if _, _, err := requestStart(someOrder, [3]*os.File{closed, closed, closed}); !errors.Is(err, unix.EBADF) {
+		t.Errorf("error %v, want %v", err, unix.EBADF)
+	}
+	if now := keeperPID(); now != keeper {
+		t.Errorf("keeper %d, before %d", now, keeper)
+	}
+	select {
+	case s := <-r.exited:
+		t.Errorf("a process has ended with it: %+v", s)
+	default:
+	}
 }
