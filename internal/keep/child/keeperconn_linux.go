@@ -323,9 +323,10 @@ func (l *keeperConn) answer(channel int) (pid, pidfd int, err error) {
 		closeFds(fds...)
 		return 0, -1, syscall.Errno(m.number)
 	}
-	if len(fds) != 1 { // no descriptor was free for it
-		l.kill()
-		return 0, -1, errNoKeeper
+	if len(fds) != 1 { // no descriptor was free for its pidfd, without which it cannot be held
+		closeFds(fds...)
+		_ = send(channel, message{kind: kindSignal, number: int32(unix.SIGKILL)}.encode())
+		return 0, -1, unix.EMFILE
 	}
 	return int(m.number), fds[0], nil
 }

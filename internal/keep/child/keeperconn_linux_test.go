@@ -67,3 +67,28 @@ func TestARequestThatCannotBeSentEndsNothing(t *testing.T) {
 	default:
 	}
 }
+
+// TestAProcessThatCannotBeHeldIsEnded: where no descriptor is free for its pidfd that one process is given up, and not the keeper with
+// all others.
+func TestAProcessThatCannotBeHeldIsEnded(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeFds(pair[0], pair[1])
+	if err := send(pair[1], message{kind: kindStarted, number: 4711}.encode()); err != nil { // the kernel drops what finds no room
+		t.Fatal(err)
+	}
+	var l keeperConn // nobody is behind it
+	if _, _, err := l.answer(pair[0]); !errors.Is(err, unix.EMFILE) {
+		t.Errorf("error %v, want %v", err, unix.EMFILE)
+	}
+	var b [messageSize]byte
+	n, _, err := receive(pair[1], b[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := decodeMessage(b[:n]); err != nil || m.kind != kindSignal || m.number != int32(unix.SIGKILL) {
+		t.Errorf("the keeper is told %+v, %v", m, err)
+	}
+}
