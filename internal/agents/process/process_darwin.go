@@ -29,7 +29,7 @@ func identity(k *unix.KinfoProc) Identity {
 }
 
 // Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
-// otherwise a [StopError]: of the leaders, their groups, and their descendants while their parents live.
+// otherwise a [StopError]: of the leaders, their groups, and their descendants, as far as their parents lived at its first look.
 func (s System) Stop(ctx context.Context, t Target) error {
 	for _, phase := range []struct {
 		signal unix.Signal
@@ -41,6 +41,7 @@ func (s System) Stop(ctx context.Context, t Target) error {
 			if len(left) == 0 {
 				return nil
 			}
+			t.Leaders = left // one that has ended leads no more to what it has started
 			if time.Now().After(end) {
 				break
 			}

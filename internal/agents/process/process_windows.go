@@ -53,6 +53,7 @@ func (s System) Stop(ctx context.Context, t Target) error {
 		if len(left) == 0 {
 			return nil
 		}
+		t.Leaders = left // one that has ended leads no more to what it has started
 		if time.Now().After(end) {
 			return &StopError{left[0].PID, errStuck}
 		}
