@@ -67,8 +67,9 @@ type Report struct {
 const cookieName = "OUTLIVE_CHECKUP"
 
 // Run looks at one server. It returns after at most InstallTime, ProbeTimeout, Timeout and four times Grace, or soon after ctx
-// ends; a launcher that is ended while it installs has launcher.UndoTime besides. The first process gets the handshake of
-// the legacy era, because every server answers it in some way: so silence means that it is not there yet.
+// ends; a launcher that is ended while it installs has launcher.UndoTime besides, and one that cannot be killed two seconds. The
+// first process gets the handshake of the legacy era, because every server answers it in some way: so silence means that it is not
+// there yet.
 func Run(ctx context.Context, s Spec) Report {
 	s = s.withDefaults()
 	cookie := cookieName + "=" + rand.Text()

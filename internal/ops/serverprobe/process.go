@@ -11,6 +11,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 )
 
+// killTime is how long a killed process is waited for.
+const killTime = 2 * time.Second
+
 // streamPatience is how long the streams of an ended process are waited for when something else holds them open.
 const streamPatience = 250 * time.Millisecond
 
@@ -72,7 +75,7 @@ func (p *process) end(grace time.Duration) (willing bool) {
 		_ = p.proc.Terminate()
 		if !p.goneWithin(last) {
 			_ = p.proc.Kill()
-			<-p.gone
+			p.goneWithin(killTime) // one that runs as another user, as behind sudo, lives on
 		}
 	}
 	for _, done := range []chan struct{}{p.silent, p.quiet} {

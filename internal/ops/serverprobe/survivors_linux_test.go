@@ -1,11 +1,17 @@
 package serverprobe
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/outlive-mcp/outlive/internal/testing/await"
+	"github.com/outlive-mcp/outlive/internal/testing/proc"
+	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 // A helper that the server started in a session of its own is told and ended; the server's own end is in order.
@@ -35,4 +41,40 @@ func TestLeftBehind(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// A server that cannot be killed, such as one that runs as another user, does not keep doctor from its report. Here nobody tells of its
+// end: the keeper is stopped.
+func TestAServerThatCannotBeKilledIsGivenUp(t *testing.T) {
+	p, err := startProcess(spec("-ignore-eof", "-ignore-term").withDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper := 0
+	for _, pid := range proc.Children(os.Getpid()) {
+		if argv := proc.Argv(pid); len(argv) > 0 && argv[0] == "outlive-keeper" {
+			keeper = pid
+		}
+	}
+	if keeper == 0 {
+		p.end(time.Millisecond)
+		t.Skip("there is no keeper to be silent: the kernel or container has no pidfds or refuses subreapers")
+	}
+	if err := unix.Kill(keeper, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	willing := make(chan bool, 1)
+	go func() { willing <- p.end(time.Millisecond) }()
+	select {
+	case was := <-willing:
+		if was {
+			t.Error("its closed stdin was enough")
+		}
+	case <-time.After(tier.Limit(20 * time.Second)):
+		t.Error("it is waited for")
+	}
+	if err := unix.Kill(keeper, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	<-p.gone
 }
