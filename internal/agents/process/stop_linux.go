@@ -19,8 +19,8 @@ const (
 )
 
 // Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
-// otherwise a [StopError]. Every signal goes through a pidfd that was opened before the process was examined, so that no
-// other process with a reused PID is hit.
+// otherwise a [StopError]. Every signal goes through a pidfd that was opened before the process was examined, if the system has
+// any, so that no other process with a reused PID is hit.
 func (System) Stop(ctx context.Context, t Target) error {
 	h := &termination{target: t, above: ancestors(), asked: map[int]uint64{}, known: map[int]uint64{}}
 	for _, l := range t.Leaders {
@@ -95,12 +95,18 @@ func (h *termination) strike(sig unix.Signal) ([]procStat, error) {
 // signalOne signals a process if it is still the one that was seen.
 func signalOne(m procStat, sig unix.Signal) error {
 	fd, err := unix.PidfdOpen(m.pid, 0)
-	if err != nil {
+	refused := errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) // by a kernel before 5.3, or by a sandbox
+	switch {
+	case err == nil:
+		defer unix.Close(fd)
+	case !refused:
 		return err
 	}
-	defer unix.Close(fd)
 	if s, err := readStat(m.pid); err != nil || s.start != m.start {
 		return unix.ESRCH
+	}
+	if refused {
+		return unix.Kill(m.pid, sig)
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
