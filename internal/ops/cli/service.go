@@ -131,16 +131,26 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	if place.Remark != "" {
 		fmt.Fprintln(io.out, place.Remark)
 	}
-	commands := place.Enable
-	if changed && missing == nil && len(place.Renew) > 0 {
-		commands = place.Renew
-	}
+	commands := f.switchOn(place, changed, missing == nil)
 	if f.now {
 		return runAll(io, commands)
 	}
 	fmt.Fprintln(io.out, "to start it now and at every login:")
 	showAll(io, commands)
 	return nil
+}
+
+// switchOn are the commands after which the system has the service with its file as it is now; thereWas says that it had one before.
+func (f *serviceFlags) switchOn(place service.Place, changed, thereWas bool) [][]string {
+	if f.now && len(place.Known) > 0 && len(place.Renew) > 0 { // launchd refuses what it has, the same file as well
+		if thereWas = known(place); thereWas && !changed {
+			return nil
+		}
+	}
+	if thereWas && changed && len(place.Renew) > 0 {
+		return place.Renew
+	}
+	return place.Enable
 }
 
 func (f *serviceFlags) remove(io streams, name string, flags []string) error {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
@@ -25,7 +26,7 @@ type Place struct {
 	Path string
 	// Enable starts the service now and at every login, Disable undoes both. Each is a list of commands.
 	Enable, Disable [][]string
-	// Renew is Enable where another file was there before: what runs is started anew with this one. Empty: Enable.
+	// Renew is Enable where the system has the service with another file: what runs is started anew with this one. Empty: Enable.
 	Renew [][]string
 	// Stop stops what still runs when its file is gone.
 	Stop [][]string
@@ -54,10 +55,11 @@ func PlaceOf(kind Kind, name, dir string, uid int) Place {
 		}
 	case ForLaunchd:
 		path, target := filepath.Join(dir, LaunchdLabel(name)+".plist"), fmt.Sprintf("gui/%d/%s", uid, LaunchdLabel(name))
-		out := [][]string{{"launchctl", "bootout", target}}
+		in, out := [][]string{{"launchctl", "bootstrap", fmt.Sprintf("gui/%d", uid), path}}, [][]string{{"launchctl", "bootout", target}}
 		return Place{
 			Path:    path,
-			Enable:  [][]string{{"launchctl", "bootstrap", fmt.Sprintf("gui/%d", uid), path}},
+			Enable:  in,
+			Renew:   slices.Concat(out, in),
 			Disable: out, Stop: out, Known: []string{"launchctl", "print", target},
 		}
 	}
