@@ -22,13 +22,4 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// identityOf is the zero identity for the dead.
-func identityOf(pid int) Identity {
-	p, err := (System{}).Look(pid)
-	if err != nil {
-		return Identity{}
-	}
-	return p.Identity
-}
-
 var asNobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

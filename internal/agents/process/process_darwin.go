@@ -46,10 +46,14 @@ func (s System) Stop(ctx context.Context, t Target) error {
 				break
 			}
 			for _, id := range left {
-				if !first && phase.signal == unix.SIGTERM {
+				sig := phase.signal
+				if sig == unix.SIGTERM && !first {
 					break
 				}
-				if err := strike(id, phase.signal); err != nil {
+				if sig == unix.SIGTERM && id == t.Wrapper {
+					sig = unix.SIGCONT // a stopped one would not end
+				}
+				if err := strike(id, sig); err != nil {
 					return err
 				}
 			}

@@ -301,34 +301,3 @@ func TestTableTellsTheStopped(t *testing.T) {
 		})
 	}
 }
-
-// What a wrapper passes on would be a second SIGTERM, by which many programs break off at once.
-func TestStopAsksBehindAWrapperOnce(t *testing.T) {
-	asked := filepath.Join(t.TempDir(), "asked")
-	cmd := exec.Command("/bin/sh", "-c", `trap 'echo >"$0"' TERM; sleep 1000 & wait $!; wait $!`, asked)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var sleeper int
-	await.Until(t, "the wrapper has a child", func() bool {
-		for _, e := range (System{}).All() {
-			if e.Parent == cmd.Process.Pid {
-				sleeper = e.PID
-			}
-		}
-		return sleeper != 0
-	})
-	ends := make(chan error, 1)
-	go func() { ends <- cmd.Wait() }()
-	target := Target{Leaders: []Identity{identityOf(cmd.Process.Pid)}, Wrapper: identityOf(cmd.Process.Pid), LeftBefore: time.Now()}
-	if err := (System{}).Stop(t.Context(), target); err != nil {
-		t.Error(err)
-	}
-	<-ends
-	if identityOf(sleeper) != (Identity{}) {
-		t.Error("its child is still there")
-	}
-	if _, err := os.Stat(asked); err == nil {
-		t.Error("the wrapper was asked, too")
-	}
-}
