@@ -205,7 +205,12 @@ func (l *Ledger) seeOne(key, socket string, counted map[string]Counted) {
 		l.Live[key] = one
 	}
 	for name, c := range counted {
-		if was, known := one.Servers[name]; known && fewer(c, was) {
+		was, known := one.Servers[name]
+		switch {
+		case !known || !fewer(c, was):
+		case total(c) == 0:
+			continue // it could not be asked, as one that is ending: what is known of it stays
+		default:
 			l.put(name, was) // it has begun anew, as a server that was removed and configured again
 		}
 		one.Servers[name] = c

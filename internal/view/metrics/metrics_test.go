@@ -197,6 +197,12 @@ func TestCountersNeverFall(t *testing.T) {
 	want(14, "it answers again")
 	l.See(start, []overview.Instance{run("a", 2, start.Add(time.Second), 1)}, nil)
 	want(15, "a server that was configured anew")
+	ending := run("a", 2, start, 0)
+	ending.Status.StartedAt, ending.Status.State, ending.Status.Counters = start.Add(time.Second), "ending", backend.Counters{}
+	l.See(start, []overview.Instance{ending}, nil)
+	want(15, "it is ending, and does not tell what it has counted")
+	l.End(start, Key(2, start.Add(time.Second), 0), CountedBy(run("a", 2, start, 1).Status))
+	want(15, "it has ended")
 	l.See(start.Add(2*closedKept), nil, nil)
 	want(15, "all are gone")
 	if len(l.Live)+len(l.Closed) > 2 {
