@@ -184,7 +184,9 @@ func (c *Call) append(dst []byte) []byte {
 	dst = append(dst, `,"sends":`...)
 	dst = strconv.AppendInt(dst, int64(c.Sends), 10)
 	dst = appendText(dst, "outcome", string(c.Outcome))
-	dst = appendRaw(dst, "code", c.Code)
+	if _, err := strconv.Atoi(string(c.Code)); err == nil { // of another kind it stands in the body alone
+		dst = appendRaw(dst, "code", c.Code)
+	}
 	dst = appendText(dst, "reason", c.Reason)
 	dst = appendText(dst, "protocol_version", c.Version)
 	if len(c.Traceparent) > 0 && c.Traceparent[0] == '"' {

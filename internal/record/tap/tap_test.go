@@ -156,6 +156,12 @@ func TestMessagesAreReadBackAsTheyWere(t *testing.T) {
 	if err := json.Unmarshal(got.Body, &body); err != nil || body != "no JSON \ufffd, password=[redacted]" {
 		t.Errorf("body %s: %v", got.Body, err)
 	}
+	for _, code := range []string{`"ENOENT"`, `-32000.0`, `1e3`, `null`, `{}`, `12345678901234567890`} { // nor does a server always say a whole number
+		odd := Message{Kind: Error, Ends: true, Call: Call{Outcome: Failed, Code: []byte(code)}}
+		if got, err := Parse(odd.AppendJSON(nil)); err != nil || got.Call.Code != 0 || got.Call.Outcome != Failed {
+			t.Errorf("%s: %v", odd.AppendJSON(nil), err)
+		}
+	}
 	if got, err = Parse(AppendLeftOut(nil, noon, 12)); err != nil || got.LeftOut != 12 || !got.Bad() {
 		t.Errorf("%v, %v", got, err)
 	}
