@@ -153,7 +153,7 @@ func findGateway(name string) (control.Instance, error) {
 }
 
 // noAnswer is the state of what runs and does not tell how it stands.
-const noAnswer = "no answer"
+const noAnswer = control.NoAnswer
 
 // askAll asks every running outlive concurrently for its status, ordered by name.
 func askAll(ctx context.Context) ([]running, error) {

@@ -173,7 +173,7 @@ func (k *known) take(c *Collector, q *question[control.Status], wait context.Con
 		delete(c.known, path)
 		return false
 	}
-	if q.err != nil {
+	if q.err != nil || q.answer.State == control.NoAnswer { // its socket answers, and its loop does not
 		return true
 	}
 	k.asked = time.Now()

@@ -78,7 +78,7 @@ type Collector struct {
 	followed  map[string]*followed // by socket
 	told      map[string]bool      // by socket: something has happened since it was asked
 	attended  map[string]time.Time // until when somebody looks at a server, by its key
-	gone      []departed           // servers whose outlive is not there any more
+	gone      []departed           // servers that are not there any more
 	killed    map[string]time.Time // by the label of an outlive: when it was known to have been killed
 	nameless  bool                 // there may be events whose outlive has become known
 	memory    overview.Memory

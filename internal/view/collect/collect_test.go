@@ -169,6 +169,45 @@ func TestARunThatIsKilled(t *testing.T) {
 	})
 }
 
+// A server may vanish because its gateway does not answer, has it no more, or is gone: what is said is what is known.
+func TestWhyAServerIsNotThereAnyMore(t *testing.T) {
+	c := &Collector{killed: map[string]time.Time{}}
+	at := time.Now()
+	look := func(servers ...overview.Server) (list []string) {
+		s := overview.State{At: at, Servers: servers}
+		c.seeGone(&s)
+		c.state.Store(&s)
+		for _, one := range s.Servers {
+			list = append(list, fmt.Sprintf("%s %s %v %s", one.Key, one.State, one.Gone, one.Why))
+		}
+		return list
+	}
+	gateway := overview.Server{Key: "gw@1", Gateway: true, State: "serving", Config: "outlive.yaml"}
+	mute := overview.Server{Key: "gw@1", State: control.NoAnswer, Health: overview.Bad}
+	one := overview.Server{Key: "gw@1/one", Of: "gw@1", State: "ready", Health: overview.Good}
+	two := overview.Server{Key: "gw@1/two", Of: "gw@1", State: "ready", Health: overview.Good}
+	run := overview.Server{Key: "x@2", State: "ready", Health: overview.Good}
+	expect := func(when string, got []string, want ...string) {
+		t.Helper()
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", when, d)
+		}
+	}
+	look(gateway, one, two, run)
+	for range 3 {
+		expect("it does not answer", look(mute, run), "gw@1 no answer false ", "gw@1/one not known false its outlive does not answer",
+			"gw@1/two not known false its outlive does not answer", "x@2 ready false ")
+		at = at.Add(goneFor)
+	}
+	expect("it answers", look(gateway, one, two, run), "gw@1 serving false ", "gw@1/one ready false ", "gw@1/two ready false ", "x@2 ready false ")
+	expect("one was taken out", look(gateway, one, run), "gw@1 serving false ", "gw@1/one ready false ",
+		"gw@1/two has ended true it is not in the configuration any more", "x@2 ready false ")
+	at = at.Add(2 * goneFor)
+	expect("later", look(gateway, one, run), "gw@1 serving false ", "gw@1/one ready false ", "x@2 ready false ")
+	expect("the gateway has ended", look(run), "x@2 ready false ", "gw@1 has ended true its outlive is not there any more",
+		"gw@1/one has ended true its outlive is not there any more")
+}
+
 // A run is followed as soon as it listens, however long it is until the next look: also the first one, which makes the directory.
 func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
 	dir := socketDir(t)
@@ -363,5 +402,10 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	close(home)
 	shows(t, c, "the late answers", func(o overview.State) bool {
 		return o.Servers[1].State == "ready" && o.Home == "/h" && o.Trouble == nil
+	})
+	works.state.Store(control.NoAnswer) // its socket answers, and its loop does not
+	c.LookSoon()
+	shows(t, c, "one that says so itself", func(o overview.State) bool {
+		return strings.HasPrefix(o.Servers[0].Key, "x@") && o.Servers[0].State == control.NoAnswer && o.Servers[0].Health == overview.Bad
 	})
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// goneFor is how long a server is still shown whose outlive is not there any more.
+	// goneFor is how long a server is still shown that is not there any more.
 	goneFor = time.Minute
 	// returnWithin is how long an outlive may be away while it goes on with a newer program.
 	returnWithin = 3 * time.Second
 )
 
-// departed is a server whose outlive is not there any more.
+// departed is a server that is not there any more.
 type departed struct {
 	server overview.Server
 	at     time.Time
@@ -42,20 +42,27 @@ func (c *Collector) awaitReturn(ctx context.Context, i control.Instance) {
 	}
 }
 
-// seeGone adds the servers that were there a moment ago and whose outlive is not there any more, so that nothing vanishes unseen.
+// seeGone adds the servers that were there a moment ago and are not any more, so that nothing vanishes unseen. Those of a gateway that
+// does not answer stay until it does.
 func (c *Collector) seeGone(s *overview.State) {
-	there := map[string]bool{}
-	for _, one := range s.Servers {
-		there[one.Key] = true
+	there := map[string]*overview.Server{}
+	for n := range s.Servers {
+		there[s.Servers[n].Key] = &s.Servers[n]
+	}
+	left := map[string]bool{}
+	for _, d := range c.gone {
+		left[d.server.Key] = true
 	}
 	if was := c.state.Load(); was != nil {
 		for _, one := range was.Servers {
-			if !one.Gone && !there[one.Key] {
+			if there[one.Key] == nil && !one.Gone && !left[one.Key] {
 				c.gone = append(c.gone, departed{one, s.At})
 			}
 		}
 	}
-	c.gone = slices.DeleteFunc(c.gone, func(d departed) bool { return there[d.server.Key] || s.At.Sub(d.at) > goneFor })
+	c.gone = slices.DeleteFunc(c.gone, func(d departed) bool {
+		return there[d.server.Key] != nil || s.At.Sub(d.at) > goneFor && !silent(there[d.server.Of])
+	})
 	for label, at := range c.killed {
 		if s.At.Sub(at) > goneFor {
 			delete(c.killed, label)
@@ -63,16 +70,33 @@ func (c *Collector) seeGone(s *overview.State) {
 	}
 	list := make([]overview.Server, len(c.gone))
 	for n, d := range c.gone {
-		list[n] = c.ended(d)
+		list[n] = c.ended(d, there[d.server.Of])
 	}
 	s.Leave(list)
 }
 
-// ended is how a server stands whose outlive is not there any more.
-func (c *Collector) ended(d departed) overview.Server {
+// silent reports whether an outlive does not answer; nil is none.
+func silent(of *overview.Server) bool { return of != nil && of.State == control.NoAnswer }
+
+// ended is how a server stands that is not there any more. of is its gateway, or the daemon that has it; nil: that is not there either.
+func (c *Collector) ended(d departed, of *overview.Server) overview.Server {
 	one := d.server
-	one.Gone, one.State, one.Health, one.Since, one.Next = true, "has ended", overview.Idle, d.at, time.Time{}
-	one.Why, one.InFlight, one.Queued, one.Memory, one.Processes, one.Clients = "its outlive is not there any more", 0, 0, 0, nil, nil
+	one.Since, one.Next, one.InFlight, one.Queued, one.Memory, one.Processes, one.Clients = d.at, time.Time{}, 0, 0, 0, nil, nil
+	if silent(of) {
+		one.State, one.Health, one.Why = "not known", overview.Unknown, "its outlive does not answer"
+		return one
+	}
+	one.Gone, one.State, one.Health = true, "has ended", overview.Idle
+	switch {
+	case of == nil:
+		one.Why = "its outlive is not there any more"
+	case of.State != "serving": // it is ending, or waits for its turn
+		one.Why = "its outlive has it no more"
+	case of.Config != "":
+		one.Why = "it is not in the configuration any more"
+	default:
+		one.Why = "no run shares it any more"
+	}
 	for label := range c.killed {
 		if one.Key == label || strings.HasPrefix(one.Key, label+"/") {
 			one.Health, one.Why = overview.Bad, "its outlive has ended without a word: it was killed, or has crashed"

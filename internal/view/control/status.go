@@ -49,6 +49,9 @@ type Member struct {
 	Apart   []sharing.Apart `json:"apart,omitempty"`    // of a shared server: others of the same command, and why they are others
 }
 
+// NoAnswer is the state of what runs and does not tell how it stands. It has counted, though its status has no counts.
+const NoAnswer = "no answer"
+
 // Gateway reports whether it is a gateway with a configuration that stands so.
 func (s Status) Gateway() bool { return s.Config != "" }
 

@@ -95,7 +95,7 @@ type Server struct {
 	Why      string // "": nothing is wrong
 	Since    time.Time
 	Next     time.Time // when it is started again; zero: not known, or it runs
-	Gone     bool      // its outlive is not there any more
+	Gone     bool      // it, or its outlive, is not there any more
 
 	Restarts  int
 	Causes    []Count // restarts by cause
@@ -346,12 +346,30 @@ func worstFirst(all []Server) []Server {
 	return list
 }
 
-// Leave adds servers whose outlive is not there any more.
+// Leave adds servers that are not there any more: those of a gateway that is there stand behind its others.
 func (s *State) Leave(gone []Server) {
 	if len(gone) == 0 {
 		return
 	}
-	s.Servers = append(s.Servers[:len(s.Servers):len(s.Servers)], gone...)
+	behind := map[string][]Server{}
+	for _, one := range gone {
+		behind[one.Of] = append(behind[one.Of], one)
+	}
+	list := make([]Server, 0, len(s.Servers)+len(gone))
+	for n, one := range s.Servers {
+		list = append(list, one)
+		of := cmp.Or(one.Of, one.Key)
+		if n+1 == len(s.Servers) || s.Servers[n+1].Of != of {
+			list = append(list, behind[of]...)
+			delete(behind, of)
+		}
+	}
+	for _, one := range gone {
+		if _, apart := behind[one.Of]; apart {
+			list = append(list, one)
+		}
+	}
+	s.Servers = list
 	s.countWrong()
 }
 

@@ -16,7 +16,7 @@ import (
 func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 	if i.Silent {
 		return []Server{{
-			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: "no answer", Why: "outlive runs, and does not answer",
+			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: control.NoAnswer, Why: "outlive runs, and does not answer",
 			Since: i.Heard, Strip: stripOf(nil, nil, now, Bad),
 		}}
 	}
