@@ -24,7 +24,9 @@ func Text(in Input) []byte {
 	x.add(troubleOfOverview, float64(in.Trouble))
 	for _, i := range in.Running {
 		x.add(instances, 1, "kind", kindOf(i))
-		x.present(i.Status)
+		if !i.Silent { // of one that is late, the status has no counts
+			x.present(i.Status)
+		}
 	}
 	if in.Home != nil {
 		x.agents(in.Home)

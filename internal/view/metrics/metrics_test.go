@@ -155,6 +155,16 @@ func TestOperationsAreNamedAsTheConventionsHaveThem(t *testing.T) {
 	}
 }
 
+// One that does not tell how it stands may do well.
+func TestOfWhatDoesNotAnswerNothingIsSaid(t *testing.T) {
+	late := run("a", 7, start, 0)
+	late.Silent, late.Status.State = true, control.NoAnswer
+	got := read(t, Text(Input{Version: "1", Running: []overview.Instance{late}}))
+	if got["outlive_instances"]["kind=silent "] != 1 || got["outlive_server_up"] != nil || got["outlive_server_restarts"] != nil {
+		t.Errorf("%v", got)
+	}
+}
+
 func seen(running ...overview.Instance) *Ledger {
 	l, err := readLedger("/nowhere/metrics.json")
 	if err != nil {
