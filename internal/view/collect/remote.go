@@ -133,6 +133,11 @@ func (f *following) line(line []byte) {
 			Last  bool               `json:"last"`
 		}
 		err := hosts.Decode(line, &l)
+		if errors.Is(err, hosts.ErrTooMuch) {
+			f.answered = false // the next one that can be read connects it
+			f.c.lost(f.n, hosts.Unreadable.Word(), fmt.Errorf("%w: outlive dashboard on that machine shows it", err))
+			return
+		}
 		var other *json.UnmarshalTypeError // all else is read
 		if l.State == nil || err != nil && !errors.As(err, &other) {
 			return

@@ -108,6 +108,29 @@ func TestAnotherMachine(t *testing.T) {
 	})
 }
 
+// A machine whose state is not read says so, and is seen as soon as it can be read.
+func TestAMachineThatSaysTooMuch(t *testing.T) {
+	far := there{make(chan string), make(chan error)}
+	heard := make(chan overview.Event, 16)
+	c := New(Options{Remotes: []Remote{far}, Every: 10 * time.Millisecond, OnEvent: func(e overview.Event, line []byte) { heard <- e }})
+	defer c.Close()
+	tooMuch := string(stateLine) + `{"trouble":[` + strings.Repeat(`"",`, 1_000_000) + `""]}}`
+	expect := func(kind event.Type, state string, h overview.Health) {
+		t.Helper()
+		if e := <-heard; e.Type != kind {
+			t.Errorf("heard %+v", e)
+		}
+		shows(t, c, state, func(s overview.State) bool { return s.Hosts[0].State == state && s.Hosts[0].Health == h })
+	}
+	far.lines <- tooMuch
+	expect(event.HostLost, "not understood", overview.Bad)
+	far.lines <- tooMuch // it is told once
+	far.lines <- stateOf(t, "ready", time.Now())
+	expect(event.HostConnected, "connected", overview.Good)
+	far.lines <- tooMuch
+	expect(event.HostLost, "not understood", overview.Bad)
+}
+
 // An event that another outlive watch has written is the same one here.
 func TestEventsTravel(t *testing.T) {
 	e := overview.Event{
