@@ -196,6 +196,29 @@ func TestTwoServersLookLikeOne(t *testing.T) {
 	}
 }
 
+// Those that were only greeted, and asked for their lists, are left out of what is looked at each minute.
+func TestUsedServers(t *testing.T) {
+	r := start(t, Options{Names: catalog.Always}, fake{name: "a"}, fake{name: "b"})
+	ctx := within60(t)
+	if _, err := r.client.Initialize(ctx, "2025-11-25"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.client.Call(ctx, "tools/list", nil); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := r.runner.Used(ctx); err != nil || len(used) != 0 {
+		t.Errorf("before the first call: %+v, %v", used, err)
+	}
+	pid := r.pid(t, "a")
+	used, err := r.runner.Used(ctx)
+	if err != nil || len(used) != 1 || used[0].Name != "a" || len(used[0].Links) != 1 || used[0].Links[0].ServerPID != pid {
+		t.Fatalf("after a call of a: %+v, %v", used, err)
+	}
+	if counted := used[0].Counted(); !counted.Used() {
+		t.Errorf("nothing was counted: %+v", counted)
+	}
+}
+
 // A server that is killed while it works is back for the next call; the others, and the list, notice nothing.
 func TestKilledServer(t *testing.T) {
 	r := start(t, Options{}, fake{name: "a"}, fake{name: "b"})

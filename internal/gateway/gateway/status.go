@@ -57,8 +57,19 @@ var phaseNames = [...]string{"greeting", "ready", "failed", "foreign", "retired"
 
 // Status tells how every server stands, in the order of the configuration. Any goroutine.
 func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
+	return r.tells(ctx, func() []ServerStatus { return r.status(time.Now(), nil) })
+}
+
+// Used has the counts and the processes of the servers that clients have made use of. What the processes of the others use is not
+// looked at. Any goroutine.
+func (r *Runner) Used(ctx context.Context) ([]ServerStatus, error) {
+	return r.tells(ctx, func() []ServerStatus { return r.used(time.Now()) })
+}
+
+// tells asks on the loop.
+func (r *Runner) tells(ctx context.Context, ask func() []ServerStatus) ([]ServerStatus, error) {
 	got := make(chan []ServerStatus, 1)
-	r.loop.Post(func() { got <- r.status(time.Now(), nil) })
+	r.loop.Post(func() { got <- ask() })
 	select {
 	case all := <-got:
 		return all, nil
@@ -67,6 +78,26 @@ func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// used is what Used tells.
+func (r *Runner) used(now time.Time) (all []ServerStatus) {
+	links, used := map[string][]*kept{}, map[string]bool{}
+	for l, k := range r.kept {
+		links[l.Name()] = append(links[l.Name()], k)
+		used[l.Name()] = used[l.Name()] || k.host.Backend.Used()
+	}
+	for _, s := range r.gw.servers {
+		one := ServerStatus{Name: s.Catalog.Name, Past: r.past[s.Catalog.Name]}
+		if !used[one.Name] && !one.Past.Used() {
+			continue
+		}
+		for _, k := range links[one.Name] {
+			one.Links = append(one.Links, LinkStatus{Status: k.host.Backend.Status(now)})
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // Last tells how every server stood at the end. Call it after Run has returned.

@@ -147,6 +147,9 @@ func (b *Backend) Status(now time.Time) Status {
 	return s
 }
 
+// Used reports whether a client has made use of the server: a call, and not only its handshake and its lists, is over.
+func (b *Backend) Used() bool { return b.tally.used() }
+
 // trouble is why the server does not work.
 func (b *Backend) trouble(login string, snap supervise.Snapshot) Trouble {
 	switch {

@@ -138,6 +138,30 @@ func (t *tally) of(c *call) *measure {
 	return m
 }
 
+// makesUse reports whether a request with that method makes use of the server: it is none of its handshake, and no look at what it has.
+func makesUse(m mcp.Method) bool {
+	switch m {
+	case mcp.Initialize, mcp.Discover, mcp.Ping, mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList, mcp.SetLevel, mcp.Listen:
+		return false
+	}
+	return true
+}
+
+// used reports whether a request is over that makes use of the server.
+func (t *tally) used() bool {
+	for method, m := range t.methods {
+		if m != nil && makesUse(mcp.Method(method)) {
+			return true
+		}
+	}
+	return len(t.tools) > 0
+}
+
+// Used reports whether a request is among them that makes use of the server.
+func (c *Counters) Used() bool {
+	return slices.ContainsFunc(c.Calls, func(one Calls) bool { return makesUse(mcp.Lookup([]byte(`"` + one.Method + `"`))) })
+}
+
 // happened counts an event.
 func (t *tally) happened(e *event.Event) {
 	if t.events == nil {

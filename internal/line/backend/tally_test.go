@@ -66,6 +66,29 @@ func TestToolsAreCountedWithinBounds(t *testing.T) {
 	}
 }
 
+// Its handshake, and a look at what it has, make no use of a server.
+func TestWhatMakesUseOfAServer(t *testing.T) {
+	b, w := readyBackend()
+	w.client(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	w.server(`{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`)
+	if s := b.Status(w.now); b.Used() || s.Counters.Used() || len(s.Counters.Calls) == 0 {
+		t.Errorf("after a list it is used: %+v", s.Counters.Calls)
+	}
+	w.client(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}`)
+	if b.Used() {
+		t.Error("a call that is not over counts")
+	}
+	w.server(`{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+	if s := b.Status(w.now); !b.Used() || !s.Counters.Used() {
+		t.Errorf("after a call it is not used: %+v", s.Counters.Calls)
+	}
+	for method, want := range map[string]bool{"initialize": false, "server/discover": false, "ping": false, "resources/read": true, "": true} {
+		if c := (Counters{Calls: []Calls{{Method: method, OK: 1}}}); c.Used() != want {
+			t.Errorf("%q: %v", method, !want)
+		}
+	}
+}
+
 func TestCountersAreMerged(t *testing.T) {
 	a := Counters{Calls: []Calls{{Method: "tools/call", Tool: "b", OK: 1}}, Events: map[string]int64{"x": 1}}
 	kept := Counters{Calls: []Calls{{Method: "tools/call", Tool: "b", OK: 1}}, Events: map[string]int64{"x": 1}}

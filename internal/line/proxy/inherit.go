@@ -146,6 +146,9 @@ func (h *Inherited) Status(ctx context.Context) (s backend.Status, err error) {
 	return s, err
 }
 
+// Used is zero: whether the client makes use of the program is not known.
+func (h *Inherited) Used(context.Context) (backend.Status, error) { return backend.Status{}, nil }
+
 func (h *Inherited) status(now time.Time) backend.Status {
 	snap := h.machine.Snapshot()
 	s := backend.Status{Name: h.opts.Name, Command: h.opts.Command, State: snap.State.String(), Since: snap.Stands, Generation: h.gen,

@@ -130,6 +130,9 @@ func (p *Proxy) Restart(ctx context.Context, source supervise.Source, reason str
 // Status returns the server's state. Any goroutine.
 func (p *Proxy) Status(ctx context.Context) (backend.Status, error) { return p.host.Status(ctx) }
 
+// Used is Status of a server that its client has made use of; see [host.Host.Used]. Any goroutine.
+func (p *Proxy) Used(ctx context.Context) (backend.Status, error) { return p.host.Used(ctx) }
+
 // Last is the server's state at the end. Call it after Run has returned.
 func (p *Proxy) Last() backend.Status { return p.host.Backend.Status(time.Now()) }
 

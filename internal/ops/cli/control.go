@@ -28,6 +28,7 @@ var askPatience = 2 * time.Second
 // keptAlive is one server, in either mode.
 type keptAlive interface {
 	Status(ctx context.Context) (backend.Status, error)
+	Used(ctx context.Context) (backend.Status, error)
 	Restart(ctx context.Context, source supervise.Source, reason string) error
 }
 
@@ -104,6 +105,15 @@ func (r reachable) Status() control.Status {
 		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
 	}
 	return s
+}
+
+// Used implements control.Source.
+func (r reachable) Used() control.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	b, _ := r.server.Used(ctx) // without an answer it is as zero as that of one that nobody uses
+	b.Name = r.settings.backend.Name
+	return control.Status{Status: b}
 }
 
 // endingOrLate is the state of what has not told how it stands before ctx has ended, or ends and cannot.

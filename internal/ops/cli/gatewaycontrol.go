@@ -69,6 +69,18 @@ func (r reachableGateway) Status() control.Status {
 	return s
 }
 
+// Used implements control.Source.
+func (r reachableGateway) Used() control.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	s := control.Status{Status: backend.Status{Name: r.flags.name}}
+	all, _ := r.endpoint.Used(ctx) // without an answer there are none
+	for _, one := range all {
+		s.Servers = append(s.Servers, control.Member{ServerStatus: one})
+	}
+	return s
+}
+
 // Feed implements control.Source.
 func (r reachableGateway) Feed() *control.Feed { return r.sinks.feed }
 

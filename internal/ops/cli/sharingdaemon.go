@@ -383,6 +383,22 @@ func (r reachableDaemon) Status() control.Status {
 	return s
 }
 
+// Used implements control.Source.
+func (r reachableDaemon) Used() control.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	r.mu.Lock()
+	servers := maps.Clone(r.servers)
+	r.mu.Unlock()
+	s := control.Status{Status: backend.Status{Name: sharedName}}
+	for _, server := range servers {
+		if all, err := server.runner.Used(ctx); err == nil && len(all) == 1 {
+			s.Servers = append(s.Servers, control.Member{ServerStatus: r.before(all[0])})
+		}
+	}
+	return s
+}
+
 // Feed implements control.Source.
 func (r reachableDaemon) Feed() *control.Feed { return r.sinks.feed }
 

@@ -54,6 +54,9 @@ func (r *reachableStandby) Status() control.Status {
 	return s
 }
 
+// Used implements control.Source: there are no servers.
+func (r *reachableStandby) Used() control.Status { return control.Status{} }
+
 // Feed implements control.Source.
 func (r *reachableStandby) Feed() *control.Feed { return r.g.sinks.feed }
 

@@ -43,6 +43,8 @@ func (s *scripted) Status() control.Status {
 	}
 	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
 }
+func (s *scripted) Used() control.Status { return control.Status{} }
+
 func (s *scripted) Feed() *control.Feed { return s.feed }
 func (s *scripted) Tap() *tap.Tap       { return nil }
 func (s *scripted) Restart(context.Context, control.Order) (control.Result, error) {

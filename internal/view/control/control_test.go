@@ -49,6 +49,8 @@ func (f *fake) Status() Status {
 	return s
 }
 
+func (f *fake) Used() Status { return f.Status() }
+
 func (f *fake) Restart(_ context.Context, o Order) (Result, error) {
 	f.means(o.Server)
 	f.stalled.Store(o.Stalled)

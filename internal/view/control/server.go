@@ -48,7 +48,7 @@ func Listen(dir, name string, pid int, src Source) (*Server, error) {
 	s.http.IdleTimeout = 30 * time.Second
 	go func() {
 		defer close(s.noted)
-		s.curves.Run(ctx, func() map[string]curve.Totals { return totalsOf(src.Status()) })
+		s.curves.Run(ctx, func() map[string]curve.Totals { return totalsOf(src.Used()) })
 	}()
 	go func() {
 		defer close(s.served)

@@ -100,6 +100,9 @@ type Result struct {
 type Source interface {
 	// Status returns a snapshot.
 	Status() Status
+	// Used has, of the snapshot, the counts and the processes of the servers that clients have made use of. It is asked each minute, and does
+	// not look at what the processes of the others use.
+	Used() Status
 	// Feed is where its events go.
 	Feed() *Feed
 	// Tap is where its messages pass; nil: it does not see them.
