@@ -216,12 +216,12 @@ func sparkSVG(c *curve.Curve, now time.Time) template.HTML {
 	}
 	hour := c.Last(60, now)
 	points := joined(hour, 2)
-	most, all := float32(0), float32(0)
+	scale, most, all := float32(0), float32(0), float32(0)
 	for _, o := range hour {
-		all += o.Calls
+		all, most = all+o.Calls, max(most, o.Calls)
 	}
 	for _, o := range points {
-		most = max(most, o.Calls)
+		scale = max(scale, o.Calls)
 	}
 	if all == 0 {
 		return ""
@@ -229,7 +229,7 @@ func sparkSVG(c *curve.Curve, now time.Time) template.HTML {
 	var d strings.Builder
 	for n, o := range points {
 		if o.Calls > 0 {
-			fmt.Fprintf(&d, "M%d 20v-%.1fh4v%.1fz", 4*n, 20*o.Calls/most, 20*o.Calls/most)
+			fmt.Fprintf(&d, "M%d 20v-%.1fh4v%.1fz", 4*n, 20*o.Calls/scale, 20*o.Calls/scale)
 		}
 	}
 	text := fmt.Sprintf("%.0f calls in the last hour, at most %.0f a minute", all, most)

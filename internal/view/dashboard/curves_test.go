@@ -31,7 +31,7 @@ func TestCurvesOfAServer(t *testing.T) {
 		"/server/till@7":         {"How it did in the last 6h", "calls a minute; the line: those that failed, the last 6h: at most 60"}, // it was called for longer than an hour
 		"/server/till@7?last=1h": {"How it did in the last 1h", "the line: 99 of 100, the last 1h: at most 500 ms", "memory, the last 1h: at most 34 MiB", "processors kept busy", "11:55:00 100 5 10 ms 500 ms 34 MiB 0.5", "11:15 ", "now"},
 		"/server/till@7?last=x":  {"How it did in the last 6h"},
-		"/":                      {"550 calls in the last hour, at most 35 a minute"},
+		"/":                      {"550 calls in the last hour, at most 60 a minute"},
 	} {
 		_, page := get(t, c, at+path)
 		text, _, _ := parsed(t, page)
