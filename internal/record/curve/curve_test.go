@@ -101,6 +101,22 @@ func TestADayOfAServer(t *testing.T) {
 	})
 }
 
+// The clock is set back by a moment, and the timer, which goes by another one, ends before the minute does: no call is lost.
+func TestAClockThatIsSetBack(t *testing.T) {
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	var r Recorder
+	for _, look := range []struct {
+		at    time.Duration
+		calls int64
+	}{{0, 10}, {time.Minute - time.Millisecond, 15}, {time.Minute, 16}} {
+		r.take(noon.Add(look.at), map[string]Totals{"till": {Calls: look.calls}})
+	}
+	all := r.After(0)["till"].Points
+	if last := all[len(all)-2:]; last[0].Calls != 10 || last[1].Calls != 6 {
+		t.Errorf("%+v", last)
+	}
+}
+
 // What is older than a day goes; minutes that nobody has seen, such as those of a machine that slept, are gaps.
 func TestWhatACurveForgets(t *testing.T) {
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
