@@ -2,6 +2,8 @@ package collect
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -61,7 +63,8 @@ func readTail(path string, now time.Time) (list []overview.Event) {
 	return list
 }
 
-// readEnd reads the last bytes of an audit log; 0: all of it. A line is valid until the next one.
+// readEnd reads the last bytes of an audit log; 0: all of it. A line is valid until the next one. One that is too long is none: where a
+// machine has lost its power, a file may have a hole.
 func readEnd(path string, most int64, each func(e overview.Event, line []byte)) {
 	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -71,11 +74,20 @@ func readEnd(path string, most int64, each func(e overview.Event, line []byte)) 
 	if st, err := f.Stat(); err == nil && most > 0 && st.Size() > most {
 		_, _ = f.Seek(-most, io.SeekEnd) // the first line is cut then, and passed over
 	}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, lineLimit)
-	for lines.Scan() {
-		if e, err := overview.ParseEvent(lines.Bytes()); err == nil {
-			each(e, lines.Bytes())
+	in := bufio.NewReaderSize(f, lineLimit)
+	for {
+		line, err := in.ReadSlice('\n')
+		tooLong := errors.Is(err, bufio.ErrBufferFull)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = in.ReadSlice('\n')
+		}
+		if line = bytes.TrimRight(line, "\r\n"); !tooLong {
+			if e, wrong := overview.ParseEvent(line); wrong == nil {
+				each(e, line)
+			}
+		}
+		if err != nil {
+			return
 		}
 	}
 }

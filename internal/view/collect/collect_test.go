@@ -297,7 +297,8 @@ func TestAuditLogIsReadOnce(t *testing.T) {
 		return fmt.Sprintf(`{"timestamp":%q,"level":"INFO","message":%q,"event_type":"server_ready","proxy_pid":%d}`, when.Format("2006-01-02T15:04:05.000Z"), text, os.Getpid()) + "\n"
 	}
 	path := filepath.Join(t.TempDir(), "x.jsonl")
-	if err := os.WriteFile(path, []byte(line(at.Add(-48*time.Hour), "old")+"half a line\n"+line(at.Add(-time.Hour), "earlier")+line(at, "both")), 0o600); err != nil {
+	hole := strings.Repeat("\x00", 3*lineLimit) + "\n" // of a machine that has lost its power
+	if err := os.WriteFile(path, []byte(line(at.Add(-48*time.Hour), "old")+"half a line\n"+hole+line(at.Add(-time.Hour), "earlier")+line(at, "both")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := start(t, dir)
