@@ -329,6 +329,8 @@ func TestTheLastMinutesOfAServer(t *testing.T) {
 		s := &scripted{state: overview.State{At: now, Servers: []overview.Server{one, gone}}}
 		wants(t, screen(t, s, 120, 24), "30/min    40 ms    34 MiB  ↻ 3", " 1.0 MiB")
 		wants(t, screen(t, s, 200, 24), "▁ █▄   30/min    40 ms    34 MiB  ↻ 3")
+		s.state.At = now.Add(time.Minute) // the minute that has just ended is not known yet
+		wants(t, screen(t, s, 120, 24), "30/min    40 ms    34 MiB  ↻ 3")
 	})
 }
 

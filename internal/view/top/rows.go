@@ -93,7 +93,11 @@ func countsOf(s overview.Server, now time.Time) (counts, calls string) {
 	if s.Curve != nil {
 		points := s.Curve.Last(sparkMinutes, now)
 		calls = spark(points)
-		if last := points[len(points)-1]; last.Known {
+		last := points[len(points)-1]
+		if !last.Known {
+			last = points[len(points)-2] // it has just ended, and was not asked for yet
+		}
+		if last.Known {
 			rate = fmt.Sprintf("%.0f/min", last.Calls)
 			if last.P99 > 0 {
 				p99 = overview.Took(curve.Took(last.P99))
