@@ -159,7 +159,7 @@ func (m *model) foot() []string {
 	}
 	foot := []string{faint.Styled(fit(keys, m.width))}
 	if m.answer != "" && m.height > 4 {
-		foot = append([]string{bold.Styled(fit(m.answer, m.width))}, foot...)
+		foot = append([]string{bold.Styled(fit(oneLine(m.answer), m.width))}, foot...)
 	}
 	return foot
 }

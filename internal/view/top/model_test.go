@@ -247,6 +247,10 @@ func TestAServerThatHasGone(t *testing.T) {
 		wants(t, m, "○ works    has ended")
 		press(m, "2", "end", "r")
 		wants(t, m, "has ended: there is nothing to restart")
+		last.Name = "a\x1bc" // a name of another machine may be anything
+		m.Update(seen{s.State()})
+		press(m, "r")
+		wants(t, m, `a\x1bc has ended: there is nothing to restart`)
 	})
 }
 
