@@ -164,7 +164,7 @@ func (c *Collector) status(ctx context.Context, i control.Instance) (control.Sta
 // take takes the answer to a question, if it comes in time. false: the outlive is gone.
 func (k *known) take(c *Collector, q *question[control.Status], wait context.Context) bool {
 	path, was := k.one.Path, k.one
-	k.one.Status, k.one.Silent = control.Status{}, true
+	k.one.Status, k.one.Silent = control.Status{LogPath: was.Status.LogPath}, true // what it has written may say why
 	if !q.answered(wait) {
 		return true
 	}

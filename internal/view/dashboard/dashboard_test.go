@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -178,6 +181,26 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	}
 	if code, page := get(t, c, at+"/server/none@1"); code != 404 || !strings.Contains(page, "not there any more") {
 		t.Errorf("a server that has gone: %d\n%s", code, page)
+	}
+}
+
+// Of what does not answer the page says that, and shows what it has written last.
+func TestAServerThatDoesNotAnswer(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "mute.log")
+	if err := os.WriteFile(log, []byte("waiting for a lock\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mute := overview.Server{Key: "mute@3", Name: "mute", State: control.NoAnswer, Health: overview.Bad, Why: "outlive runs, and does not answer", LogPath: log}
+	c, at, _ := open(t, Options{Source: &fixed{state: overview.State{At: noon, Servers: []overview.Server{mute}}}})
+	_, page := get(t, c, at+"/server/mute@3")
+	text, ids, _ := parsed(t, page)
+	for _, wrong := range []string{"None yet", "None in that time", "noted once a minute"} {
+		if strings.Contains(text, wrong) {
+			t.Errorf("the page says %q:\n%s", wrong, text)
+		}
+	}
+	if !strings.Contains(text, "✖ no answer") || !strings.Contains(text, "waiting for a lock") || ids["curves"] != 1 || ids["details"] != 1 {
+		t.Errorf("%v\n%s", ids, text)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -214,12 +215,7 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 		m.addRows("servers", "servers", len(its), serverRows(m, its))
 		return one.Name, true
 	}
-	p := periodOf(query.Get("last"), one, m.State.At)
-	m.add("curves", "curves", curvesOf(one, p, m.State.At))
-	m.add("restarts", "restarts", restartsOf(one, p, m.State.At))
-	slices.SortStableFunc(one.Calls, func(a, b backend.Calls) int { return cmp.Compare(b.Total(), a.Total()) })
-	m.add("calls", "calls", one)
-	m.add("details", "server-details", one)
+	m.addKnown(one, query)
 	if one.Host != "" {
 		m.add("log", "log-there", "outlive logs --hosts "+one.Host+" "+overview.There(one.Host, one.Key))
 		return one.Name, true
@@ -227,6 +223,22 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 	text, err := collect.Tail(one.LogPath)
 	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, err})
 	return one.Name, true
+}
+
+// addKnown adds what is known of a server that answers. Of another nothing is said: it has counted, and does not tell.
+func (m *maker) addKnown(one overview.Server, query url.Values) {
+	if one.State == control.NoAnswer {
+		for _, id := range []string{"curves", "restarts", "calls", "details"} {
+			m.add(id, "not-known", id)
+		}
+		return
+	}
+	p := periodOf(query.Get("last"), one, m.State.At)
+	m.add("curves", "curves", curvesOf(one, p, m.State.At))
+	m.add("restarts", "restarts", restartsOf(one, p, m.State.At))
+	slices.SortStableFunc(one.Calls, func(a, b backend.Calls) int { return cmp.Compare(b.Total(), a.Total()) })
+	m.add("calls", "calls", one)
+	m.add("details", "server-details", one)
 }
 
 // restartsShown is what the section of restarts shows.

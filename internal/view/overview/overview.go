@@ -61,7 +61,7 @@ type Input struct {
 type Instance struct {
 	control.Instance
 	Status control.Status
-	Silent bool      // it did not answer in time; Status is empty then
+	Silent bool      // it did not answer in time; Status has nothing but the path of the log then
 	Heard  time.Time // when it answered last; zero: never
 	// Curves are how its servers did, by their names: of those that were called while it was looked at.
 	Curves map[string]*curve.Curve

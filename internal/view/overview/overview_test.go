@@ -57,8 +57,8 @@ func TestHowServersStand(t *testing.T) {
 			t.Errorf("%s: %d are wrong", tt.name, s.Wrong)
 		}
 	}
-	silent := Of(Input{At: noon, Instances: []Instance{{Instance: control.Instance{Name: "x", PID: 1}, Silent: true}}})
-	if one := silent.Servers[0]; one.Health != Bad || one.State != "no answer" || silent.Wrong != 1 {
+	silent := Of(Input{At: noon, Instances: []Instance{{Instance: control.Instance{Name: "x", PID: 1}, Silent: true, Status: control.Status{LogPath: "/log"}}}})
+	if one := silent.Servers[0]; one.Health != Bad || one.State != "no answer" || one.LogPath != "/log" || silent.Wrong != 1 {
 		t.Errorf("without an answer: %+v", one)
 	}
 }

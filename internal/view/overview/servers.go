@@ -17,7 +17,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 	if i.Silent {
 		return []Server{{
 			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: control.NoAnswer, Why: "outlive runs, and does not answer",
-			Since: i.Heard, Strip: stripOf(nil, nil, now, Bad),
+			Since: i.Heard, Strip: stripOf(nil, nil, now, Bad), LogPath: i.Status.LogPath,
 		}}
 	}
 	s := i.Status
