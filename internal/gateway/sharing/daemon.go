@@ -57,7 +57,8 @@ type share struct {
 	request Request // of the first run
 	server  Server
 	members map[string]*member
-	idle    *time.Timer // nil: it has members
+	apart   map[string][]string // why another server of the same command is another one, by its key
+	idle    *time.Timer         // nil: it has members
 }
 
 // member is a run's place at a server. Its name is unique among all daemons, because a request meant for a daemon that
@@ -192,14 +193,14 @@ func (d *Daemon) join(want Request) (*member, error) {
 	key := want.Key()
 	sh := d.shares[key]
 	if sh == nil {
-		sh = &share{key: key, name: d.freeName(want.Name), request: want, members: map[string]*member{}}
+		sh = &share{key: key, name: d.freeName(want.Name), request: want, members: map[string]*member{}, apart: map[string][]string{}}
 		server, err := d.opts.Open(sh.name, want, func(p []byte) { d.tell(sh, p) })
 		if err != nil {
 			d.endIfUnused()
 			return nil, err
 		}
 		sh.server = server
-		d.shares[key] = sh
+		d.add(sh)
 	}
 	if sh.idle != nil {
 		sh.idle.Stop()
@@ -208,6 +209,24 @@ func (d *Daemon) join(want Request) (*member, error) {
 	s := &member{name: rand.Text(), request: want, share: sh, said: make(chan []byte, saidMost)}
 	sh.members[s.name], d.members[s.name] = s, s
 	return s, nil
+}
+
+// add adds a server. What keeps it apart from others is found once: a status would have to compare each with each.
+func (d *Daemon) add(sh *share) {
+	for _, other := range d.shares {
+		if by := sh.request.Differences(other.request); len(by) > 0 {
+			sh.apart[other.key], other.apart[sh.key] = by, by
+		}
+	}
+	d.shares[sh.key] = sh
+}
+
+// remove removes a server.
+func (d *Daemon) remove(sh *share) {
+	delete(d.shares, sh.key)
+	for _, other := range d.shares {
+		delete(other.apart, sh.key)
+	}
 }
 
 // freeName returns a name that no other server has.
@@ -257,7 +276,7 @@ func (d *Daemon) leave(s *member) {
 		if sh.idle != idle {
 			return // a run has taken a member meanwhile
 		}
-		delete(d.shares, sh.key)
+		d.remove(sh)
 		sh.server.End()
 		d.endIfUnused()
 	})
@@ -337,10 +356,8 @@ func (d *Daemon) Status() (all []Shared) {
 			one.Runs = append(one.Runs, Run{s.request.Name, s.request.PID})
 		}
 		slices.SortFunc(one.Runs, func(a, b Run) int { return cmp.Compare(a.PID, b.PID) })
-		for _, other := range d.shares {
-			if by := sh.request.Differences(other.request); other != sh && len(by) > 0 {
-				one.Apart = append(one.Apart, Apart{other.name, by})
-			}
+		for key, by := range sh.apart {
+			one.Apart = append(one.Apart, Apart{d.shares[key].name, by})
 		}
 		slices.SortFunc(one.Apart, func(a, b Apart) int { return cmp.Compare(a.Server, b.Server) })
 		all = append(all, one)
