@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -386,6 +387,24 @@ func TestStreamSendsWhatChanges(t *testing.T) {
 	f.change(func(s *overview.State) { s.Servers = s.Servers[1:] })
 	if whole := next("parts"); !strings.Contains(whole, `"id":"servers"`) {
 		t.Errorf("a server has gone, and sent is %s", whole)
+	}
+}
+
+// A page of events that is open for days does not keep the number of each event there ever was.
+func TestAPageForgetsRowsThatAreGone(t *testing.T) {
+	has := sent{}
+	for n := range 1000 {
+		rows := []part{{ID: fmt.Sprint("row ", n)}, {ID: fmt.Sprint("row ", n+1)}}
+		one := section{ID: "events", Rows: rows, shape: uint64(n), whole: func() template.HTML { return "all" }}
+		if list := has.news([]section{one}); len(list) != 1 || list[0].ID != "events" {
+			t.Fatalf("%d: %v", n, list)
+		}
+		if list := has.news([]section{one}); list != nil {
+			t.Fatalf("%d again: %v", n, list)
+		}
+	}
+	if len(has) > 6 {
+		t.Errorf("%d are kept", len(has))
 	}
 }
 

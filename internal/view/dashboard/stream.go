@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,7 +69,27 @@ func (s sent) news(sections []section) (list []part) {
 			}
 		}
 	}
+	s.forget(sections)
 	return list
+}
+
+// forget drops what no section has any more, once that is most of it: a page of events is open for days.
+func (s sent) forget(sections []section) {
+	n := 0
+	for _, one := range sections {
+		n += 1 + len(one.Rows)
+	}
+	if len(s) <= 2*n {
+		return
+	}
+	has := make(map[string]bool, n)
+	for _, one := range sections {
+		has[one.ID+"#shape"] = true
+		for _, row := range one.Rows {
+			has[row.ID] = true
+		}
+	}
+	maps.DeleteFunc(s, func(id string, _ uint64) bool { return !has[id] })
 }
 
 // tick says how old what the page shows is.
