@@ -108,7 +108,7 @@ func Update(path string, create bool, change func(*Ledger)) (*Ledger, error) {
 func readLedger(path string) (*Ledger, error) {
 	l := &Ledger{}
 	text, err := atomicfile.Read(path, ledgerLimit)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, atomicfile.ErrTooLong) {
 		return nil, fmt.Errorf("counters: %w", err)
 	}
 	if err != nil || json.Unmarshal(text, l) != nil {

@@ -260,6 +260,12 @@ func TestTheLedgerIsAFile(t *testing.T) {
 	if l, err = Update(path, false, func(l *Ledger) { l.See(start, nil, nil) }); err != nil || len(l.Ended) != 0 {
 		t.Errorf("%v, %v", l, err)
 	}
+	if err := os.Truncate(path, ledgerLimit+1); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Update(path, false, func(l *Ledger) { l.See(start, nil, nil) }); err != nil || len(l.Ended) != 0 {
+		t.Errorf("a file that is too long: %v, %v", l, err)
+	}
 	if err := os.WriteFile(path, []byte(`{"version":2}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
