@@ -117,6 +117,22 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
+// A server that is not there any more is shown for a day, and takes no room afterwards.
+func TestAServerThatIsTakenOut(t *testing.T) {
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	var r Recorder
+	r.take(noon, map[string]Totals{"till": {Calls: 10}, "shop": {Calls: 1}})
+	for n := range int64(Minutes + 2) {
+		r.take(noon.Add(time.Duration(n+1)*time.Minute), map[string]Totals{"shop": {Calls: n + 2}})
+		if _, kept := r.servers["till"]; kept != (n < Minutes-1) {
+			t.Fatalf("after %d minutes: %v", n+1, kept)
+		}
+	}
+	if len(r.servers) != 1 {
+		t.Errorf("%d are kept", len(r.servers))
+	}
+}
+
 // What is older than a day goes; minutes that nobody has seen, such as those of a machine that slept, are gaps.
 func TestWhatACurveForgets(t *testing.T) {
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

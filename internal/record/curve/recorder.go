@@ -73,6 +73,11 @@ func (r *Recorder) take(at time.Time, totals map[string]Totals) {
 		one.curve.add(minuteOf(at)-1, one.since(is, at))
 		one.was, one.at = is, at
 	}
+	for name, one := range r.servers {
+		if _, there := totals[name]; !there && minuteOf(at)-one.curve.last > Minutes { // all it has is older than a day
+			delete(r.servers, name)
+		}
+	}
 }
 
 // since is what was new since the last look.
