@@ -193,10 +193,13 @@ func (i Instance) Logs(ctx context.Context, w io.Writer, follow bool) error {
 	}
 	defer done()
 	_, err = io.Copy(w, resp.Body)
-	if ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) {
+	if ctx.Err() != nil || follow && errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil // a log that is followed has no other end
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("log of %s (pid %d): %w", i.Name, i.PID, err)
+	}
+	return nil
 }
 
 // Reload has a gateway read its configuration again; an error says what is wrong with it.

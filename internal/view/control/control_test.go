@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -207,6 +208,37 @@ func TestLogs(t *testing.T) {
 	}
 	if _, err := i.Status(t.Context()); !errors.Is(err, ErrGone) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// A log that breaks off, because its outlive ends, is not whole; one that is followed has no other end.
+func TestALogThatBreaksOff(t *testing.T) {
+	dir := shortDir(t)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	i := Instance{Name: "x", PID: 1, Path: filepath.Join(dir, "x.1.sock")}
+	l, err := net.Listen("unix", i.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+			_ = conn.Close()
+		}
+	}()
+	for _, follow := range []bool{false, true} {
+		var out strings.Builder
+		if err := i.Logs(t.Context(), &out, follow); out.String() != "half" || (err == nil) != follow {
+			t.Errorf("follow %v: %q, %v", follow, out.String(), err)
+		}
 	}
 }
 
