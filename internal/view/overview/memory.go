@@ -10,6 +10,7 @@ import (
 type Memory struct {
 	day    []*Event // of the last day, the oldest first
 	by     map[of][]*Event
+	its    map[pastKey][]*Event
 	newest []Event // the newest first; made anew if the last event is another one
 	shown  shown
 	pasts  map[pastKey]past
@@ -97,23 +98,31 @@ func dayOf(list []*Event, all []Event, now time.Time) []*Event {
 	return list
 }
 
-// sort takes the events of the last day, and those of each running outlive.
+// sort takes the events of the last day, those of each running outlive, and those of each of its servers.
 func (w *Memory) sort(all []Event, now time.Time) {
 	w.day = dayOf(w.day, all, now)
-	for key, list := range w.by {
-		if len(list) == 0 { // nor the last time
-			delete(w.by, key)
-			continue
-		}
-		w.by[key] = list[:0]
-	}
-	if w.by == nil {
-		w.by = map[of][]*Event{}
-	}
+	w.by, w.its = emptied(w.by), emptied(w.its)
 	for _, e := range w.day {
 		key := of{e.Host, e.PID}
 		w.by[key] = append(w.by[key], e)
+		if e.Server != "" {
+			one := pastKey{key, e.Server}
+			w.its[one] = append(w.its[one], e)
+		}
 	}
+}
+
+// emptied are lists without events, with the room that they had. Those that had none are dropped.
+func emptied[K comparable](by map[K][]*Event) map[K][]*Event {
+	if by == nil {
+		return map[K][]*Event{}
+	}
+	for key, list := range by {
+		if by[key] = list[:0]; len(list) == 0 {
+			delete(by, key)
+		}
+	}
+	return by
 }
 
 // newest are the last events, the newest first.
@@ -154,13 +163,7 @@ func (w *Memory) of(host string, pid int) eventsOf {
 // at are those of one of its servers.
 func (h eventsOf) at(server string) eventsOf {
 	h.key.server = server
-	var list []*Event
-	for _, e := range h.events {
-		if e.Server == server {
-			list = append(list, e)
-		}
-	}
-	h.events = list
+	h.events = h.w.its[h.key]
 	return h
 }
 

@@ -155,6 +155,30 @@ func TestAnOverviewWithMemoryIsTheSame(t *testing.T) {
 	}
 }
 
+// Behind a gateway with many servers, the events of each are not looked for among those of all.
+func TestAnOverviewOfManyServers(t *testing.T) {
+	const servers, each = 200, 100
+	i := Instance{Instance: control.Instance{Name: "g", PID: 2}, Status: control.Status{StartedAt: ago(2 * time.Hour), Config: "c"}}
+	var events []Event
+	for n := range servers {
+		name := fmt.Sprint("server", n)
+		i.Status.Servers = append(i.Status.Servers, control.Member{ServerStatus: gateway.ServerStatus{Name: name}})
+		for m := range each {
+			events = append(events, Event{At: ago(time.Duration(m) * time.Second), Type: event.RestartInitiated, PID: 2, Level: "INFO", Server: name, Cause: "crash"})
+		}
+	}
+	allocations := func(events []Event) float64 {
+		in := Input{At: noon, Instances: []Instance{i}, Events: events, Memory: &Memory{}}
+		if one := Of(in).Servers[1]; len(one.Renewals) != len(events)/servers {
+			t.Errorf("%s has %d restarts", one.Key, len(one.Renewals))
+		}
+		return testing.AllocsPerRun(5, func() { Of(in) })
+	}
+	if with, without := allocations(events), allocations(nil); with > without {
+		t.Errorf("%v allocations with events, %v without", with, without)
+	}
+}
+
 func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	events := []Event{
 		{At: ago(4 * time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "crash", Reason: "exit 3"},
