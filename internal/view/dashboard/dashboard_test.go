@@ -205,6 +205,38 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// A text that cannot be read just now, such as one on a disk that hangs, holds up no other page.
+func TestATextThatHangs(t *testing.T) {
+	s := example()
+	s.Agents[0].Output = "output.log"
+	reading, release := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(release) })
+	defer end()
+	c, at, d := open(t, Options{Source: &fixed{state: s}, AgentText: func(string) (string, error) {
+		close(reading)
+		<-release
+		return "late", nil
+	}})
+	late := time.AfterFunc(time.Minute, func() {
+		t.Error("the overview waits for the text of an agent")
+		end()
+	})
+	defer late.Stop()
+	made := make(chan *view)
+	go func() {
+		_, v := d.viewOf("/agent/a/b")
+		made <- v
+	}()
+	<-reading
+	if code, page := get(t, c, at+"/"); code != 200 || !strings.Contains(page, "a/b waits") {
+		t.Errorf("the overview meanwhile: %d\n%s", code, page)
+	}
+	end()
+	if v := <-made; !v.found {
+		t.Error("the page of the agent is not there")
+	}
+}
+
 // Agents that fail for one cause are one incident: it stands there once, and on the page of each.
 func TestIncidentOfSeveralAgents(t *testing.T) {
 	s := overview.State{At: noon, Incidents: []overview.Incident{{ID: "I1", Members: []string{"a", "b"}, Title: "2 agents have no credit", State: "notified", Opened: noon}}}

@@ -88,20 +88,17 @@ func idOf(kind, key string) string {
 
 // rowsOf renders rows, of which those that show the same as before are kept. A row shows nothing but its value, and times beside today's date.
 func rowsOf[T any](m *maker, kind string, list []T, key func(T) string) []part {
-	rows, kept := make([]part, len(list)), m.d.views.rows
+	rows := make([]part, len(list))
 	day := m.State.At.Local().Format(time.DateOnly)
 	for n, one := range list {
 		id := idOf(kind, key(one))
-		if was, known := kept[id]; known && was.day == day && reflect.DeepEqual(was.of, one) {
+		if was, known := m.d.views.row(id); known && was.day == day && reflect.DeepEqual(was.of, one) {
 			rows[n] = was.part
 			continue
 		}
 		html := m.text(kind, one, nil)
 		rows[n] = part{id, html, sumOf(string(html))}
-		if len(kept) >= rowsKept {
-			clear(kept)
-		}
-		kept[id] = row{rows[n], one, day}
+		m.d.views.keep(id, row{rows[n], one, day})
 	}
 	return rows
 }

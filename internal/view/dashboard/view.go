@@ -9,6 +9,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
+// place is where the view of a page is. Whoever makes it has the lock, and others wait for what he makes: a log on a disk that hangs holds
+// up its own page only.
+type place struct {
+	mu   sync.Mutex
+	view *view // nil: none was made yet
+}
+
 // view is what one page shows at a time. All browsers that look at the page share it.
 type view struct {
 	at       time.Time // of the state
@@ -33,7 +40,7 @@ type row struct {
 // views are the pages as they were rendered last.
 type views struct {
 	mu     sync.Mutex
-	byPath map[string]*view
+	byPath map[string]*place
 	rows   map[string]row // by id
 
 	// sent is what pages have that were sent whole, by their number, until their streams ask.
@@ -44,19 +51,49 @@ type views struct {
 // viewOf returns a page as it is now, and the state that it shows. The path has the parameters.
 func (d *Dashboard) viewOf(path string) (overview.State, *view) {
 	s := d.opts.Source.State()
-	d.views.mu.Lock()
-	defer d.views.mu.Unlock()
-	if v := d.views.byPath[path]; v != nil && v.at.Equal(s.At) {
-		return s, v
+	at := d.views.of(path)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.view == nil || !at.view.at.Equal(s.At) {
+		v := &view{at: s.At}
+		p, key, query := pageAt(path)
+		v.heading, v.sections, v.found = d.render(p, s, key, query)
+		at.view = v
 	}
-	v := &view{at: s.At}
-	p, key, query := pageAt(path)
-	v.heading, v.sections, v.found = d.render(p, s, key, query)
-	if len(d.views.byPath) >= viewsKept {
-		clear(d.views.byPath)
+	return s, at.view
+}
+
+// of is the place of a page.
+func (w *views) of(path string) *place {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.byPath[path]
+	if at == nil {
+		if len(w.byPath) >= viewsKept {
+			clear(w.byPath)
+		}
+		at = &place{}
+		w.byPath[path] = at
 	}
-	d.views.byPath[path] = v
-	return s, v
+	return at
+}
+
+// row is the row with an id as it was rendered last, if it was.
+func (w *views) row(id string) (row, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, known := w.rows[id]
+	return r, known
+}
+
+// keep keeps a row for the next time.
+func (w *views) keep(id string, r row) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rows) >= rowsKept {
+		clear(w.rows)
+	}
+	w.rows[id] = r
 }
 
 // remember keeps what a page has, and returns the number that the page's stream asks with.
