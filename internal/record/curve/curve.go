@@ -77,6 +77,9 @@ func (c *Curve) Newest() int64 {
 // after is what has come after a minute.
 func (c *Curve) after(minute int64) Part {
 	first := max(minute+1, c.last-Minutes+1)
+	for first < c.last && !c.at(first).Known {
+		first++ // whoever takes it up has a gap there
+	}
 	p := Part{First: first}
 	for m := first; m <= c.last; m++ {
 		p.Points = append(p.Points, c.at(m))

@@ -155,9 +155,13 @@ func TestWhatACurveForgets(t *testing.T) {
 	if known != Minutes-90 {
 		t.Errorf("%d minutes are known, want %d", known, Minutes-90)
 	}
+	shown := (*Curve)(nil).With(c.after(0))
 	c.add(from+10*Minutes, Point{Known: true})
-	if p := c.after(0); len(p.Points) != Minutes || p.Points[0].Known || !p.Points[Minutes-1].Known {
+	if p := c.after(0); p.First != from+10*Minutes || len(p.Points) != 1 || !p.Points[0].Known {
 		t.Errorf("after days of sleep: %d points", len(p.Points))
+	}
+	if grown := shown.With(c.after(shown.Newest())); *grown != c {
+		t.Error("who has seen it before has another one")
 	}
 	var empty *Curve
 	if empty.Newest() != 0 || len((&Curve{}).after(0).Points) != 0 && (&Curve{}).at(1).Known {
