@@ -2,7 +2,9 @@ package agentcli
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -94,5 +96,33 @@ func TestLoop(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Different commands that fail without a word have met no error in common: a search that finds nothing ends so.
+func TestAnExitStatusAloneIsNoError(t *testing.T) {
+	t.Parallel()
+	for want, outputs := range map[int][]string{
+		0: {
+			"",
+			"Exit code 1",
+			"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 1\nOriginal token count: 0\nOutput:\n",
+			"Exit code: 2\nWall time: 0 seconds\nOutput:\n",
+			"Output: (empty)\nExit Code: 1\nProcess Group PGID: 7",
+		},
+		3: {"no such file", "Exit code 1\nno such file", "Process exited with code 1\nOutput:\nno such file"},
+	} {
+		for _, output := range outputs {
+			var now turn
+			now.prompt(time.Unix(1_800_000_000, 0))
+			for i := range 3 {
+				id := fmt.Sprint(i)
+				now.called(call{id: id, tool: "Bash", asks: Tool, key: digest(id)})
+				now.returned(id, output, true, time.Time{})
+			}
+			if got := now.snapshot().Repeats.SameError; got != want {
+				t.Errorf("%q: the same error %d times, want %d", output, got, want)
+			}
+		}
 	}
 }

@@ -28,6 +28,11 @@ var passing = lazyregexp.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|
 // not included: an agent that never succeeds repeats itself.
 var ordersRepetition = lazyregexp.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|again and again|poll(?:ing)?|keep (?:checking|polling)|every \d+ ?(?:s|secs?|seconds|m|mins?|minutes|h|hours))\b`)
 
+// exitAlone matches results that say only how a command has ended. Nothing was met in common by several of them: a search
+// that finds nothing ends so, and a test that is false.
+var exitAlone = lazyregexp.New(`(?i)\A(?:\s*(?:chunk id:.*|wall time:? .*|original token count:.*|process group pgid:.*|script failed|output:(?: \(empty\))?|error: \(none\)` +
+	`|(?:error: )?(?:process exited with code|(?:command failed with )?exit (?:code|status)):? ?\d+)[ \t.]*(?:\r?\n|\z))*\s*\z`)
+
 // waiting matches commands that wait, or that check something running elsewhere: repeating these is not a loop.
 var waiting = lazyregexp.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 

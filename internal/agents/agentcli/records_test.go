@@ -322,7 +322,7 @@ func TestCodexRecords(t *testing.T) {
 		"a search needs no reply": {[]string{started, `{"type":"response_item","payload":{"type":"web_search_call","status":"completed"}}`}, "model"},
 		"aborted":                 {[]string{started, call("exec_command", `{"cmd":"x"}`), `{"type":"event_msg","payload":{"type":"turn_aborted"}}`}, "ended interrupted"},
 		"it tries again":          {[]string{started, `{"type":"event_msg","payload":{"type":"stream_error","message":"Reconnecting... 2/5"}}`}, "model [api 0 try 2/5]"},
-		"failing again and again": {[]string{started, call("a", "1"), output(`"Process exited with code 2"`), call("b", "2"), output(`"Process exited with code 2"`)}, "model repeats 0/2/0"},
+		"failing again and again": {[]string{started, call("a", "1"), output(`"Process exited with code 2\nOutput:\nno such file"`), call("b", "2"), output(`"Process exited with code 2\nOutput:\nno such file"`)}, "model repeats 0/2/0"},
 		"parts of an output":      {[]string{started, call("a", "1"), output(`[{"type":"input_text","text":"ok"}]`)}, "model"},
 		"an object as an output":  {[]string{started, call("a", "1"), output(`{"content":"ok","success":true}`)}, "model"},
 		"a limit":                 {[]string{started, `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You've hit your usage limit.","codex_error_info":"usage_limit_exceeded"}}}`}, "ended [rate_limit 0 try 0/0]"},

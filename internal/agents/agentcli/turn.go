@@ -182,7 +182,7 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 		}
 		result := resultOf(output)
 		if !c.polls {
-			t.loop.add(c.key, result, failed, c.step)
+			t.loop.add(c.key, result, failed && !exitAlone.MatchString(output), c.step)
 		}
 		news := t.loop.shows(c.key, result) || t.ordered
 		if took := t.lastAt.Sub(c.at); !failed && (c.edits || news || took >= longCall && !c.polls && c.asks == Tool) {
