@@ -265,6 +265,13 @@ func (sh *shared) leave(j *joiner) {
 	j.poke()
 }
 
+// lines are what the terminal shows.
+func (sh *shared) lines() []string {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.screen.lines()
+}
+
 // tell records who has joined.
 func (sh *shared) tell() {
 	var list []Joined

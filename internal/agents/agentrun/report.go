@@ -28,6 +28,7 @@ type Report struct {
 	StartedAt time.Time        `json:"started_at"`
 
 	OutputAt  time.Time `json:"output_at,omitzero"` // of the last byte that the agent has written
+	TextAt    time.Time `json:"text_at,omitzero"`   // of the last that its terminal had not shown before, animations and times aside; zero: not known
 	Bytes     int64     `json:"bytes"`
 	PerSecond float64   `json:"bytes_per_s,omitempty"` // over the last seconds
 

@@ -25,6 +25,10 @@ type seen struct {
 	end        int       // where the ring is written next
 	full       bool
 	rows, cols int // of the agent's terminal; cols 0: it has none
+
+	// look returns the lines that its terminal shows. nil: it has none.
+	look  func() []string
+	shown shown // what look has returned so far
 }
 
 // source is one stream of output.
@@ -213,8 +217,32 @@ func (s *seen) pressing() bool {
 	return was
 }
 
+// lookAt has the agent's terminal looked at for new text.
+func (s *seen) lookAt(look func() []string) {
+	s.mu.Lock()
+	s.look = look
+	s.mu.Unlock()
+}
+
+// readText records when new text was shown, if it was since the last report.
+func (s *seen) readText() {
+	s.mu.Lock()
+	look, at := s.look, s.report.OutputAt
+	s.mu.Unlock()
+	if look == nil {
+		return
+	}
+	lines := look() // without our lock: that of the terminal is taken before it
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown.add(lines) {
+		s.report.TextAt = at
+	}
+}
+
 // snapshot is the report at a time.
 func (s *seen) snapshot(now time.Time) Report {
+	s.readText()
 	s.mu.Lock()
 	r := s.report
 	r.PerSecond = s.rate.perSecond(now)

@@ -106,6 +106,7 @@ func (t *terminal) openSocket(path string) error {
 		_, err := t.master.Write(b)
 		return err
 	})
+	t.seen.lookAt(t.shared.lines)
 	if t.ours != nil {
 		t.shared.ownWindow(window{Rows: rows, Cols: cols})
 	}

@@ -25,6 +25,9 @@ func (e Evidence) Later(d Span) Evidence {
 	}
 	if e.Output.Known {
 		grow(&e.Output.Age, d)
+		if e.Output.Drawn > 0 {
+			grow(&e.Output.Drawn, d)
+		}
 	}
 	e.Sessions = slices.Clone(e.Sessions)
 	for i := range e.Sessions {

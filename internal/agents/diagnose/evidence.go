@@ -163,11 +163,16 @@ type Title struct {
 	Age    Span            `json:"age,omitzero"` // time since it changed to this status
 }
 
-// Output is the agent's output as its wrapper sees it, without the animation of a terminal program.
+// Output is the agent's output as its wrapper sees it.
 type Output struct {
 	Known bool `json:"known,omitempty"`
 	Age   Span `json:"age,omitzero"` // since the last byte
+	// Drawn is how long its terminal has only drawn again what it had shown before, such as a spinner. 0: it has not.
+	Drawn Span `json:"drawn,omitzero"`
 }
+
+// text is the time since it last wrote something new.
+func (o Output) text() Span { return max(o.Age, o.Drawn) }
 
 // CPU is what the agent's descendants have used over the last window. The agent's own use is no evidence: an agent
 // that hangs uses as little as one that waits for its model (measured: 0.02 s in 30 s).

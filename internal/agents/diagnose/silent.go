@@ -75,8 +75,8 @@ func toolHung(e *Evidence, p Policy) answer {
 			return no("%s has run for %s: %s, which goes on with it", s.Tool, s.OpenAge.brief(), e.served(p).text())
 		case e.worked(p):
 			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), e.CPU.text())
-		case e.Output.Known && e.Output.Age <= p.Tool:
-			return no("%s has run for %s, and something was written %s", s.Tool, s.OpenAge.brief(), ago(e.Output.Age))
+		case e.Output.Known && e.Output.text() <= p.Tool:
+			return no("%s has run for %s, and something was written %s", s.Tool, s.OpenAge.brief(), ago(e.Output.text()))
 		case beside != "":
 			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), beside)
 		}

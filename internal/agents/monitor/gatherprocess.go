@@ -264,8 +264,12 @@ func (g *gathering) run() {
 		g.ended(r)
 	}
 	if !r.OutputAt.IsZero() && g.agent.says("output") {
+		news := r.OutputAt
 		g.e.Output = diagnose.Output{Known: true, Age: g.age(r.OutputAt)}
-		g.signs = append(g.signs, fmt.Sprintf("%d/%s", r.PID, r.OutputAt.UTC().Truncate(outputGrain).Format(time.RFC3339)))
+		if t := r.TextAt; !t.IsZero() && t.Before(news) {
+			news, g.e.Output.Drawn = t, g.age(t)
+		}
+		g.signs = append(g.signs, fmt.Sprintf("%d/%s", r.PID, news.UTC().Truncate(outputGrain).Format(time.RFC3339)))
 	}
 	if r.Title != "" {
 		g.e.Title = diagnose.Title{Text: r.Title, Status: r.TitleState, Age: g.age(r.TitleAt)}
