@@ -189,10 +189,10 @@ func (w *wanted) mayLive(kind Kind, pid int) bool {
 }
 
 // mayBeOf reports whether a living process of a CLI, which no session names, may have written something at at. It is one
-// in a directory, or in any if dir is "".
+// in a directory, or in any if dir is "". One whose directory the system does not tell may be in each.
 func (w *wanted) mayBeOf(kind Kind, dir string, at time.Time) bool {
 	return slices.ContainsFunc(w.Processes, func(p Process) bool {
-		return p.Kind == kind && (dir == "" || p.Dir == dir) && !w.named[Process{Kind: kind, PID: p.PID}] && !p.Began.IsZero() && p.Began.Before(at)
+		return p.Kind == kind && (dir == "" || p.Dir == "" || p.Dir == dir) && !w.named[Process{Kind: kind, PID: p.PID}] && !p.Began.IsZero() && p.Began.Before(at)
 	})
 }
 

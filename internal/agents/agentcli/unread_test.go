@@ -88,14 +88,16 @@ func TestPresentSessionIsReadHoweverOld(t *testing.T) {
 	q := Query{Dirs: []string{shop}, Since: time.Now().Add(-48 * time.Hour)}
 	same(t, "nobody lives", w.found(NewReader(w.options), q))
 	began := time.Now().Add(-100 * time.Hour)
-	q.Processes = []Process{{Kind: Qwen, PID: 5, Start: 50, Dir: shop, Began: began}, {Kind: Gemini, PID: 6, Start: 60, Dir: shop, Began: began}, {Kind: OpenCode, PID: 7, Start: 70, Dir: shop, Began: began}}
-	sessions, err := NewReader(w.options).Sessions(q)
-	kinds := map[Kind]int{}
-	for _, s := range sessions {
-		kinds[s.Kind]++
-	}
-	if err != nil || kinds[Qwen] != 1 || kinds[Gemini] != 1 || kinds[OpenCode] != 1 {
-		t.Errorf("%v %v", kinds, err)
+	for _, dir := range []string{shop, ""} { // not every system tells it
+		q.Processes = []Process{{Kind: Qwen, PID: 5, Start: 50, Dir: dir, Began: began}, {Kind: Gemini, PID: 6, Start: 60, Dir: dir, Began: began}, {Kind: OpenCode, PID: 7, Start: 70, Dir: dir, Began: began}}
+		sessions, err := NewReader(w.options).Sessions(q)
+		kinds := map[Kind]int{}
+		for _, s := range sessions {
+			kinds[s.Kind]++
+		}
+		if err != nil || kinds[Qwen] != 1 || kinds[Gemini] != 1 || kinds[OpenCode] != 1 {
+			t.Errorf("directory %q: %v %v", dir, kinds, err)
+		}
 	}
 	for i := range q.Processes {
 		q.Processes[i].Began = time.Now().Add(-time.Hour)
