@@ -45,9 +45,18 @@ type file struct {
 	at   time.Time
 }
 
-// list returns a folder's present content, also with an error: as much as could be read. A folder that does not exist is
-// empty.
+// list returns a folder's present content, and has it followed.
 func (r *Reader) list(path string) (*folder, error) {
+	f, err := r.peek(path)
+	if f.info != nil {
+		r.watch.follow(path, f)
+	}
+	return f, err
+}
+
+// peek returns a folder's present content, also with an error: as much as could be read. A folder that does not exist is
+// empty.
+func (r *Reader) peek(path string) (*folder, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		if err == nil || missing(err) {
@@ -59,7 +68,6 @@ func (r *Reader) list(path string) (*folder, error) {
 	f := r.folders[path]
 	if f != nil && f.settled && os.SameFile(f.info, info) && f.info.ModTime().Equal(info.ModTime()) {
 		f.looked = r.looks
-		r.watch.follow(path, f)
 		return f, f.fault
 	}
 	dir, err := os.Open(path)
@@ -79,7 +87,6 @@ func (r *Reader) list(path string) (*folder, error) {
 	}
 	slices.Sort(f.names)
 	r.folders[path] = f
-	r.watch.follow(path, f)
 	return f, f.fault
 }
 
@@ -108,10 +115,15 @@ func (r *Reader) await(path string) {
 // listNewest returns a folder with the latest of its files whose names match.
 func (r *Reader) listNewest(path string, match func(name string) bool) (*folder, error) {
 	f, err := r.list(path)
+	f.order(path, match)
+	return f, err
+}
+
+// order finds the latest files, unless they are known.
+func (f *folder) order(path string, match func(name string) bool) {
 	if f.newest == nil || time.Since(f.sorted) > newestFor {
 		f.sort(path, match)
 	}
-	return f, err
 }
 
 // lastWritten is when one of a folder's transcripts was last written; zero: there is none.

@@ -246,3 +246,31 @@ func TestChatInOnePieceThatIsTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// A session of Codex stays in the folder of the day on which it began. Where the system does not tell the open files of a
+// process, one of any day may be its present one.
+func TestSessionOfCodexThatBeganLongAgo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.options.OpenFiles = nil
+	shop := w.dir("shop")
+	for day := range 12 {
+		w.codex(daysAgo(day), w.dir("other"), fmt.Sprint("other", day))
+	}
+	works, rests := w.codex(daysAgo(5), shop, "works"), w.codex(daysAgo(30), shop, "rests")
+	aged(t, w.codex(daysAgo(31), shop, "over"), 31*24*time.Hour)
+	aged(t, rests, 72*time.Hour)
+	q := Query{Dirs: []string{shop}, Since: time.Now().Add(-48 * time.Hour)}
+	same(t, "nobody lives", w.found(NewReader(w.options), q))
+	for _, dir := range []string{shop, ""} { // not every system tells it
+		q.Processes = []Process{{Kind: Codex, PID: 5, Start: 50, Dir: dir, Began: time.Now().Add(-40 * 24 * time.Hour)}}
+		pid := map[string]string{shop: "5", "": "0"}[dir]
+		same(t, "it works", w.found(NewReader(w.options), q), "codex works "+pid+" model")
+	}
+	if err := os.Remove(works); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "it rests", w.found(NewReader(w.options), q), "codex rests 0 model")
+	q.Processes[0].Began = time.Now().Add(-time.Hour)
+	same(t, "a process that is younger", w.found(NewReader(w.options), q))
+}
