@@ -3,20 +3,27 @@ package agentrun
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // modes are the terminal modes that an agent has changed. An agent that exits normally restores them; a killed one may
 // leave a terminal that prints at every move of the mouse.
 type modes struct {
-	on   map[string]bool // private modes that are not as they were found
-	keys int             // how often the kitty keyboard protocol was switched on
-	xkey bool            // xterm's modifyOtherKeys
+	on     map[string]bool // private modes that are not as they were found
+	keys   []string        // the flags with which the kitty keyboard protocol was switched on, the last one last
+	xkey   string          // the level of xterm's modifyOtherKeys; "": it is off
+	keypad bool            // the keypad sends the sequences of its application mode
+	cursor string          // the cursor's shape (DECSCUSR); "": the terminal's own
 }
 
-// watched are the private modes that matter afterwards, with what they are at first: the screen, the mouse, pasting, focus.
+// keysMost is how often the kitty keyboard protocol can be switched on: terminals keep no more either.
+const keysMost = 16
+
+// watched are the private modes that matter afterwards, with what they are at first: the screen, the cursor keys and the keypad,
+// the mouse, pasting, focus.
 var watched = map[string]bool{
-	"1": false, "25": true, "9": false, "1000": false, "1002": false, "1003": false, "1004": false, "1005": false, "1006": false,
+	"1": false, "66": false, "25": true, "9": false, "1000": false, "1002": false, "1003": false, "1004": false, "1005": false, "1006": false,
 	"1015": false, "1016": false, "2004": false, "2026": false, "2031": false, "2048": false, "47": false,
 	"1047": false, "1049": false,
 }
@@ -29,6 +36,14 @@ func (m *modes) change(text string) {
 	last := len(text) - 1
 	parameters, final := text[:last], text[last]
 	switch {
+	case text == "c":
+		*m = modes{}
+	case text == "=", text == ">":
+		m.keypad = text == "="
+	case final == 'q':
+		if m.cursor = strings.TrimSuffix(parameters, " "); m.cursor == "0" {
+			m.cursor = ""
+		}
 	case strings.HasPrefix(parameters, "?") && (final == 'h' || final == 'l'):
 		for number := range strings.SplitSeq(parameters[1:], ";") {
 			first, known := watched[number]
@@ -43,12 +58,19 @@ func (m *modes) change(text string) {
 			}
 		}
 	case strings.HasPrefix(parameters, ">") && final == 'u':
-		m.keys = min(m.keys+1, 16)
+		if len(m.keys) < keysMost {
+			m.keys = append(m.keys, parameters[1:])
+		}
 	case strings.HasPrefix(parameters, "<") && final == 'u':
-		m.keys = max(m.keys-1, 0)
+		n, err := strconv.Atoi(parameters[1:])
+		if err != nil {
+			n = 1
+		}
+		m.keys = m.keys[:max(len(m.keys)-max(n, 1), 0)]
 	case strings.HasPrefix(parameters, ">4") && final == 'm':
-		_, level, _ := strings.Cut(parameters, ";")
-		m.xkey = level != "" && level != "0"
+		if _, m.xkey, _ = strings.Cut(parameters, ";"); m.xkey == "0" {
+			m.xkey = ""
+		}
 	}
 }
 
@@ -58,8 +80,14 @@ func (m *modes) undo() string {
 	for range m.keys {
 		b.WriteString("\x1b[<u")
 	}
-	if m.xkey {
+	if m.xkey != "" {
 		b.WriteString("\x1b[>4;0m")
+	}
+	if m.keypad {
+		b.WriteString("\x1b>")
+	}
+	if m.cursor != "" {
+		b.WriteString("\x1b[0 q")
 	}
 	screen := ""
 	for _, number := range slices.Sorted(maps.Keys(m.on)) {
@@ -95,11 +123,17 @@ func (m *modes) redo() (screen, rest string) {
 		}
 		b.WriteString("\x1b[?" + number + final)
 	}
-	for range m.keys {
-		b.WriteString("\x1b[>1u")
+	for _, flags := range m.keys {
+		b.WriteString("\x1b[>" + flags + "u")
 	}
-	if m.xkey {
-		b.WriteString("\x1b[>4;2m")
+	if m.xkey != "" {
+		b.WriteString("\x1b[>4;" + m.xkey + "m")
+	}
+	if m.keypad {
+		b.WriteString("\x1b=")
+	}
+	if m.cursor != "" {
+		b.WriteString("\x1b[" + m.cursor + " q")
 	}
 	return s.String(), b.String()
 }

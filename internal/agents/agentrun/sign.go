@@ -35,11 +35,16 @@ func (p piece) signs(emit func(sign)) {
 		if p.final != 0 && len(p.content) <= oscLimit {
 			p.notice(emit)
 		}
+	case p.intro == '=', p.intro == '>', p.intro == 'c': // the keypad's modes, and a reset
+		emit(sign{modeSign, string(rune(p.intro))})
 	case p.kind == plain, p.intro == '[', p.intro == bel: // a BEL in a CSI sequence is obeyed, one in a DCS is part of it
 		for range bytes.Count(p.bytes, []byte{bel}) {
 			emit(sign{kind: bellSign})
 		}
-		if n := len(p.content); n > 0 && n <= csiLimit && strings.IndexByte("hlum", p.final) >= 0 && strings.IndexByte("?<>", p.content[0]) >= 0 {
+		n := len(p.content)
+		private := n > 0 && strings.IndexByte("?<>", p.content[0]) >= 0 && strings.IndexByte("hlum", p.final) >= 0
+		shape := n > 0 && p.content[n-1] == ' ' && p.final == 'q' // the cursor's
+		if n <= csiLimit && (private || shape) {
 			emit(sign{modeSign, string(p.content) + string(rune(p.final))})
 		}
 	}

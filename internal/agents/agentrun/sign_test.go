@@ -47,6 +47,7 @@ func TestSigns(t *testing.T) {
 		{"a charset", "\x1b(B\x1b]0;t\x07", title("t")},
 		{"the mouse", "\x1b[?1000;1006h", []sign{{modeSign, "?1000;1006h"}}},
 		{"keys", "\x1b[>1u\x1b[<u", []sign{{modeSign, ">1u"}, {modeSign, "<u"}}},
+		{"the keypad and the cursor", "\x1b=\x1b[5 q\x1b>\x1bc", []sign{{modeSign, "="}, {modeSign, "5 q"}, {modeSign, ">"}, {modeSign, "c"}}},
 		{"a colour is not a mode", "\x1b[38;5;1m\x1b[2J\x1b[12l", nil},
 		{"nothing of an unfinished one", "\x1b]0;half", nil},
 	}
@@ -123,6 +124,9 @@ func TestModes(t *testing.T) {
 		{"the kitty keyboard, twice", "\x1b[>1u\x1b[>5u", "\x1b[<u\x1b[<u\x1b[0m"},
 		{"reports of the size", "\x1b[?2048h", "\x1b[?2048l\x1b[0m"},
 		{"modifyOtherKeys", "\x1b[>4;2m", "\x1b[>4;0m\x1b[0m"},
+		{"the keypad and the cursor", "\x1b[?1h\x1b=\x1b[5 q", "\x1b>\x1b[0 q\x1b[?1l\x1b[0m"},
+		{"both were set back", "\x1b=\x1b[5 q\x1b[ q\x1b>", ""},
+		{"a reset", "\x1b[?1000h\x1b=\x1b[>1u\x1bc", ""},
 		{"what is not a mode that matters", "\x1b[?7l\x1b[?12h", ""},
 	}
 	for _, tt := range tests {
@@ -133,5 +137,23 @@ func TestModes(t *testing.T) {
 		if diff := cmp.Diff(tt.want, m.undo()); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
+	}
+}
+
+// A terminal that joins later gets the modes that those have which were there from the beginning.
+func TestModesOfAFreshTerminal(t *testing.T) {
+	read := func(output string) (m modes) {
+		for _, g := range signsOf(output) {
+			m.change(g.text)
+		}
+		return m
+	}
+	first := read("\x1b[?1049h\x1b[?1h\x1b[?25l\x1b=\x1b[5 q\x1b[>1u\x1b[>7u\x1b[>3u\x1b[<u\x1b[>4;1m")
+	screen, rest := first.redo()
+	if screen != "\x1b[?1049h" {
+		t.Errorf("first of all %q", screen)
+	}
+	if diff := cmp.Diff(first, read(screen+rest), cmp.AllowUnexported(modes{})); diff != "" {
+		t.Errorf("%q: %s", rest, diff)
 	}
 }
