@@ -21,6 +21,9 @@ const (
 	helloTime = 5 * time.Second
 	// goodbyeTime is how long clients may take to read the rest after the agent's end.
 	goodbyeTime = time.Second
+	// keysKept is how many messages of keys wait for an agent that does not read, each of 4 KiB at most. What is typed beyond
+	// them is lost, as at any terminal whose buffer is full.
+	keysKept = 256
 	// redrawPause is how long the agent's terminal gets another size to force a redraw, if joining does not change the
 	// size. A program that checks its size only after that sees no change, and draws nothing.
 	redrawPause = 150 * time.Millisecond
@@ -64,7 +67,7 @@ type joiner struct {
 // share accepts clients of a terminal from now on. write gives bytes to the agent.
 func share(s *seen, l net.Listener, answers bool, size window, resize func(rows, cols int), write func([]byte) error) *shared {
 	sh := &shared{
-		seen: s, listener: l, keys: make(chan []byte, 64), quit: make(chan struct{}), resize: resize, answers: answers,
+		seen: s, listener: l, keys: make(chan []byte, keysKept), quit: make(chan struct{}), resize: resize, answers: answers,
 		screen: newScreen(size.Rows, size.Cols), size: size,
 	}
 	sh.done.Go(func() { sh.handKeys(write) })
@@ -123,6 +126,14 @@ func (j *joiner) put(b []byte) {
 	default:
 		j.queue = appendFrame(j.queue, outputFrame, b)
 	}
+}
+
+// appendOutput adds output in as many frames as it takes.
+func appendOutput(b, output []byte) []byte {
+	for len(output) > frameLimit {
+		b, output = appendFrame(b, outputFrame, output[:frameLimit]), output[frameLimit:]
+	}
+	return appendFrame(b, outputFrame, output)
 }
 
 func (j *joiner) poke() {
@@ -241,8 +252,7 @@ func (sh *shared) join(j *joiner) (refusal string) {
 	}
 	sh.joined = append(sh.joined, j)
 	sh.fit(true)
-	j.queue = appendFrame(nil, welcomeFrame, nil)
-	j.queue = appendFrame(j.queue, outputFrame, sh.whole(j.window))
+	j.queue = appendOutput(nil, sh.whole(j.window))
 	j.poke()
 	sh.tell()
 	return ""
@@ -351,11 +361,10 @@ func (sh *shared) listen(j *joiner) {
 			if j.is.ReadOnly {
 				continue
 			}
+			sh.seen.input(content, time.Now())
 			select {
 			case sh.keys <- content:
-				sh.seen.input(content, time.Now())
-			case <-sh.quit:
-				return
+			default: // it does not read; whoever waited for it here would not see the client leave
 			}
 		case windowFrame:
 			var w window
@@ -374,12 +383,16 @@ func (sh *shared) listen(j *joiner) {
 	}
 }
 
-// send sends a client its queue until it leaves, or the agent has ended.
+// send welcomes a client, and sends it its queue until it leaves, or the agent has ended.
 func (sh *shared) send(j *joiner) {
+	if err := sendFrame(j.conn, welcomeFrame, nil); err != nil { // by itself: the queue may be dropped
+		_ = j.conn.Close()
+		return
+	}
 	for range j.wake {
 		sh.mu.Lock()
 		if j.behind {
-			j.queue, j.behind = appendFrame(j.queue[:0], outputFrame, sh.whole(j.window)), false
+			j.queue, j.behind = appendOutput(nil, sh.whole(j.window)), false
 		}
 		queue, exit := j.queue, j.exit
 		j.queue = nil
