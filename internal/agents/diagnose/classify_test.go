@@ -472,3 +472,23 @@ func TestAPauseOfALongBuild(t *testing.T) {
 		t.Errorf("idle for longer than a tool may be: %s: %s", v.Class, v.Details)
 	}
 }
+
+// An agent that computes or writes is not held up by a dialog, though it has not shown itself yet.
+func TestStartThatTakesLong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Evidence)
+		want   Class
+	}{
+		"nothing":          {func(*Evidence) {}, StartupBlocked},
+		"it computes":      {func(e *Evidence) { e.CPU = CPU{Known: true, Share: 0.5} }, AtWork},
+		"it does not":      {func(e *Evidence) { e.CPU = CPU{Known: true} }, StartupBlocked},
+		"it writes":        {func(e *Evidence) { e.Output = Output{Known: true, Age: minute} }, AtWork},
+		"it wrote at once": {func(e *Evidence) { e.Output = Output{Known: true, Age: 4 * minute} }, StartupBlocked},
+		"it only draws":    {func(e *Evidence) { e.Output = Output{Known: true, Age: 1, Drawn: 4 * minute} }, StartupBlocked},
+	} {
+		e := Evidence{Watched: true, Process: Proc{Life: Alive, AfterBeat: true, Age: 5 * minute}, Artefact: Artefact{Expected: true}}
+		if v := Classify(and(e, tc.change), Policy{}); v.Class != tc.want {
+			t.Errorf("%s: %s (%s), want %s", name, v.Class, v.Details, tc.want)
+		}
+	}
+}

@@ -93,7 +93,8 @@ func starting(e *Evidence, p Policy) answer {
 	return yes(e.Process.Age, "%s", e.Process.text())
 }
 
-// startupBlocked holds for a process that lives but does not begin, most often because of a dialog that nobody sees.
+// startupBlocked holds for a process that lives but does not begin, most often because of a dialog that nobody sees. A script that
+// prepares the work of its CLI computes or writes meanwhile.
 func startupBlocked(e *Evidence, p Policy) answer {
 	switch {
 	case p.BeatDecides:
@@ -104,6 +105,10 @@ func startupBlocked(e *Evidence, p Policy) answer {
 		return no("it has shown itself since it was started, or nothing is expected of it")
 	case e.Process.Age < p.Startup:
 		return no("it was started %s, less than %s", ago(e.Process.Age), p.Startup)
+	case e.cpuBusy(p):
+		return no("it has not shown itself since it was started, and what it has started %s", e.CPU.text())
+	case e.Output.Known && e.Output.text() <= p.Startup:
+		return no("it has not shown itself since it was started, and has written something %s", ago(e.Output.text()))
 	}
 	return yes(e.Process.Age, "started %s and not one heartbeat or session since; %s%s", ago(e.Process.Age), e.Process.text(), e.onTitle())
 }
