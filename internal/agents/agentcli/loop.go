@@ -78,6 +78,9 @@ func (l *loop) add(key, result uint64, failed bool, step int) {
 	l.before, l.last, l.known = l.last, now, min(l.known+1, 2)
 }
 
+// rest forgets the calls before one that waits: whoever looks at something again after that polls it.
+func (l *loop) rest() { *l = loop{shown: l.shown} }
+
 // repeats returns the counts. A single occurrence is not a repetition.
 func (l *loop) repeats() Repeats {
 	r := Repeats{SameCall: l.same, SameError: l.errors}

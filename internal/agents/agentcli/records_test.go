@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,7 @@ func TestClaudeRecords(t *testing.T) {
 		"one that was ordered before":      {append([]string{`{"type":"user","message":{"content":"Run make 20 times, please"}}`, claudeEnd, claudePrompt}, claudeTimes("make", 5)...), "model repeats 5/0/0"},
 		"sleeping":                         {append([]string{claudePrompt}, claudeTimes("sleep 0.5", 5)...), "model"},
 		"polling CI":                       {append([]string{claudePrompt}, claudeTimes("gh run view 7 --json status", 5)...), "model"},
+		"polling in calls of its own":      {append([]string{claudePrompt}, slices.Repeat(slices.Concat(claudeTimes("curl -s shop/ready", 1), claudeTimes("sleep 30", 1)), 5)...), "model"},
 		"a local one while it thinks":      {[]string{claudePrompt, claudeEnd, claudeSlash, `{"type":"user","message":{"content":"<command-name>/cost</command-name>"}}`, `{"type":"user","message":{"content":"<local-command-stdout>1 $</local-command-stdout>"}}`}, "model"},
 		"interrupted while it thinks":      {[]string{claudePrompt, claudeRequest, `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, "ended interrupted"},
 		"interrupted while it tries again": {[]string{claudePrompt, `{"type":"system","subtype":"api_error","error":{"status":429},"retryAttempt":3,"maxRetries":10}`, `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, "ended interrupted"},

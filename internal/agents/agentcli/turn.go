@@ -181,7 +181,9 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 			t.typed() // a person has answered
 		}
 		result := resultOf(output)
-		if !c.polls {
+		if c.polls {
+			t.loop.rest()
+		} else {
 			t.loop.add(c.key, result, failed && !exitAlone.MatchString(output), c.step)
 		}
 		news := t.loop.shows(c.key, result) || t.ordered
