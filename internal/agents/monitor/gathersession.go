@@ -71,7 +71,7 @@ func (g *gathering) shownBy(v *agentcli.Session) {
 	if g.began.IsZero() || v.Turn.LastAt.After(g.began) || v.StatusAt.After(g.began) || inProcess {
 		g.e.Artefact.Seen = true
 	}
-	if !g.died && !v.Turn.OpenAt.IsZero() && v.Turn.Open == agentcli.Tool {
+	if !g.died && !v.Turn.OpenAt.IsZero() && (v.Turn.Open == agentcli.Tool || g.allowed(v)) {
 		g.f.tool = v.Turn.OpenAt
 	}
 }
@@ -143,6 +143,9 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 		}
 	}
 	d.ProgressKnown = !t.ProgressAt.IsZero()
+	if g.allowed(v) {
+		d.Open, d.OpenAge = agentcli.Tool, min(d.OpenAge, g.e.Title.Age)
+	}
 	if d.Open == agentcli.Tool && v.SubagentAt.After(t.OpenAt) {
 		d.OpenAge = g.age(v.SubagentAt) // its subagents count as the tool
 	}
@@ -151,6 +154,12 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 		d.Tasks = append(d.Tasks, g.task(v, task))
 	}
 	return d
+}
+
+// allowed reports whether a call that asks for more rights runs. Its CLI writes nothing when a person has allowed it, but its
+// title asks no more.
+func (g *gathering) allowed(v *agentcli.Session) bool {
+	return v.Turn.Open == agentcli.Permission && g.e.Title.Status == agentcli.Busy && !g.e.Process.Orphaned
 }
 
 // task is the evidence of a background task. It is gone when its CLI said so, or when no descendant of the agent is as
@@ -235,10 +244,13 @@ func (g *gathering) answeredThere(q hooks.Request) bool {
 	})
 }
 
-// wentOnSince reports whether a session has left a dialog that it showed at t. CLIs that write their status do so within
-// a second (measured); others must write something.
+// wentOnSince reports whether a session has left a dialog that it showed at t. A title that has come to say so since then counts,
+// and the status of CLIs that write it within a second (measured); others must write something.
 func (g *gathering) wentOnSince(t time.Time) bool {
 	since := g.age(t.Add(toolSlack))
+	if title := g.e.Title; title.Status == agentcli.Busy && title.Age < since {
+		return true
+	}
 	for _, s := range g.e.Sessions {
 		told := agentcli.Of(s.Kind).TellsStatus && (s.Status == agentcli.Busy || s.Status == agentcli.Idle)
 		if told || since > 0 && s.LastAge < since {
