@@ -492,3 +492,21 @@ func TestStartThatTakesLong(t *testing.T) {
 		}
 	}
 }
+
+// An agent that has called itself done and works again is not done: somebody has given it more to do.
+func TestWorkAfterItWasDone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		session Session
+		want    Class
+	}{
+		"its turn has ended":     {Session{Ended: true, LastAge: 50 * minute}, Done},
+		"it comes to an end":     {Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: 57 * minute, LastAge: 57 * minute}, Done},
+		"it works half an hour":  {Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: minute, LastAge: minute}, AtWork},
+		"its model hangs by now": {Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: 20 * minute, LastAge: 20 * minute}, ModelSilent},
+	} {
+		e := Evidence{Watched: true, Process: Proc{Life: Alive, Age: 3 * hour}, Beat: Beat{Has: true, Age: hour, State: Finished}, Sessions: []Session{tc.session}}
+		if v := Classify(e, Policy{}); v.Class != tc.want {
+			t.Errorf("%s: %s (%s), want %s", name, v.Class, v.Details, tc.want)
+		}
+	}
+}

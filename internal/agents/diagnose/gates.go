@@ -113,16 +113,18 @@ func startupBlocked(e *Evidence, p Policy) answer {
 	return yes(e.Process.Age, "started %s and not one heartbeat or session since; %s%s", ago(e.Process.Age), e.Process.text(), e.onTitle())
 }
 
-// done holds when the work is done: by a mark, by the agent's own report, or by what its owner has declared.
+// done holds when the work is done: by a mark, by the agent's own report, or by what its owner has declared. A report is outdated
+// if the agent was at work long after it.
 func done(e *Evidence, p Policy) answer {
 	mark := ""
 	exited := e.Exit.Known && e.Exit.Code == p.Done.Code && e.Exit.Signal == ""
 	code := fmt.Sprintf("exit code %d", p.Done.Code)
 	complete := e.Manifest.Has && e.Manifest.Complete
+	finished := e.Beat.Has && e.Beat.State == Finished && !e.Process.AfterBeat && !e.overtaken(p.Stale)
 	switch {
 	case e.Done != "":
 		mark = e.Done
-	case e.Beat.Has && e.Beat.State == Finished && !e.Process.AfterBeat:
+	case finished:
 		mark = "it says so itself"
 	case p.Done.Exit && p.Done.Manifest && exited && complete:
 		mark = code + ", and the manifest is complete"
@@ -133,7 +135,7 @@ func done(e *Evidence, p Policy) answer {
 	default:
 		return no("nothing marks its work as done")
 	}
-	if e.Process.Life != Dead && (e.Beat.State != Finished || e.Process.AfterBeat) {
+	if e.Process.Life != Dead && !finished {
 		return no("its work is marked as done (%s), and its process has not ended", mark)
 	}
 	return yes(e.Process.Gone, "its work is done: %s", mark)

@@ -23,10 +23,10 @@ func hookAsks(e *Evidence, _ Policy) answer {
 	return yes(oldest.Age, "%s", why)
 }
 
-// overtaken reports whether one of its sessions was at work after its latest beat, so that the beat is outdated.
-func (e *Evidence) overtaken() bool {
+// overtaken reports whether one of its sessions was at work so long after its latest beat that the beat is outdated.
+func (e *Evidence) overtaken(after Span) bool {
 	for _, s := range e.Sessions {
-		if s.busy() && s.LastAge.plus(later) < e.Beat.Age {
+		if s.busy() && s.LastAge.plus(after) < e.Beat.Age {
 			return true
 		}
 	}
@@ -35,7 +35,7 @@ func (e *Evidence) overtaken() bool {
 
 // says reports whether the latest beat is of this process and has this state, and nothing newer contradicts it.
 func (e *Evidence) says(s State) bool {
-	return e.Beat.Has && e.Beat.State == s && !e.Process.AfterBeat && !e.overtaken()
+	return e.Beat.Has && e.Beat.State == s && !e.Process.AfterBeat && !e.overtaken(later)
 }
 
 func beatWaits(e *Evidence, _ Policy) answer {
