@@ -510,3 +510,19 @@ func TestWorkAfterItWasDone(t *testing.T) {
 		}
 	}
 }
+
+// A beat that says that there is nothing to do is outdated by the next turn, also while it is fresh.
+func TestWorkAfterItWasIdle(t *testing.T) {
+	for name, tc := range map[string]struct {
+		session Session
+		want    Class
+	}{
+		"its turn has ended": {Session{Ended: true, LastAge: 4 * minute}, Idle},
+		"the next turn":      {Session{Status: agentcli.Busy, Open: agentcli.Model, OpenAge: minute, LastAge: minute}, Healthy},
+	} {
+		e := Evidence{Watched: true, Process: Proc{Life: Alive, Age: hour}, Beat: Beat{Has: true, Age: 4 * minute, State: Idles}, Sessions: []Session{tc.session}}
+		if v := Classify(e, Policy{}); v.Class != tc.want {
+			t.Errorf("%s: %s (%s), want %s", name, v.Class, v.Details, tc.want)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func fresh(e *Evidence, p Policy) answer {
 
 // beatIdle holds when the agent beats and reports that it has nothing to do.
 func beatIdle(e *Evidence, p Policy) answer {
-	if e.Beat.State != Idles {
+	if !e.says(Idles) {
 		return no("it does not call itself idle")
 	}
 	return fresh(e, p)
