@@ -29,6 +29,7 @@ type Report struct {
 
 	OutputAt  time.Time `json:"output_at,omitzero"` // of the last byte that the agent has written
 	TextAt    time.Time `json:"text_at,omitzero"`   // of the last that its terminal had not shown before, animations and times aside; zero: not known
+	CountAt   time.Time `json:"count_at,omitzero"`  // when a count of tokens on it last changed; zero: none has
 	Bytes     int64     `json:"bytes"`
 	PerSecond float64   `json:"bytes_per_s,omitempty"` // over the last seconds
 

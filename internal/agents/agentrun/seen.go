@@ -235,8 +235,12 @@ func (s *seen) readText() {
 	lines := look() // without our lock: that of the terminal is taken before it
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shown.add(lines) {
+	news, counts := s.shown.add(lines)
+	if news {
 		s.report.TextAt = at
+	}
+	if counts {
+		s.report.CountAt = at
 	}
 }
 

@@ -12,31 +12,49 @@ const shownMost = 2048
 
 // shown remembers the lines of an agent's terminal, to tell new text from an animation.
 type shown struct {
-	lines map[string]struct{}
+	known map[string]struct{} // lines, and counts of tokens behind a #
 }
 
-// elapsed matches how long something takes, which changes while nothing else does, and a parenthesis that does not end: it is
-// being drawn, and that time stands in it.
-var elapsed = lazyregexp.New(`(?i)\d+(?:[.,]\d+)?\s?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b|\d+(?::\d\d){1,2}|\([^()]*$`)
+var (
+	// elapsed matches how long something takes, which changes while nothing else does, and a parenthesis that does not end: it
+	// is being drawn, and that time stands in it.
+	elapsed = lazyregexp.New(`(?i)\d+(?:[.,]\d+)?\s?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b|\d+(?::\d\d){1,2}|\([^()]*$`)
+	// tokens matches a count that goes up while a model answers. Claude Code: "↓ 1.2k tokens".
+	tokens = lazyregexp.New(`(\d[\d.,]*k?) tokens\b`)
+)
 
-// add takes the lines that are shown now, and reports whether one of them is new.
-func (s *shown) add(lines []string) (news bool) {
+// add takes the lines that are shown now, and reports whether one of them is new, and whether a count of tokens is.
+func (s *shown) add(lines []string) (news, counts bool) {
 	for _, line := range lines {
+		for _, m := range tokens.FindAllStringSubmatch(line) {
+			counts = s.learn("#"+m[1]) || counts
+		}
 		line = strings.Map(letters, elapsed.ReplaceAllString(line, " "))
-		if _, known := s.lines[line]; known || line == "" || s.torn(line) {
-			continue
+		if line != "" && !s.torn(line) {
+			news = s.learn(line) || news
 		}
-		if s.lines == nil || len(s.lines) >= shownMost {
-			s.lines = map[string]struct{}{}
-		}
-		s.lines[line], news = struct{}{}, true
 	}
-	return news
+	return news, counts
 }
 
-// torn reports whether a line is the beginning of a known one, which may just be drawn again.
+// learn remembers a line, and reports whether it is new.
+func (s *shown) learn(line string) bool {
+	if _, known := s.known[line]; known {
+		return false
+	}
+	if s.known == nil || len(s.known) >= shownMost {
+		s.known = map[string]struct{}{}
+	}
+	s.known[line] = struct{}{}
+	return true
+}
+
+// torn reports whether a line is the beginning of a longer known one, which may just be drawn again.
 func (s *shown) torn(line string) bool {
-	for known := range s.lines {
+	if _, known := s.known[line]; known {
+		return false
+	}
+	for known := range s.known {
 		if strings.HasPrefix(known, line) {
 			return true
 		}

@@ -143,6 +143,9 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 		}
 	}
 	d.ProgressKnown = !t.ProgressAt.IsZero()
+	if r := g.report; d.Open == agentcli.Model && r != nil && r.PID == g.f.process.PID && r.CountAt.After(t.OpenAt) && g.agent.says("output") {
+		d.OpenAge = g.age(r.CountAt) // its terminal counts what the model writes, which its files have only at the end
+	}
 	if g.allowed(v) {
 		d.Open, d.OpenAge = agentcli.Tool, min(d.OpenAge, g.e.Title.Age)
 	}
