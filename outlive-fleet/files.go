@@ -58,6 +58,18 @@ func writeFile(path string, value any) error {
 	return os.Chmod(path, 0o600)
 }
 
+// lock waits for a lock, and has it until unlock is called.
+func lock(path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	one := flock.New(path, flock.SetPermissions(0o600))
+	if err := one.Lock(); err != nil {
+		return nil, err
+	}
+	return func() { _ = one.Unlock() }, nil
+}
+
 // hold takes a lock for as long as the process lives, or says that another one has it.
 func hold(path, what string) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

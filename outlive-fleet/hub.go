@@ -88,9 +88,7 @@ func (s *settings) identity() (identity, tls.Certificate, error) {
 	var id identity
 	there, err := readFile(path, &id)
 	if err == nil && !there {
-		if id, err = newIdentity(); err == nil {
-			err = writeFile(path, id)
-		}
+		id, err = makeIdentity(path)
 	}
 	if err != nil {
 		return id, tls.Certificate{}, err
@@ -100,6 +98,22 @@ func (s *settings) identity() (identity, tls.Certificate, error) {
 		err = fmt.Errorf("%s: %w: put a copy of it back; without one, delete it and make new tokens for all machines", path, err)
 	}
 	return id, pair, err
+}
+
+// makeIdentity makes the identity at a path, one process at a time: whoever comes later takes the one that is there then.
+func makeIdentity(path string) (id identity, err error) {
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		return id, err
+	}
+	defer unlock()
+	if there, err := readFile(path, &id); there || err != nil {
+		return id, err
+	}
+	if id, err = newIdentity(); err == nil {
+		err = writeFile(path, id)
+	}
+	return id, err
 }
 
 func newIdentity() (identity, error) {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,6 +99,33 @@ func TestIdentityElsewhere(t *testing.T) {
 	other := &settings{state: t.TempDir()}
 	if got, _, err := other.identity(); err != nil || got != made {
 		t.Errorf("elsewhere: %v, the same: %t", err, got == made)
+	}
+}
+
+// A hub that starts while its first tokens are made has one identity: each token names the certificate that stays.
+func TestIdentityIsMadeOnce(t *testing.T) {
+	const n = 16
+	dir := t.TempDir()
+	var ids [n]identity
+	var errs [n]error
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-begin
+			ids[i], _, errs[i] = (&settings{state: dir}).identity()
+		})
+	}
+	close(begin)
+	all.Wait()
+	stays, _, err := (&settings{state: dir}).identity()
+	if err := errors.Join(append(errs[:], err)...); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if id != stays {
+			t.Errorf("caller %d has another identity than the one that stays", i)
+		}
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -136,14 +135,11 @@ func (s *settings) tokens() (tokenFile, error) {
 
 // changeTokens reads the tokens and writes what change makes of them, one process at a time.
 func (s *settings) changeTokens(change func(*tokenFile) error) error {
-	if err := os.MkdirAll(s.hubDir(), 0o700); err != nil {
+	unlock, err := lock(s.tokensPath() + ".lock")
+	if err != nil {
 		return err
 	}
-	lock := flock.New(s.tokensPath()+".lock", flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
-		return err
-	}
-	defer func() { _ = lock.Unlock() }()
+	defer unlock()
 	f, err := s.tokens()
 	if err != nil {
 		return err
