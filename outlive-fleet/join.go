@@ -25,7 +25,7 @@ import (
 type membership struct {
 	Version int    `json:"version"`
 	Host    string `json:"host"`    // what it is called there
-	Machine string `json:"machine"` // made by chance once
+	Machine string `json:"machine"` // made by chance once, see [settings.machine]
 	Address string `json:"address,omitempty"`
 	Token   string `json:"token,omitempty"`
 	NATS    string `json:"nats,omitempty"` // a server of the user's own, in place of Address and Token
@@ -123,9 +123,6 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 		return m, false, nil
 	}
 	next := membership{Version: fileVersion, Machine: m.Machine, Permissions: f.permissions}
-	if next.Machine == "" {
-		next.Machine = randomText()
-	}
 	if f.nats != "" {
 		return next, true, f.ownServer(&next, address)
 	}
@@ -154,6 +151,18 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 	}
 	next.Host, next.Token = t.Host, text
 	return next, true, nil
+}
+
+// machine tells this machine from others with the same token, until it has joined. It is kept before a hub hears of it: where joining fails
+// then, the hub may have written down that this machine uses the token.
+func (s *settings) machine() (string, error) {
+	var m membership
+	there, err := readFile(s.machineFile(), &m)
+	if err == nil && !there {
+		m = membership{Version: fileVersion, Machine: randomText()}
+		err = writeFile(s.machineFile(), m)
+	}
+	return m.Machine, err
 }
 
 func (f joining) ownServer(m *membership, address string) (err error) {
@@ -230,6 +239,11 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		return err
 	}
 	defer release()
+	if m.Machine == "" {
+		if m.Machine, err = s.machine(); err != nil {
+			return err
+		}
+	}
 	o, err := m.options()
 	if err != nil {
 		return err
@@ -268,6 +282,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 		if err := writeFile(s.memberFile(), m); err != nil {
 			return err
 		}
+		_ = os.Remove(s.machineFile()) // it need not be there
 	}
 	return one.run(ctx)
 }

@@ -85,5 +85,6 @@ func command() *cobra.Command {
 	return root
 }
 
-func (s *settings) hubDir() string     { return filepath.Join(s.state, "hub") }
-func (s *settings) memberFile() string { return filepath.Join(s.state, "member.json") }
+func (s *settings) hubDir() string      { return filepath.Join(s.state, "hub") }
+func (s *settings) memberFile() string  { return filepath.Join(s.state, "member.json") }
+func (s *settings) machineFile() string { return filepath.Join(s.state, "machine.json") }
