@@ -133,6 +133,7 @@ func (s *step) reopen(e Opened) {
 	i.State, i.Resolved, i.Ending = s.awake(), time.Time{}, ""
 	i.Reopened++
 	i.Tier, i.TierAt, i.Repeats = 0, s.now, 0
+	i.Failing = nil // its message is sent anew
 	switch acked := s.now.Before(i.AckedUntil); {
 	case acked && i.Recovered:
 		i.AckedBy, i.AckedAt, i.AckedUntil, i.Snoozed = "", time.Time{}, time.Time{}, false

@@ -421,3 +421,14 @@ func TestRequestThatIsSeenLate(t *testing.T) {
 		}
 	}
 }
+
+// An incident that is opened again waits for what comes of its new message: that an earlier one was refused says nothing of this one.
+func TestReopenedIsNotFailing(t *testing.T) {
+	i, effects := in(Open), []Effect(nil)
+	for _, e := range []Event{Failed{"telegram:me"}, Failed{"ntfy:night"}, Gone{"another machine tells of it"}, Opened{facts(), "n2"}} {
+		i, effects = Step(i, e, policy, t0)
+	}
+	if i.State != Open || len(i.Failing) != 0 || !strings.Contains(kinds(effects), "edit") {
+		t.Errorf("it is %s, failing are %q, and what is done: %s", i.State, i.Failing, kinds(effects))
+	}
+}
