@@ -105,7 +105,7 @@ func (h *herald) Tell(ctx context.Context, c judge.Case, repeated bool) (string,
 			return h.m.Host, nil
 		case refused:
 			h.withdraw(id)
-			return "", fmt.Errorf("%w: the monitor's channel refuses it", judge.ErrNotSent)
+			return "", fmt.Errorf("%w: the monitor's channels refuse it", judge.ErrNotSent)
 		}
 		select {
 		case <-ctx.Done():
@@ -127,7 +127,7 @@ func (h *herald) seen(id string) (shown, arrived, refused bool) {
 	}
 	for _, i := range home.Incidents {
 		if i.Case == id && i.Open() {
-			return true, i.State != "open", i.State == "open" && i.Untold
+			return true, i.State != "open", i.State == "open" && i.Refused
 		}
 	}
 	return false, false, false

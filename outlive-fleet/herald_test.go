@@ -55,12 +55,12 @@ var silent = judge.Case{Kind: judge.Silent, Subject: "b", Standing: judge.Gone, 
 func TestTell(t *testing.T) {
 	for name, tt := range map[string]struct {
 		state   string // of the incident; "": the monitor shows none
-		untold  bool
+		refused bool
 		channel int
 		ok      bool
 	}{
 		"it has arrived": {state: "notified", channel: 1, ok: true}, "somebody has acknowledged it": {state: "acknowledged", channel: 1, ok: true},
-		"no channel": {state: "open", ok: true}, "it is on its way": {state: "open", channel: 1}, "the channel refuses it": {state: "open", untold: true, channel: 1},
+		"no channel": {state: "open", ok: true}, "it is on its way": {state: "open", channel: 1}, "the channel refuses it": {state: "open", refused: true, channel: 1},
 		"the monitor is stopped": {channel: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestTell(t *testing.T) {
 						h.m.publisher.mu.Lock()
 						defer h.m.publisher.mu.Unlock()
 						h.m.publisher.snapshot.Home = &overview.Home{
-							Monitor: 7, Channels: tt.channel, Incidents: []overview.Incident{{ID: "x", Case: list[0].ID, State: tt.state, Untold: tt.untold}},
+							Monitor: 7, Channels: tt.channel, Incidents: []overview.Incident{{ID: "x", Case: list[0].ID, State: tt.state, Untold: tt.refused, Refused: tt.refused}},
 						}
 					}
 				}()
@@ -92,6 +92,32 @@ func TestTell(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A case that one channel refuses is waited for as long as another one may have it.
+func TestTellByOneOfTwo(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := atHome(t, dir, &overview.Home{Monitor: 7, Channels: 2})
+		stands := func(after time.Duration, state string) {
+			time.Sleep(after) // the monitor looks
+			h.m.publisher.mu.Lock()
+			defer h.m.publisher.mu.Unlock()
+			h.m.publisher.snapshot.Home = &overview.Home{
+				Monitor: 7, Channels: 2, Incidents: []overview.Incident{{ID: "x", Case: casesIn(t, h)[0].ID, State: state, Untold: true}},
+			}
+		}
+		go func() {
+			stands(5*time.Second, "open")
+			stands(5*time.Second, "notified")
+		}()
+		if id, err := h.Tell(t.Context(), silent, false); err != nil || id != "a" {
+			t.Errorf("told as %q, %v", id, err)
+		}
+		if got := casesIn(t, h)[0]; got.Over != "" {
+			t.Errorf("it stands as %+v", got)
+		}
+	})
 }
 
 // A judge that is lost while its monitor tells withdraws it: another one tells.

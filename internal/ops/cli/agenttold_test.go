@@ -69,3 +69,13 @@ func TestNobodyAndSomebodyWereNotTold(t *testing.T) {
 		}
 	}
 }
+
+// A message that one of several channels refuses may still come by another one.
+func TestRefusedByAll(t *testing.T) {
+	for failing, want := range map[string]bool{"": false, "a": false, "a b": true} {
+		i := seenIncident(monitor.View{}, incident.Incident{State: incident.Open, Channels: []string{"a", "b"}, Failing: strings.Fields(failing)})
+		if i.Refused != want || i.Untold != (failing != "") {
+			t.Errorf("failing are %q: refused is %t, untold %t", failing, i.Refused, i.Untold)
+		}
+	}
+}

@@ -238,6 +238,7 @@ type Incident struct {
 	Server   string    `json:"server,omitempty"`  // the name of the server that it is about: NAME or GATEWAY/NAME
 	Class    string    `json:"class,omitempty"`   // of the verdict, for programs
 	Untold   bool      `json:"untold,omitempty"`  // a channel did not get the last message
+	Refused  bool      `json:"refused,omitempty"` // none of them got it
 	Case     string    `json:"case,omitempty"`    // of the fleet, that it is about
 	Title    string    `json:"title"`
 	Details  string    `json:"details,omitempty"`
