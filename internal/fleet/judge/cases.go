@@ -63,10 +63,10 @@ func (v view) see(d Digest, now time.Time) {
 	}
 }
 
-// reach is the best one of the machines that live.
-func (v view) reach(silence time.Duration, now time.Time) (best Reach) {
-	for _, h := range v {
-		if h.lives && !h.digest.Left && now.Sub(h.changed) < silence {
+// reach is the best one of the machines that live, but for the judge's own: its digest is older than what it knows of itself.
+func (v view) reach(own string, silence time.Duration, now time.Time) (best Reach) {
+	for name, h := range v {
+		if name != own && h.lives && !h.digest.Left && now.Sub(h.changed) < silence {
 			best = max(best, h.digest.Reach)
 		}
 	}

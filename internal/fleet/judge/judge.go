@@ -122,7 +122,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	j := &judge{
-		fleet: fleet, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]record{},
+		fleet: fleet, machine: machine, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]record{},
 		book: book{registry: fleet, term: held.Term, reach: opts.Reach, done: map[episode]done{}},
 	}
 	err = j.watch(judging)
@@ -133,11 +133,12 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 
 // judge is one time with the lease.
 type judge struct {
-	fleet engine.Engine
-	held  *lease.Held
-	to    Teller
-	opts  Options
-	book  book
+	fleet   engine.Engine
+	machine string
+	held    *lease.Held
+	to      Teller
+	opts    Options
+	book    book
 
 	view  view
 	begin time.Time            // of judging, or when the registry was heard again after a gap
@@ -178,7 +179,7 @@ func (j *judge) watch(ctx context.Context) error {
 			if !j.take(beats, records) {
 				return context.Cause(ctx)
 			}
-			if j.view.reach(j.opts.Silence, time.Now()) > j.opts.Reach() {
+			if j.view.reach(j.machine, j.opts.Silence, time.Now()) > j.opts.Reach() {
 				return errOther
 			}
 			if time.Since(j.begin) < j.opts.Silence {

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -276,6 +277,26 @@ func TestReach(t *testing.T) {
 		w.wants(t, "it was told", told)
 		if entry, err := w.registry.Get(t.Context(), lease.Key("judge")); err != nil || !strings.Contains(string(entry.Value), `"holder":"m0/`) {
 			t.Errorf("the lease after that: %s, %v", entry.Value, err)
+		}
+	})
+}
+
+// A judge whose monitor has just lost its channel does not give way to itself: its last digest still says that it reaches people.
+func TestJudgeDoesNotGiveWayToItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := enginemem.New()
+		j := &judge{fleet: fleet, machine: "m", opts: Options{Reach: func() Reach { return Views }}.withDefaults(), view: view{}}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*j.opts.Beat+time.Second)
+		defer cancel()
+		says := func(count uint64) {
+			if _, err := fleet.Put(t.Context(), BeatKey("m"), jsonOf(Digest{Version: format, Host: "m", Count: count, Reach: People})); err != nil {
+				t.Error(err)
+			}
+		}
+		says(1)
+		time.AfterFunc(time.Second, func() { says(2) })
+		if err := j.watch(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it ends with: %v", err)
 		}
 	})
 }
