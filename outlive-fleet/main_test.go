@@ -206,6 +206,10 @@ func TestCaseLine(t *testing.T) {
 			t.Errorf("%s: %q, want %q", state, got, want)
 		}
 	}
+	shared := fleetsocket.Case{Kind: string(judge.Shared), Subject: "account:claude:limit", Agents: []string{"b/shop"}, State: fleetsocket.Told}
+	if got, want := caseLine(shared, false), "stops b/shop; people were told by a machine that has it"; !strings.Contains(got, want) {
+		t.Errorf("of a machine that told by itself: %q, want %q", got, want)
+	}
 	for heard, want := range map[bool]string{false: "The machine build1 is gone; people were told by laptop", true: "The machine build1 is heard again, which closes this"} {
 		if got := caseLine(c, heard); !strings.Contains(got, want) {
 			t.Errorf("heard again: %t: %q, want %q", heard, got, want)

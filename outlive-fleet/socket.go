@@ -238,7 +238,7 @@ func caseLine(c fleetsocket.Case, heard bool) string {
 	}
 	switch c.State {
 	case fleetsocket.Told:
-		return text + "; people were told by " + c.By + " (outlive ack --fleet)."
+		return text + "; people were told by " + cmp.Or(c.By, "a machine that has it") + " (outlive ack --fleet)."
 	case fleetsocket.Telling:
 		return text + "; people are being told by " + c.By + "."
 	}

@@ -544,10 +544,19 @@ func (v *view) openCases() []fleetsocket.Case {
 			n.Since = h.digest.At.Add(-h.ahead)
 		}
 		list = append(list, fleetsocket.Case{
-			Kind: string(n.Kind), Subject: n.Subject, How: string(n.Standing), Since: n.Since, Agents: n.Agents, By: n.Holder, State: stateOf(n),
+			Kind: string(n.Kind), Subject: n.Subject, How: string(n.Standing), Since: n.Since, Agents: n.Agents, By: by(n), State: stateOf(n),
 		})
 	}
 	return list
+}
+
+// by is the machine whose monitor has told of a case, whoever judges since; before that the one that has found it. "": a machine that has it
+// has told by itself.
+func by(n judge.Note) string {
+	if n.State == judge.Sent {
+		return n.Message // see [herald.Tell]
+	}
+	return n.Holder
 }
 
 func stateOf(n judge.Note) string {

@@ -190,6 +190,21 @@ func TestGoneSinceItsLastWord(t *testing.T) {
 	}
 }
 
+// People were told of a case by the machine whose monitor did, whoever judges since; by none in particular where its machines told by themselves.
+func TestWhoHasTold(t *testing.T) {
+	w := newWatched()
+	for want, n := range map[string]judge.Note{
+		"a": {Kind: judge.Shared, State: judge.Sent, Holder: "b", Message: "a"},
+		"":  {Kind: judge.Shared, State: judge.Sent, Holder: "b"},
+		"b": {Kind: judge.Shared, State: judge.Sending, Holder: "b"},
+	} {
+		w.cases["x"] = n
+		if list := w.openCases(); len(list) != 1 || list[0].By != want {
+			t.Errorf("%+v: %+v, want %q", n, list, want)
+		}
+	}
+}
+
 // Who follows a machine is told what happens from then on: nothing of before, and all of after, also the first that the machine tells at all.
 func TestFollowing(t *testing.T) {
 	lines := func(texts ...string) (list []json.RawMessage) {

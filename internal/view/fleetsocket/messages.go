@@ -25,9 +25,9 @@ type Case struct {
 	Kind    string    `json:"kind"`    // silent: a machine; machines: several that fell silent at the same time; shared: a cause of trouble
 	Subject string    `json:"subject"` // the machine, the first of several, or the cause
 	How     string    `json:"how,omitempty"`
-	Since   time.Time `json:"since,omitzero"`   // by our clock, where that of By is known
+	Since   time.Time `json:"since,omitzero"`   // by our clock, where that of the machine that found it is known
 	Agents  []string  `json:"agents,omitempty"` // that share a cause, or the machines of several
-	By      string    `json:"by"`               // the machine that has found it
+	By      string    `json:"by"`               // the machine that tells of it, or has found it; "": one that has it told by itself
 	State   string    `json:"state"`            // one of the words below
 }
 
