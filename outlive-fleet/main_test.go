@@ -199,7 +199,7 @@ func TestSilent(t *testing.T) {
 // A case whose machine is there again says so: the table above it shows the machine as connected.
 func TestCaseLine(t *testing.T) {
 	c := fleetsocket.Case{Kind: string(judge.Silent), Subject: "build1", How: "gone", By: "laptop", State: fleetsocket.Told}
-	for state, want := range map[string]string{fleetsocket.Shown: "laptop shows it (outlive ack --fleet), and nobody could be told", fleetsocket.Found: "nobody could be told"} {
+	for state, want := range map[string]string{fleetsocket.Shown: "laptop shows it (outlive ack --fleet), and nobody could be told", fleetsocket.Found: "nobody was told of it yet"} {
 		one := c
 		one.State = state
 		if got := caseLine(one, false); !strings.Contains(got, want) || strings.Contains(got, "people were told") {
@@ -213,6 +213,27 @@ func TestCaseLine(t *testing.T) {
 	for heard, want := range map[bool]string{false: "The machine build1 is gone; people were told by laptop", true: "The machine build1 is heard again, which closes this"} {
 		if got := caseLine(c, heard); !strings.Contains(got, want) {
 			t.Errorf("heard again: %t: %q, want %q", heard, got, want)
+		}
+	}
+}
+
+// That nobody can be told is said where it is known, and not while machines may be missing.
+func TestUntold(t *testing.T) {
+	with := func(tells bool, state string) []fleetsocket.Host {
+		return []fleetsocket.Host{{Name: "a", Tells: tells, State: state}}
+	}
+	for _, tt := range []struct {
+		st   fleetsocket.Status
+		want string // a part of it; "": nothing
+	}{
+		{fleetsocket.Status{Hosts: with(true, fleetsocket.Connected)}, ""},
+		{fleetsocket.Status{Hosts: with(false, fleetsocket.Connected)}, "no machine of the fleet runs outlive monitor with a channel"},
+		{fleetsocket.Status{Hosts: with(true, fleetsocket.Silent)}, "no machine whose outlive monitor has a channel is connected"},
+		{fleetsocket.Status{Hosts: with(false, fleetsocket.Connected), Partial: true}, ""},
+		{fleetsocket.Status{Hosts: with(true, fleetsocket.Unknown), Why: "no answer"}, ""},
+	} {
+		if got := untold(tt.st); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%+v: %q, want %q", tt.st, got, tt.want)
 		}
 	}
 }

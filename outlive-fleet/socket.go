@@ -139,7 +139,8 @@ func newStatus(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the machines of the fleet", Args: cobra.NoArgs,
-		Long: `Show the machines of the fleet that this one has joined, and when each was heard last, by its own clock.
+		Long: `Show the machines of the fleet that this one has joined, and when each was heard last, by the clock here: by its own one where
+it is not known yet how far that is ahead.
 
 EXIT STATUS
   0  shown, also when machines are silent: --json says which
@@ -187,8 +188,11 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	for _, text := range clocks {
 		fmt.Fprintln(out, text)
 	}
-	if lost == nil && !slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool { return h.Tells && h.State == fleetsocket.Connected }) {
-		fmt.Fprintln(out, "Nobody can be told of what happens here: no machine of the fleet runs outlive monitor with a channel.")
+	if why := untold(st); why != "" {
+		fmt.Fprintln(out, "Nobody can be told of what happens here: "+why)
+	}
+	if lost != nil && len(st.Cases) > 0 {
+		fmt.Fprintln(out, "\nWhat follows was known at "+st.Since.Local().Format(time.DateTime)+", and may be over by now.")
 	}
 	for _, c := range st.Cases {
 		fmt.Fprintln(out, caseLine(c, slices.ContainsFunc(st.Hosts, func(h fleetsocket.Host) bool {
@@ -196,6 +200,23 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 		})))
 	}
 	return lost
+}
+
+// untold is why people cannot be told of anything; "": they can, or that is not known.
+func untold(st fleetsocket.Status) string {
+	if st.Why != "" || st.Partial {
+		return ""
+	}
+	why := "no machine of the fleet runs outlive monitor with a channel."
+	for _, h := range st.Hosts {
+		switch {
+		case h.Tells && h.State == fleetsocket.Connected:
+			return ""
+		case h.Tells:
+			why = "no machine whose outlive monitor has a channel is connected."
+		}
+	}
+	return why
 }
 
 // showHosts shows the machines of a fleet, and returns what there is to say of their clocks.
@@ -245,5 +266,5 @@ func caseLine(c fleetsocket.Case, heard bool) string {
 	if c.State == fleetsocket.Shown {
 		return text + "; " + c.By + " shows it (outlive ack --fleet), and nobody could be told: its monitor had no channel."
 	}
-	return text + "; nobody could be told: no machine of the fleet runs outlive monitor."
+	return text + "; nobody was told of it yet."
 }
