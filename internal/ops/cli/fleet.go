@@ -101,7 +101,17 @@ func (f *hostFlags) fleetSet() (*hosts.Set, error) {
 	if len(list) == 0 {
 		return nil, fail(exitFailure, "--fleet: nothing is known of any machine yet: %s", cmp.Or(s.Why, "the hub has just been reached; try again"))
 	}
-	return hosts.NewSet(list, hosts.Options{Version: version(), Limit: f.limit, Carrier: fleetCarrier{client}}), nil
+	set := hosts.NewSet(list, hosts.Options{Version: version(), Limit: f.limit, Carrier: fleetCarrier{client}})
+	set.Partial = s.Partial
+	return set, nil
+}
+
+// whole is an error where hosts of a set may be missing.
+func whole(set *hosts.Set) error {
+	if set.Partial {
+		return fail(exitFailure, "--fleet: the hub has not told of all machines in time, so some may be missing: try again")
+	}
+	return nil
 }
 
 // fleetCarrier implements hosts.Carrier.

@@ -109,7 +109,7 @@ func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string
 		if h, ok := set.Named(host); ok && cut {
 			return set.Of(h), rest, nil
 		}
-		return set, name, nil
+		return set, name, whole(set) // a machine that is missing may have one of that name, too
 	}
 	if askedBy() != "" {
 		return nil, "", local // another machine is told of this one, and not led on to others

@@ -77,7 +77,7 @@ func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args [
 		return err
 	}
 	if asJSON {
-		return askJSON(ctx, out, set, args)
+		return cmp.Or(askJSON(ctx, out, set, args), whole(set))
 	}
 	t := newHostTable(out, set, heading)
 	bad := inBatches(ctx, set, args, func(batch []told[T]) {
@@ -96,7 +96,7 @@ func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args [
 		}
 		t.add(rows)
 	})
-	return cmp.Or(t.end(), missed(bad))
+	return cmp.Or(t.end(), whole(set), missed(bad))
 }
 
 // askedAll are the answers of all hosts, in the order of the list.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func newRestart(io streams) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return restartOn(cmd.Context(), o, set, which.flag())
+				return cmp.Or(restartOn(cmd.Context(), o, set, which.flag()), whole(set))
 			case on.given():
 				set, name, err := on.named(args[0], nil)
 				if err != nil {

@@ -39,6 +39,9 @@ type Options struct {
 // Set asks hosts.
 type Set struct {
 	Hosts []Host
+	// Partial says that hosts may be missing: who knows them did not tell of all.
+	Partial bool
+
 	opts  Options
 	slots chan struct{}
 }
@@ -61,13 +64,13 @@ func NewSet(list []Host, opts Options) *Set {
 func (s *Set) Limit() time.Duration { return s.opts.Limit }
 
 // Of is the set with only that host of it.
-func (s *Set) Of(h Host) *Set { return &Set{[]Host{h}, s.opts, s.slots} }
+func (s *Set) Of(h Host) *Set { return &Set{Hosts: []Host{h}, opts: s.opts, slots: s.slots} }
 
 // Within is the set with another limit.
 func (s *Set) Within(limit time.Duration) *Set {
 	o := s.opts
 	o.Limit = limit
-	return &Set{s.Hosts, o, s.slots}
+	return &Set{Hosts: s.Hosts, Partial: s.Partial, opts: o, slots: s.slots}
 }
 
 // Named returns the host that is called so.
