@@ -58,6 +58,14 @@ func writeFile(path string, value any) error {
 	return os.Chmod(path, 0o600)
 }
 
+// forgetFile removes a file, if there is one.
+func forgetFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // lock waits for a lock, and has it until unlock is called.
 func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

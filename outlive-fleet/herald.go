@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -284,15 +282,7 @@ func (h *herald) write() error {
 }
 
 // forget removes the file: the monitor closes what it has.
-func (h *herald) forget() error { return forgetCases(h.path) }
-
-// forgetCases removes the file of the cases, if there is one.
-func forgetCases(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func (h *herald) forget() error { return forgetFile(h.path) }
 
 // casesFile is where the monitor here reads the cases of the fleet that it is to tell of.
 func (s *settings) casesFile() string { return filepath.Join(s.state, "cases.json") }

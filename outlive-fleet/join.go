@@ -317,21 +317,27 @@ func (m *member) run(ctx context.Context) error {
 	return nil
 }
 
+// leaveLimit is longer than leaving takes where the hub answers nothing: it is told that this machine has left, and then to delete what it has.
+const leaveLimit = 4 * askLimit
+
 // leave deletes what the fleet has of this machine, and what this machine has of the fleet.
 func (m *member) leave(ctx context.Context) error {
 	m.publisher.stop() // nothing is written after it was deleted
 	m.judging.end()
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	var failed error
 	for _, table := range ownTables {
 		if err := m.engine.Delete(ctx, engine.Key(table, m.Host)); err != nil {
 			failed = err
 		}
 	}
-	if err := errors.Join(os.Remove(m.memberFile()), m.judging.herald.forget()); err != nil {
-		return err
-	}
+	err := errors.Join(forgetFile(m.memberFile()), m.judging.herald.forget())
 	m.end(errLeft)
-	if failed != nil {
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
 		return fmt.Errorf("this machine has left, but the fleet could not be told (%w): %s", failed, m.revoking())
 	}
 	return nil
@@ -400,19 +406,21 @@ func newLeave(s *settings) *cobra.Command {
 			if !there {
 				return errors.New("this machine is in no fleet")
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), 2*askLimit)
+			ctx, cancel := context.WithTimeout(cmd.Context(), leaveLimit)
 			defer cancel()
 			var gone *fleetsocket.Ending
 			left, err := fleetsocket.Client{Path: s.socket}.Leave(ctx)
 			switch {
 			case errors.As(err, &gone): // no member runs
-				if err := forgetCases(s.casesFile()); err != nil {
+				if err := forgetFile(s.casesFile()); err != nil {
 					return err
 				}
 				if err := os.Remove(s.memberFile()); err != nil {
 					return err
 				}
 				fmt.Printf("This machine has left. No member was running to tell the others: %s\n", m.revoking())
+			case errors.Is(err, context.DeadlineExceeded):
+				return fmt.Errorf("the member of this machine has not answered within %s; outlive fleet status says whether it has left", leaveLimit)
 			case err != nil:
 				return err
 			default:

@@ -75,6 +75,7 @@ type publisher struct {
 	stateDue bool
 	beatDue  bool
 	stopped  bool
+	cut      func()     // ends what is being written; nil: nothing was yet
 	marks    []mark     // our last digests, the oldest first
 	taken    time.Time  // when what was written last was sent, or could have been for the first time
 	busy     sync.Mutex // held while something is written
@@ -165,16 +166,25 @@ func (p *publisher) wake() {
 	}
 }
 
-// stop returns when nothing is written any more.
+// stop ends what is being written, and returns when nothing is written any more.
 func (p *publisher) stop() {
 	p.mu.Lock()
 	p.stopped = true
+	cut := p.cut
 	p.mu.Unlock()
+	if cut != nil {
+		cut()
+	}
 	p.busy.Lock()
 	defer p.busy.Unlock()
 }
 
 func (p *publisher) run(ctx context.Context) {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	p.mu.Lock()
+	p.cut = cut
+	p.mu.Unlock()
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
 	for {

@@ -57,7 +57,7 @@ func (m *member) routes() http.Handler {
 		_ = json.NewEncoder(w).Encode(m.view.status(r.Context())) // who has asked may be gone
 	})
 	mux.HandleFunc("POST /v1/leave", func(w http.ResponseWriter, r *http.Request) {
-		if err := m.leave(r.Context()); err != nil {
+		if err := m.leave(context.WithoutCancel(r.Context())); err != nil { // it goes on when who has asked is gone
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
