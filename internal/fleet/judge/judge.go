@@ -230,9 +230,11 @@ func (j *judge) beat(c engine.Change) {
 		return
 	}
 	d, err := parseDigest(c.Value)
-	if err != nil {
-		j.opts.Logger.Warn("a digest cannot be read", slog.Any("error", err))
-		return
+	if err != nil { // it shows that its machine lives, and nothing else
+		if j.view[names[0]] == nil {
+			j.opts.Logger.Warn("a machine's digests cannot be read", slog.String("machine", names[0]), slog.Any("error", err))
+		}
+		d = Digest{Host: names[0], Count: uint64(c.Revision), Left: d.Left}
 	}
 	if d.Host != names[0] { // a machine may write its own key only, and speaks for itself alone
 		j.opts.Logger.Warn("a machine's digest bears another's name, and does not count", slog.String("machine", names[0]), slog.String("name", d.Host))

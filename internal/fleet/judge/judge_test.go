@@ -65,6 +65,27 @@ func TestDigestUnderAnotherKey(t *testing.T) {
 	}
 }
 
+// A machine whose digests cannot be read, such as one of a newer version, lives as long as they come, and is missed then, unless it has left.
+func TestDigestThatCannotBeRead(t *testing.T) {
+	j := &judge{view: view{}, opts: Options{}.withDefaults()}
+	now := time.Now()
+	says := func(revision engine.Revision, value string) {
+		j.beat(engine.Change{Entry: engine.Entry{Key: BeatKey("m"), Value: []byte(value), Revision: revision}})
+	}
+	says(1, `{"version":99,"host":"m","count":7,"reach":2,"troubles":[{"cause":"x"}]}`)
+	says(2, `[]`)
+	if h := j.view["m"]; h == nil || !h.lives || len(j.view.sharedCases()) > 0 || j.view.reach("a", time.Hour, now) != Nobody {
+		t.Errorf("it is seen as %+v", h)
+	}
+	if list := j.view.suspects(0, now.Add(time.Hour)); !slices.Equal(list, []string{"m"}) {
+		t.Errorf("an hour later %q are asked", list)
+	}
+	says(3, `{"version":99,"host":"m","count":8,"left":true}`)
+	if list := j.view.suspects(0, now.Add(time.Hour)); len(list) > 0 {
+		t.Errorf("after it has left %q are asked", list)
+	}
+}
+
 // A machine that is cut off is told of as such, and goes on by itself.
 func TestPartition(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
