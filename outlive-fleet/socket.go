@@ -188,6 +188,11 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	for _, text := range clocks {
 		fmt.Fprintln(out, text)
 	}
+	for _, h := range st.Hosts {
+		if h.State == fleetsocket.Unknown && lost == nil {
+			fmt.Fprintln(out, h.Name+": "+h.Why)
+		}
+	}
 	if why := untold(st); why != "" {
 		fmt.Fprintln(out, "Nobody can be told of what happens here: "+why)
 	}

@@ -33,6 +33,7 @@ const (
 // seen is what is known of a machine.
 type seen struct {
 	digest  digest
+	unread  error         // its last digest could not be read, and why
 	beaten  time.Time     // when its last beat came, by our clock; zero: it was old already
 	ahead   time.Duration // of our clock is its own; 0: it is not known yet
 	state   *overview.Snapshot
@@ -224,13 +225,16 @@ func (v *view) howSilent(host string) string {
 	return ""
 }
 
-// take takes what a machine has written. What is not understood is passed over: another version may be there. now says that it was
+// cannotRead begins what is said of a machine that writes what is not understood here.
+const cannotRead = "what it tells the fleet cannot be read here, another version of outlive may be there: "
+
+// take takes what a machine has written. Events that are not understood are passed over: another version may be there. now says that it was
 // written just now, and young whether a digest of a time by the other machine's clock is younger than [silentAfter].
 func (h *seen) take(table string, value []byte, now bool, young func(at time.Time) bool) {
 	switch table {
 	case digestTable:
 		var d digest
-		if json.Unmarshal(value, &d) != nil {
+		if h.unread = json.Unmarshal(value, &d); h.unread != nil {
 			return
 		}
 		another := h.digest.Incarnation != d.Incarnation || h.digest.Beat != d.Beat
@@ -243,9 +247,11 @@ func (h *seen) take(table string, value []byte, now bool, young func(at time.Tim
 			h.ahead = d.At.Sub(h.beaten)
 		}
 	case stateTable:
-		if s, err := unpacked(value); err == nil {
-			h.state = &s
+		s, err := unpacked(value)
+		if err != nil {
+			s = overview.Snapshot{Version: h.digest.Version, At: h.digest.At, Trouble: []string{cannotRead + err.Error()}}
 		}
+		h.state = &s
 	case newsTable:
 		var n news
 		if json.Unmarshal(value, &n) == nil {
@@ -355,6 +361,8 @@ func (v *view) at(name string) glance {
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "nothing is written since " + unwritten.UTC().Format(time.DateTime) + " UTC: " + cause, From: unwritten}
 	case h == nil:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
+	case h.unread != nil:
+		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: cannotRead + h.unread.Error()}
 	case h.silent || h.beaten.IsZero():
 		g.How = v.howSilent(name)
 		g.ending = fleetsocket.SilentFor(name, h.digest.At.Add(-h.ahead), g.How)

@@ -190,6 +190,27 @@ func TestGoneSinceItsLastWord(t *testing.T) {
 	}
 }
 
+// Of a machine that writes what cannot be read that is said, and not that it is silent, or as before.
+func TestMachineThatCannotBeRead(t *testing.T) {
+	w := newWatched()
+	w.m.link.connected = true
+	says := func(table, value string) {
+		w.take(t.Context(), table, engine.Change{Entry: engine.Entry{Key: engine.Key(table, "b"), Value: []byte(value)}})
+	}
+	says(digestTable, `[]`)
+	if g := w.at("b"); g.State != fleetsocket.Unknown || !strings.Contains(g.Why, "cannot be read") {
+		t.Errorf("it is %q: %s", g.State, g.Why)
+	}
+	w.beat(t, "b")
+	says(stateTable, "no state")
+	switch g := w.at("b"); {
+	case g.State != fleetsocket.Connected:
+		t.Errorf("when it can be read it is %q: %s", g.State, g.Why)
+	case g.state == nil || len(g.state.Trouble) != 1 || !strings.Contains(g.state.Trouble[0], "cannot be read"):
+		t.Errorf("a state that cannot be read is %+v", g.state)
+	}
+}
+
 // People were told of a case by the machine whose monitor did, whoever judges since; by none in particular where its machines told by themselves.
 func TestWhoHasTold(t *testing.T) {
 	w := newWatched()

@@ -60,7 +60,7 @@ type Host struct {
 const (
 	Connected = "connected"
 	Silent    = "silent"      // nothing was heard of it for two beats and a second
-	Unknown   = "not known"   // we have no connection to the hub, or nothing is written there
+	Unknown   = "not known"   // we have no connection to the hub, nothing is written there, or what it says cannot be read
 	Left      = "has left"    // it is in the fleet no more
 	NoAnswer  = "no answer"   // it was asked, and did not answer
 	NoMember  = "no member"   // there is no member on this machine
