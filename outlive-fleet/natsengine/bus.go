@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 const failedHeader = "Outlive-Failed"
 
 // Request implements [engine.Bus]. The subject ends with the name of the machine that asks, and a server lets each publish under
-// its own name only ([Rights]).
+// its own name only ([Rights]). A server can be made to deliver what it reads to any subject, but with no place for an answer: so a
+// question counts where its answer goes to an inbox of the asker.
 func (e *Engine) Request(ctx context.Context, address string, request []byte) ([]byte, error) {
 	if len(request) > engine.MaxMessage {
 		return nil, engine.ErrTooLarge
@@ -52,8 +54,12 @@ func (e *Engine) Serve(address string, h engine.Handler) (stop func(), err error
 	var answering sync.WaitGroup
 	closed := make(chan struct{})
 	sub, err := e.call.Subscribe(address+".*", func(m *nats.Msg) {
+		asker := askerOf(address, m.Subject)
+		if !strings.HasPrefix(m.Reply, inboxOf(asker)+".") {
+			return // the asker has not sent it, or wants the answer elsewhere, where we may write and it may not
+		}
 		answering.Go(func() {
-			answer := &nats.Msg{Data: h(ctx, askerOf(address, m.Subject), m.Data)}
+			answer := &nats.Msg{Data: h(ctx, asker, m.Data)}
 			if len(answer.Data) > engine.MaxMessage {
 				answer = &nats.Msg{Header: nats.Header{failedHeader: {"too large"}}}
 			}

@@ -219,6 +219,65 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// A machine cannot have a server ask another one under a name that is not its own, nor have an answer written where it may not write: a
+// question is one of its asker only with an inbox of that for the answer.
+func TestForgedQuestions(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer h.Close()
+	defer own.Close()
+	a, err := Connect(options(h, pair, "a", "secret"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := a.Put(t.Context(), "digest.a", []byte("forged")); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var asked []string
+	stop, err := own.Serve("run.b", func(_ context.Context, asker string, question []byte) []byte {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, asker+": "+string(question))
+		return []byte("done")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	came, err := own.call.SubscribeSync("run.b.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := "." + bucketPrefix + "digest.digest."
+	for _, forged := range []struct{ subject, reply string }{
+		{".API.DIRECT.GET.KV_" + bucketPrefix + "digest." + table + "a", "run.b.c"}, // as c
+		{"run.b.a", table + "b"}, // the answer is written as if b had
+	} {
+		if err := errors.Join(own.call.Flush(), a.call.PublishRequest(forged.subject, forged.reply, nil), a.call.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := came.NextMsg(time.Second); err != nil {
+		t.Logf("the server delivers nothing by itself: %v", err)
+	} else if string(m.Data) != "forged" {
+		t.Errorf("it delivers %q", m.Data)
+	}
+	if answer, err := a.Request(t.Context(), "run.b", []byte("mine")); err != nil || string(answer) != "done" {
+		t.Errorf("a asks by itself: %q, %v", answer, err)
+	}
+	stop()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) != 1 || asked[0] != "a: mine" {
+		t.Errorf("b is asked %q", asked)
+	}
+	if e, err := own.Get(t.Context(), "digest.b"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("a has had written of b: %q, %v", e.Value, err)
+	}
+}
+
 // A table of sessions that was made, and then nobody could say that it is read from its leader, is so at the next use.
 func TestSessionsAreReadFromTheLeader(t *testing.T) {
 	h, own, err := StartHub(HubOptions{Dir: t.TempDir()})

@@ -229,6 +229,10 @@ const inboxes = "_INBOX"
 // Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody under its own name, be asked as itself, answer,
 // be the judge, and have the sessions of a gateway. It has no right to answer wherever a message wants its answer (NATS' allow_responses): that is
 // a right to publish anywhere, since it may send itself messages.
+//
+// NATS has no permission for where a server delivers what a machine has it read: the answer of DIRECT.GET, and what a consumer delivers, goes to
+// any subject but those of JetStream itself. Who means harm can so have the server write the keys of others in the tables. Questions under
+// other names it cannot have asked, see [Engine.Request].
 func Rights(host string) (publish, subscribe []string) {
 	self := token(host)
 	publish = []string{
