@@ -405,6 +405,9 @@ func TestHowEnded(t *testing.T) {
 		t.Helper()
 		await.Value(t, fmt.Sprintf("its end is %q", want), func() (HowEnded, bool) { how := h.howEnded("a"); return how, how == want })
 	}
+	if how := h.howEnded("hub"); how != NotKnown { // a machine may be called so
+		t.Errorf("a machine that never came is said to be %q", how)
+	}
 	is(NotKnown)
 	a, err := Connect(options(h, pair, "a", "secret"), false)
 	if err != nil {

@@ -23,7 +23,8 @@ const (
 	maxStore      = 4 << 30
 	writeDeadline = 2 * time.Second
 	startLimit    = 10 * time.Second
-	ownUser       = "" // no machine is called so
+	ownUser       = ""          // no machine is called so
+	ownName       = "(the hub)" // nor so: what the server calls our own connections, see [Hub.howEnded]
 	// authLimit is how long letting a machine in may take: first uses of tokens are written down.
 	authLimit = 2 * dialLimit
 )
@@ -145,7 +146,7 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	var err error
 	switch {
 	case own && o.Username == ownUser:
-		c.RegisterUser(&server.User{Username: "hub"})
+		c.RegisterUser(&server.User{Username: ownName})
 		return true
 	case c.Kind() != server.CLIENT || h.opts.Admit == nil:
 		return false
