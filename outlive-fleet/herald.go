@@ -153,7 +153,11 @@ func (h *herald) open(c judge.Case, repeated bool) (string, error) {
 		t.Details += " (another machine was about to tell of it and may have done so)"
 	}
 	h.cases = append(h.cases, t)
-	return t.ID, h.write()
+	if err := h.write(); err != nil {
+		h.cases = h.cases[:len(h.cases)-1] // it is another machine's, and must not be written later
+		return "", err
+	}
+	return t.ID, nil
 }
 
 // caseOf is a case in the words of a monitor.

@@ -120,6 +120,27 @@ func TestTellByOneOfTwo(t *testing.T) {
 	})
 }
 
+// A case that the monitor could not be given is another machine's: it is not written with the next one, and is a new one if it comes again.
+func TestHeraldCannotWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "missing")
+	h := atHome(t, dir, nil)
+	if id, err := h.open(silent, false); err == nil {
+		t.Fatalf("it is written as %s where there is no directory", id)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.open(judge.Case{Kind: judge.Silent, Subject: "c"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if list := casesIn(t, h); len(list) != 1 || list[0].Agent != "machine:c" {
+		t.Errorf("the monitor is to tell of %+v", list)
+	}
+	if _, err := h.open(silent, false); err != nil || len(casesIn(t, h)) != 2 {
+		t.Errorf("when it comes again: %v, %+v", err, casesIn(t, h))
+	}
+}
+
 // A judge that is lost while its monitor tells withdraws it: another one tells.
 func TestTellLost(t *testing.T) {
 	dir := t.TempDir()
