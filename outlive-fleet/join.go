@@ -365,6 +365,7 @@ func (m *member) linkChanged(hub string, err error) {
 	switch {
 	case changed && err == nil:
 		m.log.Info("connected to the hub", "hub", hub)
+		m.view.returned()
 		m.publisher.again()
 	case changed:
 		m.log.Warn("no connection to the hub; it is tried again", "why", err)

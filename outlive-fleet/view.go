@@ -59,6 +59,7 @@ type view struct {
 	idle    *time.Timer
 	cancel  context.CancelFunc // nil: nothing is read
 	synced  map[string]bool    // tables that were read whole
+	again   map[string]bool    // of these those that are read anew, after the connection was lost: what they tell may be old
 	hosts   map[string]*seen
 	cases   map[string]judge.Note // that are not over, by key
 	asked   time.Time             // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
@@ -67,7 +68,7 @@ type view struct {
 }
 
 func newView(m *member) *view {
-	return &view{m: m, hosts: map[string]*seen{}, cases: map[string]judge.Note{}, synced: map[string]bool{}, changed: make(chan struct{})}
+	return &view{m: m, hosts: map[string]*seen{}, cases: map[string]judge.Note{}, synced: map[string]bool{}, again: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // acquire begins to look. The function that is returned ends it.
@@ -105,7 +106,7 @@ func (v *view) rest() {
 		return
 	}
 	v.cancel()
-	v.cancel, v.hosts, v.synced, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]judge.Note{}
+	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]bool{}, map[string]judge.Note{}
 	v.asked, v.heard = time.Time{}, time.Time{}
 }
 
@@ -119,6 +120,13 @@ func (v *view) close() {
 	if v.cancel != nil {
 		v.cancel()
 	}
+}
+
+// returned says that the connection is there again, with which everything is told once more.
+func (v *view) returned() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.Copy(v.again, v.synced)
 }
 
 // wake tells everybody who waits that something may be different.
@@ -168,6 +176,7 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 	}
 	if c.Synced {
 		v.synced[table] = true
+		delete(v.again, table)
 		v.tell()
 		return
 	}
@@ -198,10 +207,14 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 		h.written[table] = true
 		v.tellNames()
 	}
-	h.take(table, c.Value, v.synced[table], func(at time.Time) bool {
+	was := *h
+	h.take(table, c.Value, v.synced[table] && !v.again[table], func(at time.Time) bool {
 		young, known := v.m.publisher.young(c.Revision, time.Now())
 		return young || !known && time.Since(at).Abs() < silentAfter
 	})
+	if v.again[table] && was.digest.Incarnation != "" {
+		h.beaten, h.silent = was.beaten, was.silent // its next one says that it lives
+	}
 	h.tell()
 }
 

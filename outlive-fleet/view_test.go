@@ -190,6 +190,31 @@ func TestGoneSinceItsLastWord(t *testing.T) {
 	}
 }
 
+// What is told once more after the connection was lost may be long ago: who has died meanwhile does not count as heard, nor its clock as wrong.
+func TestToldOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched()
+		says := func(beat uint64, at time.Time) *seen {
+			text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: beat, At: at}) // texts and numbers
+			w.take(t.Context(), digestTable, engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, "b"), Value: text}})
+			return w.hosts["b"]
+		}
+		says(1, time.Now())
+		w.take(t.Context(), digestTable, engine.Change{Synced: true})
+		heard := says(2, time.Now()).beaten
+		last := time.Now().Add(beatEvery)
+		time.Sleep(time.Minute) // there is no connection
+		w.returned()
+		if b := says(3, last); !b.beaten.Equal(heard) || b.ahead != 0 || b.digest.Beat != 3 {
+			t.Errorf("it was heard %s later, and its clock is said to be %s ahead", b.beaten.Sub(heard), b.ahead)
+		}
+		w.take(t.Context(), digestTable, engine.Change{Synced: true})
+		if b := says(4, time.Now()); !b.beaten.Equal(time.Now()) {
+			t.Errorf("it was heard %s ago", time.Since(b.beaten))
+		}
+	})
+}
+
 // Of a machine that writes what cannot be read that is said, and not that it is silent, or as before.
 func TestMachineThatCannotBeRead(t *testing.T) {
 	w := newWatched()
