@@ -121,7 +121,7 @@ func (j *jobs) start(asker string, o order) part {
 		j.m.log.Info("done for another machine", "from", asker, "what", o.Args)
 	}
 	cmd := exec.CommandContext(ctx, j.m.program, o.Args...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = abandoned // so long who asks may take for the last that it has written
 	cmd.Env = append(os.Environ(), askedByEnv+"="+asker)
 	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
 	cmd.Stdout, cmd.Stderr = jobWriter{ctx, one, &one.out}, jobWriter{ctx, one, &one.err}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -145,6 +146,40 @@ func TestJobWriterWaits(t *testing.T) {
 		m.jobs.do(t.Context(), "third", order{Op: "end", ID: "x"})
 		if err := <-wrote; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("it was ended, and is told %v", err)
+		}
+	})
+}
+
+// The last that a command has written waits for who asks, also after its end.
+func TestJobsLastWordsWait(t *testing.T) {
+	const size = pending + 64<<10 // more than is taken, and what is left fits into a pipe
+	program := filepath.Join(t.TempDir(), "outlive")
+	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\nexec head -c %d /dev/zero\n", size), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := memberIn(enginemem.New(), "a", "")
+		m.program = program
+		if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"logs", "one"}}); p.Failed+p.Declined != "" {
+			t.Fatal(p)
+		}
+		time.Sleep(abandoned - time.Second) // who asks is slow: time goes on when the command has ended
+		said, number := 0, 1
+		for {
+			p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: number})
+			said += len(p.Out)
+			if p.Failed != "" {
+				t.Fatal(p.Failed)
+			}
+			if p.Exit != nil {
+				if want := len("outlive \n") + size; said != want || *p.Exit != 0 {
+					t.Errorf("it has said %d bytes, want %d, and has ended with %d", said, want, *p.Exit)
+				}
+				break
+			}
+			if !p.None {
+				number++
+			}
 		}
 	})
 }
