@@ -438,16 +438,18 @@ func (v *view) follow(ctx context.Context, host, after string, each func(line []
 	defer v.acquire()()
 	v.await(ctx)
 	f := following{each: each}
-	f.inc, f.next = positionOf(after)
+	var known string // the ending that who asks has been told
+	f.inc, f.next, known = positionOf(after)
 	for {
 		g := v.at(host)
 		f.start(g)
-		if err := f.tell(g, after == ""); err != nil {
+		another := g.ending != nil && g.ending.Word != known
+		if err := f.tell(g, another); err != nil {
 			return nil // who has asked is gone
 		}
-		if g.ending != nil && (f.told || after == "") {
+		if another || g.ending != nil && f.told {
 			e := *g.ending
-			e.Position = f.position()
+			e.Position = f.position() + ":" + e.Word
 			return &e
 		}
 		select {
@@ -497,13 +499,15 @@ func (f *following) position() string {
 	return cmp.Or(f.inc, noNews) + ":" + strconv.FormatUint(f.next, 10)
 }
 
-func positionOf(text string) (inc string, next uint64) {
-	inc, number, _ := strings.Cut(text, ":")
+// positionOf reads a position, and the word of the ending with which it was told.
+func positionOf(text string) (inc string, next uint64, word string) {
+	inc, rest, _ := strings.Cut(text, ":")
+	number, word, _ := strings.Cut(rest, ":")
 	next, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return "", 0
+		return "", 0, ""
 	}
-	return inc, next
+	return inc, next, word
 }
 
 // tell tells what is new. Of a machine that is silent what was known last, if old says so.

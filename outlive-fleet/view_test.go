@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
@@ -251,6 +253,40 @@ func TestWhoHasTold(t *testing.T) {
 	}
 }
 
+// Who was told that a machine cannot be known, since there is no connection, is told when it is silent in truth.
+func TestAnotherEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, e := memberIn(enginemem.New(), "a", "")
+		defer m.view.close()
+		text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
+		if _, err := e.Put(t.Context(), engine.Key(digestTable, "b"), text); err != nil {
+			t.Fatal(err)
+		}
+		ending := func(after string) *fleetsocket.Ending {
+			return m.view.follow(t.Context(), "b", after, func([]byte) error { return nil })
+		}
+		m.linkChanged("", errors.New("the hub is away"))
+		first := ending("")
+		if first == nil || first.Word != fleetsocket.Unknown {
+			t.Fatalf("without a connection: %+v", first)
+		}
+		next := make(chan *fleetsocket.Ending, 1)
+		go func() { next <- ending(first.Position) }()
+		time.Sleep(time.Minute)
+		if len(next) > 0 {
+			t.Fatalf("nothing has changed: %+v", <-next)
+		}
+		m.linkChanged("hub", nil)
+		time.Sleep(2 * silentAfter)
+		if len(next) == 0 {
+			t.Fatal("with a connection nothing is told of it")
+		}
+		if got := <-next; got == nil || got.Word != fleetsocket.Silent {
+			t.Errorf("with a connection: %+v", got)
+		}
+	})
+}
+
 // Who follows a machine is told what happens from then on: nothing of before, and all of after, also the first that the machine tells at all.
 func TestFollowing(t *testing.T) {
 	lines := func(texts ...string) (list []json.RawMessage) {
@@ -282,7 +318,7 @@ func TestFollowing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told []string
 			f := following{each: func(line []byte) error { told = append(told, string(line)); return nil }}
-			f.inc, f.next = positionOf(c.after)
+			f.inc, f.next, _ = positionOf(c.after)
 			for _, g := range c.sees {
 				f.start(g)
 				if err := f.tell(g, c.after == ""); err != nil {

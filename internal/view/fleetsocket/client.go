@@ -104,8 +104,8 @@ func EndedLine(e *Ending) []byte {
 }
 
 // Follow hands on the lines of "outlive watch --json --state" of a host until ctx ends or the host falls silent: then the error is an
-// [*Ending]. after is the position that an earlier one had, or "": with it nothing is said as long as the host is silent still, and
-// then also what has happened meanwhile.
+// [*Ending]. after is the position that an earlier one had, or "": with it nothing is said until the host is heard again or it ends in another
+// way, and then also what has happened meanwhile.
 func (c Client) Follow(ctx context.Context, host, after string, each func(line []byte)) error {
 	body, err := c.do(ctx, http.MethodGet, "/v1/follow?host="+url.QueryEscape(host)+"&after="+url.QueryEscape(after), nil)
 	if err != nil {
