@@ -495,8 +495,9 @@ func (f *following) tellNews(n news) error {
 	return nil
 }
 
+// position is where it goes on later. Of who knows nothing yet it is none: what is found then is old.
 func (f *following) position() string {
-	return cmp.Or(f.inc, noNews) + ":" + strconv.FormatUint(f.next, 10)
+	return f.inc + ":" + strconv.FormatUint(f.next, 10)
 }
 
 // positionOf reads a position, and the word of the ending with which it was told.

@@ -313,7 +313,8 @@ func TestFollowing(t *testing.T) {
 		"from a position on":               {after: "x:2", sees: []glance{said("x", 1, "1", "2")}, told: "2", at: "x:3"},
 		"from the position before all":     {after: "none:0", sees: []glance{said("x", 1, "1", "2")}, told: "1 2", at: "x:3"},
 		"the position of who saw nothing":  {sees: []glance{said("", 0)}, at: "none:0"},
-		"the position of who knew nothing": {sees: []glance{{}}, at: "none:0"},
+		"the position of who knew nothing": {sees: []glance{{}}, at: ":0"},
+		"from the position of nothing":     {after: ":0", sees: []glance{{}, said("x", 1, "1", "2"), said("x", 1, "1", "2", "3")}, told: "3", at: "x:4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []string
