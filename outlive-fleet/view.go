@@ -440,11 +440,17 @@ func (v *view) follow(ctx context.Context, host, after string, each func(line []
 	f := following{each: each}
 	var known string // the ending that who asks has been told
 	f.inc, f.next, known = positionOf(after)
+	at := "" // the position that was told
 	for {
 		g := v.at(host)
 		f.start(g)
 		another := g.ending != nil && g.ending.Word != known
-		if err := f.tell(g, another); err != nil {
+		err := f.tell(g, another)
+		if err == nil && f.position() != at {
+			at = f.position()
+			err = each(fleetsocket.PositionLine(at))
+		}
+		if err != nil {
 			return nil // who has asked is gone
 		}
 		if another || g.ending != nil && f.told {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -251,6 +253,36 @@ func TestWhoHasTold(t *testing.T) {
 			t.Errorf("%+v: %+v, want %q", n, list, want)
 		}
 	}
+}
+
+// Who follows a machine is told how far that is, so that it goes on from there when this machine's member is started anew.
+func TestFollowTellsThePosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, e := memberIn(enginemem.New(), "a", "")
+		defer m.view.close()
+		for table, value := range map[string]any{
+			digestTable: digest{Format: formatKnown, Incarnation: "x", Beat: 1, At: time.Now()},
+			newsTable:   news{Format: formatKnown, Incarnation: "x", First: 1, Lines: []json.RawMessage{json.RawMessage(crashed)}},
+		} {
+			text, _ := json.Marshal(value) // texts and numbers
+			if _, err := e.Put(t.Context(), engine.Key(table, "b"), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []string
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			m.view.follow(ctx, "b", "x:1", func(line []byte) error { told = append(told, string(line)); return nil })
+		}()
+		synctest.Wait()
+		cancel()
+		<-over
+		if want := []string{crashed, string(fleetsocket.PositionLine("x:2"))}; len(told) < 2 || !slices.Equal(told[len(told)-2:], want) {
+			t.Errorf("told %q, want at last %q", told, want)
+		}
+	})
 }
 
 // Who was told that a machine cannot be known, since there is no connection, is told when it is silent in truth.

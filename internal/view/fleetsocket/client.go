@@ -97,6 +97,15 @@ func (c Client) Hosts(ctx context.Context, each func(Host)) error {
 // endedLine is how the last line of a stream begins.
 var endedLine = []byte(`{"ended":`)
 
+// positionLine is how a line begins that says how far a stream has come.
+var positionLine = []byte(`{"position":`)
+
+// PositionLine is such a line, with what [Ending.Position] would be.
+func PositionLine(position string) []byte {
+	text, _ := json.Marshal(position) // a text: no error
+	return append(append(bytes.Clone(positionLine), text...), '}')
+}
+
 // EndedLine is the last line of a stream.
 func EndedLine(e *Ending) []byte {
 	text, _ := json.Marshal(e) // texts and a time: no error
@@ -112,13 +121,17 @@ func (c Client) Follow(ctx context.Context, host, after string, each func(line [
 		return err
 	}
 	defer body.Close()
+	var at struct{ Position string }
 	err = lines(body, func(line []byte) error {
-		if bytes.HasPrefix(line, endedLine) {
+		switch {
+		case bytes.HasPrefix(line, endedLine):
 			var l struct{ Ended Ending }
 			if err := json.Unmarshal(line, &l); err != nil {
 				return err
 			}
 			return &l.Ended
+		case bytes.HasPrefix(line, positionLine):
+			return json.Unmarshal(line, &at)
 		}
 		each(line)
 		return nil
@@ -130,7 +143,7 @@ func (c Client) Follow(ctx context.Context, host, after string, each func(line [
 	if errors.As(err, &e) {
 		return err
 	}
-	return &Ending{Word: NoMember, Why: "the member of this machine has ended"}
+	return &Ending{Word: NoMember, Why: "the member of this machine has ended", Position: at.Position}
 }
 
 // Run has outlive on a host do something. What it writes is handed on as it comes; the first line of out is "outlive VERSION". The

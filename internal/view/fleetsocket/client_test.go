@@ -167,6 +167,11 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}
+	got = nil
+	err = member(t, dies(string(PositionLine("i:5")), `{"a":1}`, string(PositionLine("i:6")))).Follow(t.Context(), "b", "", func(line []byte) { got = append(got, string(line)) })
+	if e := endingOf(t, err, NoMember); e.Position != "i:6" || len(got) != 1 {
+		t.Errorf("of a member that is killed: %+v after %q", e, got)
+	}
 }
 
 // hangs answers nothing more after its first lines.
