@@ -372,6 +372,8 @@ func (v *view) at(name string) glance {
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub since " + since.UTC().Format(time.DateTime) + " UTC: " + why, From: since}
 	case !unwritten.IsZero():
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "nothing is written since " + unwritten.UTC().Format(time.DateTime) + " UTC: " + cause, From: unwritten}
+	case h == nil && !v.synced[digestTable]:
+		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "the hub has not told of it yet"}
 	case h == nil:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
 	case h.unread != nil:

@@ -219,6 +219,19 @@ func TestToldOnceMore(t *testing.T) {
 	})
 }
 
+// A machine has left when all machines are known and it is not among them.
+func TestMachineThatIsNotThere(t *testing.T) {
+	w := newWatched()
+	w.m.link.connected = true
+	if g := w.at("b"); g.State != fleetsocket.Unknown {
+		t.Errorf("before anything was read it is %q: %s", g.State, g.Why)
+	}
+	w.take(t.Context(), digestTable, engine.Change{Synced: true})
+	if g := w.at("b"); g.State != fleetsocket.Left {
+		t.Errorf("when all was read it is %q: %s", g.State, g.Why)
+	}
+}
+
 // Of a machine that writes what cannot be read that is said, and not that it is silent, or as before.
 func TestMachineThatCannotBeRead(t *testing.T) {
 	w := newWatched()
