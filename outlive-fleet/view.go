@@ -14,6 +14,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -492,6 +493,11 @@ func (f *following) tellNews(n news) error {
 	if f.inc == "" || n.Incarnation == "" {
 		return nil
 	}
+	if n.Incarnation == f.inc && n.First > f.next {
+		if err := f.each(missingLine(n.First - f.next)); err != nil {
+			return err
+		}
+	}
 	for at, line := range n.Lines {
 		if number := n.First + uint64(at); n.Incarnation != f.inc || number >= f.next {
 			if err := f.each(line); err != nil {
@@ -501,6 +507,14 @@ func (f *following) tellNews(n news) error {
 	}
 	f.inc, f.next = n.Incarnation, n.First+uint64(len(n.Lines))
 	return nil
+}
+
+// missingLine is the event of events that are kept no more.
+func missingLine(count uint64) []byte {
+	line, _ := json.Marshal(overview.Event{ // texts and a time: no error
+		At: time.Now(), Level: "WARNING", Type: event.ServerLogLost, Message: fmt.Sprintf("%d events of this machine were not kept for the fleet; its audit logs have them", count),
+	})
+	return line
 }
 
 // position is where it goes on later. Of who knows nothing yet it is none: what is found then is old.

@@ -12,8 +12,10 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // watched is a view of machines a (which looks), b and c, and time goes on for it.
@@ -352,7 +354,7 @@ func TestFollowing(t *testing.T) {
 		"from now on":                      {sees: []glance{said("x", 1, "1", "2"), said("x", 1, "1", "2", "3")}, told: "3", at: "x:4"},
 		"nothing was told yet":             {sees: []glance{said("", 0), said("x", 1, "1")}, told: "1", at: "x:2"},
 		"nothing is known yet":             {sees: []glance{{}, {news: news{Incarnation: "x", First: 1, Lines: lines("1")}}, said("x", 1, "1"), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
-		"some are kept no more":            {sees: []glance{said("x", 1, "1"), said("x", 4, "4", "5")}, told: "4 5", at: "x:6"},
+		"some are kept no more":            {sees: []glance{said("x", 1, "1"), said("x", 4, "4", "5")}, told: "(2 events of this machine were not kept for the fleet; its audit logs have them) 4 5", at: "x:6"},
 		"it was started anew":              {sees: []glance{said("x", 1, "1"), said("y", 1, "2")}, told: "2", at: "y:2"},
 		"what it has told is lost":         {sees: []glance{said("x", 1, "1"), said("", 0), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
 		"from a position on":               {after: "x:2", sees: []glance{said("x", 1, "1", "2")}, told: "2", at: "x:3"},
@@ -363,7 +365,14 @@ func TestFollowing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []string
-			f := following{each: func(line []byte) error { told = append(told, string(line)); return nil }}
+			f := following{each: func(line []byte) error {
+				text := string(line)
+				if e, err := overview.ParseEvent(line); err == nil && e.Type == event.ServerLogLost {
+					text = "(" + e.Message + ")"
+				}
+				told = append(told, text)
+				return nil
+			}}
 			f.inc, f.next, _ = positionOf(c.after)
 			for _, g := range c.sees {
 				f.start(g)
