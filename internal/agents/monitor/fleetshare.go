@@ -19,16 +19,16 @@ const (
 
 // share notes the cause of a new incident that agents of other machines may share, and leaves it to the fleet to tell people of it, if there
 // is one: then it is only shown here.
-func (r fleetPart) share(ctx context.Context, f *incident.Facts, cause string) {
+func (rep *fleetReporter) share(ctx context.Context, f *incident.Facts, cause string) {
 	f.Shared = cause
-	if cause == "" || r.opts.Fleet == nil {
+	if cause == "" || rep.m.opts.Fleet == nil {
 		return
 	}
-	list := r.sharedTroubles()
+	list := rep.sharedTroubles()
 	for _, name := range agentsOf(*f) {
 		list = append(list, SharedTrouble{Cause: cause, Agent: name})
 	}
-	if left, _ := r.askFleet(ctx, list); slices.Contains(left, cause) {
+	if left, _ := rep.askFleet(ctx, list); slices.Contains(left, cause) {
 		f.Severity = incident.Info
 	}
 }
@@ -42,8 +42,8 @@ func agentsOf(f incident.Facts) []string {
 }
 
 // sharedTroubles are those of the incidents that are not over.
-func (r fleetPart) sharedTroubles() (list []SharedTrouble) {
-	for _, i := range r.incidents.list {
+func (rep *fleetReporter) sharedTroubles() (list []SharedTrouble) {
+	for _, i := range rep.incidents.list {
 		if i.Facts.Shared == "" || i.State == incident.Resolved {
 			continue
 		}
@@ -55,29 +55,29 @@ func (r fleetPart) sharedTroubles() (list []SharedTrouble) {
 }
 
 // askFleet returns the causes that are left to the fleet; false: this machine is in none, or its member does not run, so it tells by itself.
-func (r fleetPart) askFleet(ctx context.Context, list []SharedTrouble) (left []string, ok bool) {
+func (rep *fleetReporter) askFleet(ctx context.Context, list []SharedTrouble) (left []string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, shareLimit)
 	defer cancel()
-	left, err := r.opts.Fleet.Share(ctx, list)
+	left, err := rep.m.opts.Fleet.Share(ctx, list)
 	switch {
 	case err == nil:
-		r.shared, r.sharedAt = left, r.now.Wall
-	case ctx.Err() != nil && !r.sharedAt.IsZero() && r.now.Wall.Sub(r.sharedAt) < sharedFor: // it is late
-		return r.shared, false
+		rep.memory.shared, rep.memory.sharedAt = left, rep.now
+	case ctx.Err() != nil && !rep.memory.sharedAt.IsZero() && rep.now.Sub(rep.memory.sharedAt) < sharedFor: // it is late
+		return rep.memory.shared, false
 	}
 	return left, err == nil
 }
 
 // followShared tells the fleet at each look what this machine shares, and people by itself of what the fleet does not tell of any more.
-func (r fleetPart) followShared(ctx context.Context) error {
-	list := r.sharedTroubles()
-	if r.opts.Fleet == nil || len(list) == 0 && r.unshared {
+func (rep *fleetReporter) followShared(ctx context.Context) error {
+	list := rep.sharedTroubles()
+	if rep.m.opts.Fleet == nil || len(list) == 0 && rep.memory.unshared {
 		return nil
 	}
-	left, ok := r.askFleet(ctx, list)
-	r.unshared = ok && len(list) == 0
+	left, ok := rep.askFleet(ctx, list)
+	rep.memory.unshared = ok && len(list) == 0
 	var errs []error
-	for _, i := range r.incidents.list {
+	for _, i := range rep.incidents.list {
 		if i.Facts.Shared == "" || i.State == incident.Resolved || !i.Rang.IsZero() {
 			continue
 		}
@@ -87,7 +87,7 @@ func (r fleetPart) followShared(ctx context.Context) error {
 			f.Severity = incident.Info
 		}
 		if f.Severity != i.Facts.Severity {
-			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Changed{Facts: f}, nil))
+			errs = append(errs, rep.incidents.tell(ctx, rep.incidents.agentOf(i), i, incident.Changed{Facts: f}, nil))
 		}
 	}
 	return errors.Join(errs...)

@@ -224,8 +224,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 // mendRegistry handles an unusable registry. A PIV registry is kept aside and replaced by the last good copy, since all
 // agents write into it; version 2 is left to its owner. A human is notified once.
 func (r *round) mendRegistry(ctx context.Context) error {
-	news := r.snapshot.Lost != r.lost
-	r.lost = r.snapshot.Lost
+	news := r.registryStore.news(r.snapshot.Lost)
 	if r.snapshot.Lost == "" {
 		return errors.Join(r.saveRegistry(ctx), r.incidents.closeRegistryIncident(ctx))
 	}

@@ -172,7 +172,7 @@ func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) 
 		return nil // the incident of the server, which tellOfServers opens, is the one that tells of it
 	}
 	f := r.facts(c, d)
-	fleetPart{r}.share(ctx, &f, recovery.SharedCause(c.problem, ""))
+	r.fleet.share(ctx, &f, recovery.SharedCause(c.problem, ""))
 	return r.incidents.raise(ctx, c.agent, c.incidentKey(), f, c.entryOf(r.now.Wall, d), nil)
 }
 

@@ -33,6 +33,7 @@ type round struct {
 	ledger      ledger
 	incidents   incidents
 	executor    executor
+	fleet       fleetReporter
 }
 
 // look inspects every agent once and acts where needed.
@@ -57,7 +58,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
-	errs = append(errs, r.noteVerdicts(ctx, cases), r.tellOfServers(ctx, cases), fleetPart{r}.tellOfFleet(ctx), fleetPart{r}.followShared(ctx))
+	errs = append(errs, m.noteVerdicts(ctx, cases, r.now.Wall), r.tellOfServers(ctx, cases), r.fleet.tellOfFleet(ctx), r.fleet.followShared(ctx))
 	errs = append(errs, r.incidents.followMasses(ctx, r.ledger.fleet.Masses), r.ledger.saveFleet(ctx, before), r.incidents.deliveries(ctx), r.incidents.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
 	m.wakeSenders()
@@ -121,6 +122,7 @@ func (r *round) join() {
 	r.ledger = ledger{store: m.store, opts: &m.opts, now: now}
 	r.incidents = incidents{m: m, snapshot: &r.snapshot, now: now}
 	r.executor = executor{m: m, snapshot: &r.snapshot, now: now, ledger: &r.ledger, incidents: &r.incidents, round: r}
+	r.fleet = fleetReporter{m: m, incidents: &r.incidents, now: now, memory: &m.reported}
 }
 
 // summary is what the look has come to.
@@ -157,16 +159,23 @@ func (m *Monitor) passTime(ctx context.Context, now Clocks) error {
 	if asleep == 0 && unseen == 0 {
 		return nil
 	}
-	m.why = fmt.Sprintf("the machine slept, or its clock was set, for %s", (asleep + unseen).Round(time.Second))
-	m.grace = now.Wall.Add(resumeGrace)
+	errs := []error{
+		m.pause(ctx, now.Wall, fmt.Sprintf("the machine slept, or its clock was set, for %s", (asleep+unseen).Round(time.Second))),
+		m.store.setFact(ctx, "moment", now),
+	}
 	m.opts.Logger.Info("stall detection is paused", slog.String("reason", m.why), slog.Time("until", m.grace))
-	errs := []error{m.store.setFact(ctx, "grace", m.grace), m.store.setFact(ctx, "moment", now)}
 	if asleep > 0 {
 		s := Sleep{End: now.Wall, Length: asleep}
 		m.sleeps = append(m.sleeps, s)
 		errs = append(errs, m.store.addSleep(ctx, s))
 	}
 	return errors.Join(errs...)
+}
+
+// pause says why silence is no evidence for a while: every agent sends a heartbeat within it.
+func (m *Monitor) pause(ctx context.Context, now time.Time, why string) error {
+	m.grace, m.why = now.Add(resumeGrace), why
+	return m.store.setFact(ctx, "grace", m.grace)
 }
 
 // agents are those of the registry, and those that vanished from a PIV registry while they were running. An agent
@@ -283,7 +292,7 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 			*errs = append(*errs, hooks.Withdraw(hooks.Dir(r.opts.Home), id))
 		}
 		c.problem = r.problem(c)
-		r.record(c)
+		r.record(c, r.now.Wall)
 		cases = append(cases, c)
 	}
 	*errs = append(*errs, r.agentStates.save(ctx))

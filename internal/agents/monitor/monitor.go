@@ -37,7 +37,6 @@ type Monitor struct {
 	grace  time.Time         // until when silence is not evidence; zero: it is
 	why    string            // the same in words
 	told   string            // the last error that was logged, to log it once
-	lost   string            // the same of the registry
 	swept  time.Time         // when old data was removed last
 	judged map[string]string // agent: its last diagnosis that was recorded
 	// unrecorded is why the last evidence could not be recorded; "": it could.
@@ -46,10 +45,7 @@ type Monitor struct {
 	// as it is written down.
 	verdicts map[string]Verdict
 	watched  Period
-	unshared bool     // the fleet knows that this machine shares no trouble
-	shared   []string // the causes that were left to the fleet by its latest answer
-	sharedAt time.Time
-	reached  *reach   // as it was written down last; nil: not yet
+	reported fleetMemory
 	undone   []string // agents that needed an action at the last look, while the home could not be written
 	unkept   unkept
 }

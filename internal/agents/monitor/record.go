@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
@@ -16,33 +17,33 @@ const recordLimit = 16 << 20
 
 // record appends the evidence of an agent to the record when its diagnosis has changed, for replays. What could not be written is
 // tried again at each look, as long as the diagnosis stays: otherwise a disk that was full for a moment would hide the change.
-func (r *round) record(c *examined) {
+func (m *Monitor) record(c *examined, now time.Time) {
 	diagnosis := fmt.Sprint(c.diagnosis.Rule, c.diagnosis.Class)
-	if r.opts.Record == "" || r.judged[c.Key] == diagnosis {
+	if m.opts.Record == "" || m.judged[c.Key] == diagnosis {
 		return
 	}
-	if err := r.appendRecord(c); err != nil {
-		if r.unrecorded != err.Error() { // at each look it would be the same
-			r.opts.Logger.Warn("the evidence is not recorded", slog.Any("error", err))
+	if err := m.appendRecord(c, now); err != nil {
+		if m.unrecorded != err.Error() { // at each look it would be the same
+			m.opts.Logger.Warn("the evidence is not recorded", slog.Any("error", err))
 		}
-		r.unrecorded = err.Error()
+		m.unrecorded = err.Error()
 		return
 	}
-	r.judged[c.Key], r.unrecorded = diagnosis, ""
+	m.judged[c.Key], m.unrecorded = diagnosis, ""
 }
 
-func (r *round) appendRecord(c *examined) error {
-	if st, err := os.Stat(r.opts.Record); err == nil && st.Size() > recordLimit {
-		if err := atomicfile.Rename(r.opts.Record, r.opts.Record+".1"); err != nil {
+func (m *Monitor) appendRecord(c *examined, now time.Time) error {
+	if st, err := os.Stat(m.opts.Record); err == nil && st.Size() > recordLimit {
+		if err := atomicfile.Rename(m.opts.Record, m.opts.Record+".1"); err != nil {
 			return err
 		}
 	}
-	f, err := os.OpenFile(r.opts.Record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(m.opts.Record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return diagnose.WriteLine(f, diagnose.Line{At: r.now.Wall, Agent: c.Key, Evidence: c.redacted(r.opts), Diagnosis: c.diagnosis})
+	return diagnose.WriteLine(f, diagnose.Line{At: now, Agent: c.Key, Evidence: c.redacted(m.opts), Diagnosis: c.diagnosis})
 }
 
 // redacted is the evidence without secrets, which an agent's texts and commands may contain.

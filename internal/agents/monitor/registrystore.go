@@ -33,6 +33,7 @@ type registryStore struct {
 	saved []byte    // the part of it that the store has
 
 	broken []byte // the last text that could not be parsed
+	lost   string // why the registry could not be used at the last look
 }
 
 // snapshot is one reading of the registry.
@@ -170,6 +171,13 @@ func (b *registryStore) parse(text []byte) (*snapshot, error) {
 		return nil, fmt.Errorf("registry %w: it has no lastUpdated, its end is missing", piv.ErrBroken)
 	}
 	return p, nil
+}
+
+// news reports whether lost, which is why the registry cannot be used, differs from that of the last look.
+func (b *registryStore) news(lost string) bool {
+	changed := lost != b.lost
+	b.lost = lost
+	return changed
 }
 
 // save makes the last text read the last good copy.

@@ -21,7 +21,7 @@ func (r *round) restoreRegistry(ctx context.Context) error {
 		return err
 	}
 	// The heartbeats in the copy are old; the agents soon write new ones.
-	r.grace, r.why = r.now.Wall.Add(resumeGrace), "the registry was restored only just"
+	err := r.pause(ctx, r.now.Wall, "the registry was restored only just")
 	r.setting.grace = r.why
-	return r.store.setFact(ctx, "grace", r.grace)
+	return err
 }

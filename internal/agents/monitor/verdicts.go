@@ -51,8 +51,8 @@ func (v Verdict) same(o Verdict) bool {
 type Period struct{ From, To time.Time }
 
 // verdictOf is how an agent stands now.
-func (r *round) verdictOf(c *examined) Verdict {
-	v := Verdict{At: r.now.Wall.Round(0), Standing: Wrong, Class: c.diagnosis.Class, Details: c.diagnosis.Details}
+func verdictOf(c *examined, now time.Time) Verdict {
+	v := Verdict{At: now.Round(0), Standing: Wrong, Class: c.diagnosis.Class, Details: c.diagnosis.Details}
 	switch {
 	case v.Class == diagnose.NotWatched, v.Class == diagnose.Paused, c.agentState.Stopped, c.evidence.Paused:
 		v.Standing = Rests
@@ -63,11 +63,10 @@ func (r *round) verdictOf(c *examined) Verdict {
 }
 
 // noteVerdicts writes down which agents stand in another way than at the last look, and from time to time that there was a look.
-func (r *round) noteVerdicts(ctx context.Context, cases []*examined) error {
-	m, now := r.Monitor, r.now.Wall
+func (m *Monitor) noteVerdicts(ctx context.Context, cases []*examined, now time.Time) error {
 	fresh := map[string]Verdict{}
 	for _, c := range cases {
-		v := r.verdictOf(c)
+		v := verdictOf(c, now)
 		was, known := m.verdicts[c.Key]
 		if known && v.Standing == Wrong && c.since.Sub(was.At) >= time.Millisecond && c.since.Before(v.At) {
 			v.At = c.since // when it went wrong, not when that was seen
@@ -84,7 +83,7 @@ func (r *round) noteVerdicts(ctx context.Context, cases []*examined) error {
 	if gap := now.Sub(m.watched.To); gap < 0 || gap > 2*watchedEvery { // no monitor ran, the machine slept, or its clock was set
 		period.From = now
 	}
-	err := r.do(ctx, func(tx *sql.Tx) error {
+	err := m.store.do(ctx, func(tx *sql.Tx) error {
 		for key, v := range fresh {
 			data, err := json.Marshal(v)
 			if err != nil {
