@@ -27,7 +27,6 @@ type source struct {
 	test       bool
 	fset       *token.FileSet
 	ast        *ast.File
-	text       []byte
 }
 
 // finding is one broken rule, told so that an editor can jump there.
@@ -38,7 +37,7 @@ func (s *source) at(pos token.Pos, format string, args ...any) finding {
 }
 
 func parseSource(name string, text []byte) (*source, error) {
-	s := &source{path: name, fset: token.NewFileSet(), text: text, test: strings.HasSuffix(name, "_test.go")}
+	s := &source{path: name, fset: token.NewFileSet(), test: strings.HasSuffix(name, "_test.go")}
 	if parts := strings.Split(name, "/"); parts[0] == "internal" && len(parts) > 2 {
 		s.wing, s.room = parts[1], parts[len(parts)-2]
 	}
