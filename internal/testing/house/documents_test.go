@@ -45,14 +45,15 @@ func TestDocsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// The table of docs/INDEX.md names what is really in the files. Each symbol of a row is defined in one of them.
+// The table of docs/INDEX.md names what is really in the files. Each symbol of a row is defined in one of them, and each Go file
+// defines one of them.
 func TestWhereIsTable(t *testing.T) {
 	quoted := regexp.MustCompile("^`([^`]+)`$")
 	names := func(cell string) (all []string) {
 		for part := range strings.SplitSeq(cell, ", ") {
 			m := quoted.FindStringSubmatch(part)
 			if m == nil {
-				t.Errorf("docs/INDEX.md: %s is not a list of names in backquotes", cell)
+				t.Errorf("docs/INDEX.md: %q is not a list of names in backquotes", cell)
 				continue
 			}
 			all = append(all, m[1])
@@ -66,25 +67,36 @@ func TestWhereIsTable(t *testing.T) {
 			continue
 		}
 		files, symbols := strings.TrimSpace(cells[len(cells)-2]), strings.TrimSpace(cells[len(cells)-1])
-		if !strings.HasPrefix(files, "`") {
+		if files == "" && symbols == "" || files == "file" || strings.HasPrefix(files, "---") {
 			continue // a heading
 		}
 		rows++
-		var code []byte
+		code, defines := map[string][]byte{}, map[string]bool{}
 		for _, file := range names(files) {
 			text, err := os.ReadFile(filepath.FromSlash(file))
 			if err != nil {
 				t.Error(err)
 			}
-			code = append(append(code, text...), '\n')
+			code[file] = text
 		}
 		for _, symbol := range names(symbols) {
-			defined := `(?m)^(?:func (?:\([^)]*\) )?|type |\t|const |var )` + symbol + `\b`
+			pattern := `(?m)^(?:func (?:\([^)]*\) )?|type |\t|const |var )` + symbol + `\b`
 			if of, name, method := strings.Cut(symbol, "."); method {
-				defined = `(?m)^func \((?:\w+ )?\*?` + of + `\) ` + name + `\b`
+				pattern = `(?m)^func \((?:\w+ )?\*?` + of + `\) ` + name + `\b`
 			}
-			if !regexp.MustCompile(defined).Match(code) {
+			defined, found := regexp.MustCompile(pattern), false
+			for file, text := range code {
+				if defined.Match(text) {
+					found, defines[file] = true, true
+				}
+			}
+			if !found {
 				t.Errorf("no file of %s defines %s", files, symbol)
+			}
+		}
+		for file := range code {
+			if strings.HasSuffix(file, ".go") && !defines[file] {
+				t.Errorf("%s defines none of %s", file, symbols)
 			}
 		}
 	}
