@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,9 +92,7 @@ func recoveryOf(d registry.Agent) recovery.Policy {
 			p.Ladders[class] = l
 		}
 	}
-	for class, l := range d.Budget.PerClass {
-		p.Budgets[class] = budget(l)
-	}
+	maps.Copy(p.Budgets, d.Budget.PerClass)
 	if d.Expect.Attended > 0 {
 		p.Attended = d.Expect.Attended
 	}
@@ -101,14 +100,6 @@ func recoveryOf(d registry.Agent) recovery.Policy {
 		p.StableAfter = d.Budget.StableAfter
 	}
 	return p
-}
-
-func budget(l registry.Limit) recovery.Budget {
-	b, err := recovery.ParseBudget(l.String())
-	if err != nil {
-		return recovery.Budget{}
-	}
-	return b
 }
 
 // says reports whether a source of evidence counts for an agent. PIV projects use all PIV sources.

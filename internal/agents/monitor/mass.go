@@ -25,8 +25,8 @@ func (p *snapshot) shareFleet() {
 	var said registry.AtOnce
 	for _, a := range p.Agents {
 		b := a.Declared.Budget
-		if b.Global.Window > 0 && fleet.Global == (recovery.Budget{}) {
-			fleet.Global = budget(b.Global)
+		if b.Global.Window > 0 && !b.Global.PerPhase && fleet.Global == (recovery.Budget{}) {
+			fleet.Global = b.Global
 		}
 		said.Host, said.Account = cmp.Or(said.Host, b.AtOnce.Host), cmp.Or(said.Account, b.AtOnce.Account)
 	}

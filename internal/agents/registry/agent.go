@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
@@ -118,11 +119,11 @@ const NeverDone = -1
 
 // Budget limits what may be tried.
 type Budget struct {
-	PerClass    map[string]Limit // of [Classes]
-	Global      Limit            // over all agents; zero: only the next two limits
-	AtOnce      AtOnce           // how many agents may be starting at once, over all agents
-	KillGrace   time.Duration    // between asking a process to end and killing it
-	StableAfter time.Duration    // of health, after which the ladder begins at its first rung again
+	PerClass    map[string]recovery.Budget // of [Classes]
+	Global      recovery.Budget            // over all agents; zero: only the next two limits
+	AtOnce      AtOnce                     // how many agents may be starting at once, over all agents
+	KillGrace   time.Duration              // between asking a process to end and killing it
+	StableAfter time.Duration              // of health, after which the ladder begins at its first rung again
 }
 
 // AtOnce is how many agents may be starting at the same time. 0: not given.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
@@ -47,7 +48,7 @@ func (d *Document) Remove(name string) error {
 }
 
 // Set sets a key of an agent, as in Set("shop", true, "paused") or Set("shop", 6*time.Minute, "expect", "stale"). The
-// value is a bool, an int, a float64, a string, a [time.Duration], a [Kind], a [Limit], a []string, or nil, which
+// value is a bool, an int, a float64, a string, a [time.Duration], a [Kind], a [recovery.Budget], a []string, or nil, which
 // removes the key.
 func (d *Document) Set(agent string, v any, key ...string) error {
 	if !d.has(agent) {
@@ -67,7 +68,7 @@ func (d *Document) set(v any, path ...string) error {
 			err = doc.Set(string(value), path...)
 		case time.Duration:
 			err = doc.Set(FormatDuration(value), path...)
-		case Limit:
+		case recovery.Budget:
 			err = doc.Set(value.String(), path...)
 		case bool, int, float64, string, []string, tree.Map, tree.Raw:
 			err = doc.Set(value, path...)

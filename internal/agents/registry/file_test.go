@@ -90,7 +90,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 		{"duration", func(d *Document) error { return d.Set("shop", 90*time.Second, "expect", "beat") },
 			[]string{"      beat: 2m"}, []string{"      beat: 1m30s"}},
 		{"new group", func(d *Document) error {
-			return d.Set("shop", Limit{Count: 2, PerPhase: true}, "budget", "per_class", "crashed")
+			return d.Set("shop", perPhase2, "budget", "per_class", "crashed")
 		},
 			nil, []string{"    budget:", "      per_class:", "        crashed: 2/phase"}},
 		{"list", func(d *Document) error { return d.Set("shop", []string{"heartbeat", "process"}, "signals") }, nil, []string{"    signals: [heartbeat, process]"}},

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
@@ -77,20 +78,20 @@ func TestParse(t *testing.T) {
 			Expect: Expect{Beat: 2 * time.Minute, Stale: 10 * time.Minute, Startup: 3 * time.Minute, ModelSilent: 8 * time.Minute, Tool: 30 * time.Minute,
 				Waiting: 2 * time.Minute, Progress: 45 * time.Minute, MaxCostUSD: 20, Done: Done{Exit: ptr(0), Manifest: "complete"}},
 			Policy: map[string][]string{"waiting_permission": {"ask_phone"}, "model_silent": {"observe", "interrupt", "resume", "restart"}, "crashed": {"restart"}},
-			Budget: Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}, "model_silent": {Count: 2, PerPhase: true}},
-				Global: Limit{Count: 1, Window: time.Minute}, KillGrace: 10 * time.Second, StableAfter: 30 * time.Minute},
+			Budget: Budget{PerClass: map[string]recovery.Budget{"crashed": {Max: 5, Window: time.Hour}, "model_silent": perPhase2},
+				Global: recovery.Budget{Max: 1, Window: time.Minute}, KillGrace: 10 * time.Second, StableAfter: 30 * time.Minute},
 			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Repeat: 30 * time.Minute, Next: []string{"page", "ntfy:night"}, Quiet: quiet, Max: 3},
 		},
 		{
 			Name: "docs", Path: hostpath.Abs("/home/you/docs"), Kind: agentcli.Codex, Paused: true,
 			Expect:   Expect{Beat: 2 * time.Minute, Stale: 6 * time.Minute, Startup: 3 * time.Minute},
-			Budget:   Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}}, Global: Limit{Count: 1, Window: time.Minute}},
+			Budget:   Budget{PerClass: map[string]recovery.Budget{"crashed": {Max: 5, Window: time.Hour}}, Global: recovery.Budget{Max: 1, Window: time.Minute}},
 			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Quiet: quiet},
 		},
 		{
 			Name: "nightly", Kind: Command,
 			Expect:   Expect{Beat: 24 * time.Hour, Stale: 25 * time.Hour, Startup: 3 * time.Minute},
-			Budget:   Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}}, Global: Limit{Count: 1, Window: time.Minute}},
+			Budget:   Budget{PerClass: map[string]recovery.Budget{"crashed": {Max: 5, Window: time.Hour}}, Global: recovery.Budget{Max: 1, Window: time.Minute}},
 			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Quiet: quiet},
 		},
 	}
@@ -315,9 +316,12 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// perPhase2 is 2/phase.
+var perPhase2 = recovery.Budget{Max: 2, Window: 24 * time.Hour, PerPhase: true}
+
 func TestLimit(t *testing.T) {
-	for text, want := range map[string]Limit{
-		"5/1h": {Count: 5, Window: time.Hour}, "2/phase": {Count: 2, PerPhase: true}, "1/60s": {Count: 1, Window: time.Minute},
+	for text, want := range map[string]recovery.Budget{
+		"5/1h": {Max: 5, Window: time.Hour}, "2/phase": perPhase2, "1/60s": {Max: 1, Window: time.Minute},
 		"0/1h30m": {Window: 90 * time.Minute},
 	} {
 		got, err := ParseLimit(text)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
@@ -157,7 +158,7 @@ var limitForm = &schema.Form{Pattern: limitText, Judge: func(s string) (message,
 	return "", ""
 }}
 
-func limit(to *Limit) *schema.Shape {
+func limit(to *recovery.Budget) *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Form: limitForm, Take: func(n *tree.Node, _ string) { *to, _ = ParseLimit(n.Raw) }}
 }
 
