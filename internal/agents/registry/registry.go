@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
@@ -236,8 +238,8 @@ func (r *reader) checkTogether() {
 		names[strings.ToLower(a.Name)] = a.Name
 		r.warnOfTwins(a, owners)
 	}
-	if l := r.result.Listen; l != "" && !isLoopback(l) {
-		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "anybody who knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
+	if host, _, _ := net.SplitHostPort(r.result.Listen); r.result.Listen != "" && !peer.IsLoopback(host) {
+		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+r.result.Listen, "anybody who knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
 	}
 }
 

@@ -3,7 +3,6 @@ package registry
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -185,17 +184,6 @@ func checkListen(s string) (message, hint string) {
 		return "is not a host:port", "write it like 127.0.0.1:8377"
 	}
 	return "", ""
-}
-
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.Unmap().IsLoopback()
-	}
-	return strings.EqualFold(host, "localhost")
 }
 
 func checkURL(s string) (message, hint string) {

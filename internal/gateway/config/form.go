@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
@@ -121,7 +122,7 @@ var issuerForm = &schema.Form{Pattern: urlForm.Pattern, Judge: func(s string) (s
 	if message, hint := urlForm.Check(s); message != "" {
 		return message, hint
 	}
-	if u, _ := url.Parse(s); u.Scheme == "http" && !isLoopback(u.Hostname()) {
+	if u, _ := url.Parse(s); u.Scheme == "http" && !peer.IsLoopback(u.Hostname()) {
 		return "is not encrypted", "write https://"
 	}
 	return "", ""
@@ -161,14 +162,6 @@ func portFits(port string) bool {
 	return port == "" || err == nil && 0 < n && n < 65536
 }
 
-func isLoopback(host string) bool {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.Unmap().IsLoopback()
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
-}
-
 // CheckToken says why a text cannot be a bearer token, or returns nil. The error does not show the text.
 func CheckToken(text string) error {
 	if message, hint := tokenForm.Check(text); message != "" {
@@ -191,7 +184,7 @@ func CheckListen(address string, authorized bool) error {
 }
 
 func openListen(address string, authorized bool) (message, hint string) {
-	if host, _, _ := net.SplitHostPort(address); authorized || isLoopback(host) {
+	if host, _, _ := net.SplitHostPort(address); authorized || peer.IsLoopback(host) {
 		return "", ""
 	}
 	return "lets any host on the network call every tool", "add auth with a bearer token or oauth, or listen on 127.0.0.1"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
@@ -329,7 +330,7 @@ func (r *reader) checkRename(n *tree.Node) {
 // trusted.
 func (r *reader) checkEncrypted(s *Server) {
 	u, err := url.Parse(s.URL)
-	if s.Transport != HTTP || err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
+	if s.Transport != HTTP || err != nil || u.Scheme != "http" || peer.IsLoopback(u.Hostname()) {
 		return
 	}
 	shown := s.Auth != nil && s.Auth.Bearer != ""

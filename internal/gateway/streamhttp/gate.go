@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 )
 
 // gate checks the Host and Origin of every request. A website can make its name resolve to this machine (DNS rebinding)
@@ -49,7 +51,7 @@ func (g gate) hostAllowed(r *http.Request) bool {
 func (g gate) ourHost(r *http.Request) bool {
 	host := strings.ToLower(r.Host)
 	name := hostname(host)
-	if isLoopback(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+	if peer.IsLoopback(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
 		return true
 	}
 	// A literal address cannot be rebound: the sender has connected to it. Only our own counts.
@@ -85,15 +87,6 @@ func hostname(host string) string {
 		return name
 	}
 	return strings.Trim(host, "[]")
-}
-
-// isLoopback reports names that always mean this machine (RFC 6761 for those below localhost).
-func isLoopback(name string) bool {
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // cors allows a browser page to read the answer. It reports whether the request was a preflight, which is answered. The

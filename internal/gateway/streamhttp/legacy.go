@@ -37,7 +37,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 	f.postLegacy(w, r, who, line, &e, held)
 }
 
-func peer(r *http.Request, who caller, era mcp.Era) Peer {
+func peerOf(r *http.Request, who caller, era mcp.Era) Peer {
 	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, View: who.view, Scopes: who.Scopes}
 }
 
@@ -77,7 +77,7 @@ func unsupportedVersion(version string) string {
 
 // greet opens a session with its first message.
 func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, id []byte, held *load) {
-	s, why := f.open(peer(r, who, mcp.Legacy), who)
+	s, why := f.open(peerOf(r, who, mcp.Legacy), who)
 	if s == nil {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: why, retry: true})
 		return
@@ -99,7 +99,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, id 
 	s := f.find(sessionID, who.Subject, who.view)
 	busy := false
 	if s == nil {
-		s, busy = f.wake(sessionID, peer(r, who, mcp.Legacy), who)
+		s, busy = f.wake(sessionID, peerOf(r, who, mcp.Legacy), who)
 	}
 	switch {
 	case busy:

@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 )
 
 // reach is how far an address can be reached from, the least first.
@@ -43,13 +44,6 @@ func reachOf(ip netip.Addr) reach {
 		return public
 	}
 	return linkLocal
-}
-
-// isLoopback reports whether the host of a URL names this machine; resolution does not matter.
-func isLoopback(host string) bool {
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
 // addressGuard decides to which addresses the authorization of one MCP server may connect. It checks resolved addresses,
@@ -102,11 +96,11 @@ func (g *addressGuard) check(ctx context.Context, ip netip.Addr) error {
 	case public:
 		return nil
 	case loopback:
-		if isLoopback(g.host) {
+		if peer.IsLoopback(g.host) {
 			return nil
 		}
 	case private:
-		if isLoopback(g.host) || g.hostIsPrivate(ctx) {
+		if peer.IsLoopback(g.host) || g.hostIsPrivate(ctx) {
 			return nil
 		}
 	}

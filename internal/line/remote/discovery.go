@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/peer"
 )
 
 // maxMetadata is the longest metadata document or token answer read, in bytes.
@@ -186,9 +188,9 @@ func (o *OAuth) mustBeSafe(place string) error {
 		return fmt.Errorf("read a URL of the authorization: %w", err)
 	case u.Host != "" && u.Scheme == "https":
 		return nil
-	case u.Host == "" || u.Scheme != "http" || !isLoopback(u.Hostname()):
+	case u.Host == "" || u.Scheme != "http" || !peer.IsLoopback(u.Hostname()):
 		return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
-	case !isLoopback(o.endpoint.Hostname()):
+	case !peer.IsLoopback(o.endpoint.Hostname()):
 		return fmt.Errorf("%s is on this machine, and %s is not: not connected", u.Redacted(), o.endpoint.Host)
 	}
 	return nil
