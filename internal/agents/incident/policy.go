@@ -1,6 +1,9 @@
 package incident
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Policy is the owner's settings. With the zero value nobody is notified; everything else has a default.
 type Policy struct {
@@ -28,18 +31,11 @@ type Policy struct {
 	PIV bool
 }
 
-func or(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
-}
-
-func (p Policy) ackTimeout() time.Duration { return or(p.AckTimeout, 15*time.Minute) }
-func (p Policy) repeat() time.Duration     { return or(p.Repeat, 30*time.Minute) }
-func (p Policy) ackFor() time.Duration     { return or(p.AckFor, 4*time.Hour) }
-func (p Policy) snooze() time.Duration     { return or(p.Snooze, time.Hour) }
-func (p Policy) reopen() time.Duration     { return or(p.Reopen, 10*time.Minute) }
+func (p Policy) ackTimeout() time.Duration { return cmp.Or(p.AckTimeout, 15*time.Minute) }
+func (p Policy) repeat() time.Duration     { return cmp.Or(p.Repeat, 30*time.Minute) }
+func (p Policy) ackFor() time.Duration     { return cmp.Or(p.AckFor, 4*time.Hour) }
+func (p Policy) snooze() time.Duration     { return cmp.Or(p.Snooze, time.Hour) }
+func (p Policy) reopen() time.Duration     { return cmp.Or(p.Reopen, 10*time.Minute) }
 
 func (p Policy) repeats() int {
 	if p.Max == 0 {

@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -128,13 +129,6 @@ type Claims struct {
 	Expires time.Time
 }
 
-func orDefault[T int | int64 | time.Duration](value, fallback T) T {
-	if value == 0 {
-		return fallback
-	}
-	return value
-}
-
 // withDefaults fills in the defaults.
 func (o Options) withDefaults() Options {
 	if o.Path == "" {
@@ -143,19 +137,19 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.MaxBody = orDefault(o.MaxBody, 16<<20)
-	o.MaxUnderWay = orDefault(o.MaxUnderWay, max(128<<20, 8*o.MaxBody))
-	o.MaxHeader = orDefault(o.MaxHeader, 64<<10)
-	o.MaxSessions = orDefault(o.MaxSessions, 256)
-	o.MaxConnections = orDefault(o.MaxConnections, 1000)
-	o.SessionIdle = orDefault(o.SessionIdle, 30*time.Minute)
-	o.SessionRelease = orDefault(o.SessionRelease, idleConnection)
-	o.QueueBytes = orDefault(o.QueueBytes, 16<<20)
-	o.StoreBytes = orDefault(o.StoreBytes, 4<<20)
-	o.StreamAfter = orDefault(o.StreamAfter, time.Second)
-	o.KeepAlive = orDefault(o.KeepAlive, 15*time.Second)
-	o.ReadTimeout = orDefault(o.ReadTimeout, 30*time.Second)
-	o.WriteTimeout = orDefault(o.WriteTimeout, 30*time.Second)
-	o.Grace = orDefault(o.Grace, 5*time.Second)
+	o.MaxBody = cmp.Or(o.MaxBody, 16<<20)
+	o.MaxUnderWay = cmp.Or(o.MaxUnderWay, max(128<<20, 8*o.MaxBody))
+	o.MaxHeader = cmp.Or(o.MaxHeader, 64<<10)
+	o.MaxSessions = cmp.Or(o.MaxSessions, 256)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.SessionIdle = cmp.Or(o.SessionIdle, 30*time.Minute)
+	o.SessionRelease = cmp.Or(o.SessionRelease, idleConnection)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 16<<20)
+	o.StoreBytes = cmp.Or(o.StoreBytes, 4<<20)
+	o.StreamAfter = cmp.Or(o.StreamAfter, time.Second)
+	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	return o
 }

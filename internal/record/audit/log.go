@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,20 +49,13 @@ func Open(path string, opts Options) (*Log, error) {
 	if opts.MaxSizeMiB < 0 || opts.MaxBackups < 0 || opts.MaxAgeDays < 0 {
 		return nil, errors.New("open audit log: limits must not be negative")
 	}
-	opts.ProxyPID = orDefault(opts.ProxyPID, os.Getpid())
-	opts.MaxSizeMiB = orDefault(opts.MaxSizeMiB, 10)
-	opts.MaxBackups = orDefault(opts.MaxBackups, 5)
-	opts.MaxAgeDays = orDefault(opts.MaxAgeDays, 14)
+	opts.ProxyPID = cmp.Or(opts.ProxyPID, os.Getpid())
+	opts.MaxSizeMiB = cmp.Or(opts.MaxSizeMiB, 10)
+	opts.MaxBackups = cmp.Or(opts.MaxBackups, 5)
+	opts.MaxAgeDays = cmp.Or(opts.MaxAgeDays, 14)
 	l := &Log{opts: opts, file: &file{path: path, opts: opts}}
 	l.queue = queue.New(l.file, l.gap, queue.Options{Failed: l.failed, WholeLines: true})
 	return l, nil
-}
-
-func orDefault(n, def int) int {
-	if n == 0 {
-		return def
-	}
-	return n
 }
 
 // gap is the line in place of events that are missing.

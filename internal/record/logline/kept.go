@@ -2,6 +2,7 @@ package logline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,9 +62,9 @@ func OpenKept(path string, opts KeptOptions) *Kept {
 	}
 	k.file = &rotated{log: &timberjack.Logger{
 		Filename:   path,
-		MaxSize:    orDefault(opts.MaxSizeMiB, 10),
-		MaxBackups: orDefault(opts.MaxBackups, 5),
-		MaxAge:     orDefault(opts.MaxAgeDays, 14),
+		MaxSize:    cmp.Or(opts.MaxSizeMiB, 10),
+		MaxBackups: cmp.Or(opts.MaxBackups, 5),
+		MaxAge:     cmp.Or(opts.MaxAgeDays, 14),
 		FileMode:   0o600,
 	}}
 	k.queue = queue.New(k.file, func(g queue.Gap) []byte {
@@ -76,13 +77,6 @@ func (k *Kept) failed(err error) {
 	if k.opts.OnFailure != nil {
 		k.opts.OnFailure(fmt.Errorf("keep stderr in %s: %w", k.path, err))
 	}
-}
-
-func orDefault(n, def int) int {
-	if n == 0 {
-		return def
-	}
-	return n
 }
 
 // Path returns the file's path; "" when there is none.

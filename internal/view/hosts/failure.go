@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -67,7 +68,7 @@ func failureOf(h Host, err error, stderr string, spoke bool) *Failure {
 	code := exit.ExitCode()
 	switch {
 	case code == sshFailed && !h.Local():
-		return &Failure{Kind: Unreachable, Text: orElse(text, "ssh has ended without saying why") + hint(text, h)}
+		return &Failure{Kind: Unreachable, Text: cmp.Or(text, "ssh has ended without saying why") + hint(text, h)}
 	case code == notFound && !spoke, code == cannotExec && !spoke:
 		return &Failure{Kind: NoOutlive, Text: noOutlive(h, text)}
 	}
@@ -76,7 +77,7 @@ func failureOf(h Host, err error, stderr string, spoke bool) *Failure {
 
 // failedText is what outlive has said when it failed; status is its end, if it has said nothing.
 func failedText(stderr, status string) string {
-	return orElse(strings.TrimPrefix(lastLines(stderr), "outlive: "), status)
+	return cmp.Or(strings.TrimPrefix(lastLines(stderr), "outlive: "), status)
 }
 
 func noOutlive(h Host, text string) string {
@@ -91,13 +92,6 @@ func after(text string) string {
 		return ""
 	}
 	return "\n" + text
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // hint is what may help with an error of ssh's that many people meet once.
