@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -258,10 +259,7 @@ func claudeRetry(r *claudeRecord) Failure {
 		Formatted string `json:"formatted"`
 	}
 	decode(r.Error, &e)
-	text := e.Formatted
-	if text == "" {
-		text = e.Message
-	}
+	text := cmp.Or(e.Formatted, e.Message)
 	f := Failure{Kind: failureKind(e.Status, text), Status: e.Status, Text: text, At: r.Timestamp.Time, Attempt: max(0, r.RetryAttempt), Max: max(0, r.MaxRetries)}
 	f.Kind = retried(f.Kind)
 	if wait := r.RetryIn; wait > 0 && wait < 1e9 && !f.At.IsZero() {

@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -169,10 +170,7 @@ var escalated = lazyregexp.New(`sandbox_permissions\\*"?\s*:\s*\\*"require_escal
 var codexCommand = lazyregexp.New(`"cmd"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 func (c *codexTranscript) call(p *codexPayload, at time.Time) call {
-	args := p.Arguments
-	if args == "" {
-		args = p.Input
-	}
+	args := cmp.Or(p.Arguments, p.Input)
 	made := call{id: p.CallID, tool: p.Name, input: inputText(json.RawMessage(args)), asks: Tool, key: digest(p.Name, args), at: at}
 	if len(p.Action.Command) > 0 {
 		args = strings.Join(p.Action.Command, " ")

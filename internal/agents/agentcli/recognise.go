@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -167,10 +168,7 @@ func locate(args []string, exe string) (p *CLI, rest []string) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	first := args[0]
-	if first == "" {
-		first = exe
-	}
+	first := cmp.Or(args[0], exe)
 	// The name counts, not the executable: the CLIs also run themselves under other names, as a search tool or a
 	// sandbox.
 	name, rest := base(first), args[1:]

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -26,10 +27,7 @@ func (e *Evidence) pending() *Failure {
 }
 
 func (f *Failure) text() string {
-	s := f.Category
-	if s == "" {
-		s = "failure"
-	}
+	s := cmp.Or(f.Category, "failure")
 	if f.Command != "" {
 		s += " in " + f.Command
 	}
@@ -185,10 +183,7 @@ func sessionFailure(e *Evidence, p Policy) answer {
 }
 
 func (x SessionError) text() string {
-	s := strings.ReplaceAll(string(x.Kind), "_", " ")
-	if s == "" {
-		s = "retrying"
-	}
+	s := cmp.Or(strings.ReplaceAll(string(x.Kind), "_", " "), "retrying")
 	if x.Status != 0 {
 		s += fmt.Sprintf(" %d", x.Status)
 	}

@@ -113,10 +113,7 @@ type EntryOptions struct {
 
 // Entries returns the hooks for a version of the CLI, and the events that it is too old for.
 func (v *Vendor) Entries(version Version, o EntryOptions) (entries []Entry, tooOld []string) {
-	wait := o.Wait
-	if wait == 0 {
-		wait = DefaultWait
-	}
+	wait := cmp.Or(o.Wait, DefaultWait)
 	for _, e := range v.Events {
 		if !o.Any && version.Before(e.Version) {
 			tooOld = append(tooOld, fmt.Sprintf("%s (since %s)", e.Name, e.Version))

@@ -251,9 +251,7 @@ func (ss *stateCache) hear(name string, e hooks.Event) bool {
 		return false
 	case slices.Contains(asking, e.Name):
 		s.Asks = hookState{Tool: e.Tool, Text: e.Input, Unasked: e.Unasked, At: e.Time.Round(0)}
-		if s.Asks.Text == "" {
-			s.Asks.Text = e.Text
-		}
+		s.Asks.Text = cmp.Or(s.Asks.Text, e.Text)
 	case slices.Contains(going, e.Name):
 		s.Asks = hookState{}
 		if e.Name == "UserPromptSubmit" && e.Subagent == "" {

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -49,10 +50,7 @@ const (
 // crash on one machine are three.
 func massKey(p Problem) string {
 	r := remediesOf(p.Class, p.Stall)
-	cause := r.cause
-	if cause == "" {
-		cause = p.Class
-	}
+	cause := cmp.Or(r.cause, p.Class)
 	switch {
 	case p.Class == "" || p.Stall == stallBlind || p.Reboot:
 	case r.scope == hostCause && p.Host != "":

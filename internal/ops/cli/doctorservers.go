@@ -147,10 +147,7 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 		r.State, r.Problem = "unknown", err.Error()
 		return r, nil
 	}
-	dir := s.Dir
-	if dir == "" {
-		dir = r.Project
-	}
+	dir := cmp.Or(s.Dir, r.Project)
 	if r.Wrapped {
 		if _, err := child.Resolve(outer, dir); err != nil {
 			r.fail(err)

@@ -314,10 +314,7 @@ func (g *endpoint) clearAway() {
 
 // open makes the runner: for the client's descriptors, or for an endpoint if it is to listen.
 func (g *endpoint) open(ctx context.Context, io streams, file *config.File) (err error) {
-	address := g.flags.listen
-	if address == "" {
-		address = file.Listen
-	}
+	address := cmp.Or(g.flags.listen, file.Listen)
 	if err := g.checkView(file, address); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,10 +82,7 @@ func runReplica(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	address := f.listen
-	if address == "" {
-		address = file.Listen
-	}
+	address := cmp.Or(f.listen, file.Listen)
 	switch {
 	case address == "":
 		return fail(exitUsage, "gateway: a replica needs an address of its own: --listen 127.0.0.1:8081")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,9 +59,7 @@ func nameOf(argv []string) string {
 			name = plainName(dir)
 		}
 	}
-	if name == "" {
-		name = "server"
-	}
+	name = cmp.Or(name, "server")
 	return name[:min(len(name), longestName)]
 }
 

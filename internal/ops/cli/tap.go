@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,9 +225,7 @@ func (v *tapView) text(m *tap.Record) string {
 	if m.Target != "" {
 		what += " " + m.Target
 	}
-	if what == "" {
-		what = string(m.Kind)
-	}
+	what = cmp.Or(what, string(m.Kind))
 	fmt.Fprintf(&b, "%-36s  %-6s %9s", logline.Printable(what), logline.Printable(string(m.ID)), sizeText(m.Size))
 	if c := m.Call; c != nil {
 		fmt.Fprintf(&b, "  %s", tookText(c.DurationMS))
@@ -273,9 +272,7 @@ func outcomeText(m *tap.Record) string {
 	text := map[tap.Outcome]string{
 		tap.ToolError: "tool error", tap.Unknown: "outcome unknown", tap.TimedOut: "timed out",
 	}[c.Outcome]
-	if text == "" {
-		text = string(c.Outcome)
-	}
+	text = cmp.Or(text, string(c.Outcome))
 	if c.Code != 0 && c.Outcome == tap.Failed {
 		text += fmt.Sprintf(" %d", c.Code)
 	}
