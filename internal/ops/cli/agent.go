@@ -96,6 +96,18 @@ func noSuchAgent(o monitor.Options, name string, names []string) error {
 	return fail(exitFailure, "no agent %q in %s; there are: %s", name, registryOf(o), strings.Join(names, ", "))
 }
 
+// declaredAgent is the agent of that name in a registry.
+func declaredAgent(o monitor.Options, r *registry.Registry, name string) (registry.Agent, error) {
+	if a, ok := r.Agent(name); ok {
+		return a, nil
+	}
+	var names []string
+	for _, a := range r.Agents {
+		names = append(names, a.Name)
+	}
+	return registry.Agent{}, noSuchAgent(o, name, names)
+}
+
 // registryOf is where the registry of a home is.
 func registryOf(o monitor.Options) string {
 	if o.Registry != "" {

@@ -131,13 +131,9 @@ func (f *requestFlags) request(ctx context.Context, io streams, v requestVerb, a
 		return err
 	}
 	name := args[0]
-	a, ok := r.Agent(name)
-	if !ok {
-		var names []string
-		for _, a := range r.Agents {
-			names = append(names, a.Name)
-		}
-		return noSuchAgent(o, name, names)
+	a, err := declaredAgent(o, r, name)
+	if err != nil {
+		return err
 	}
 	supervisors := r.Version == 1 // whose agents are all started the same way
 	if lacks := v.lacks(a); lacks != "" && (!supervisors || v.verb != "restart" && v.verb != "start") {

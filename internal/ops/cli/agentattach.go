@@ -68,12 +68,8 @@ func (f *attachFlags) attach(ctx context.Context, io streams, name string) error
 		return err
 	}
 	report, err := presentReport(ctx, agentrun.Path(o.Home, name))
-	if _, declared := r.Agent(name); !declared && errors.Is(err, os.ErrNotExist) {
-		var names []string
-		for _, a := range r.Agents {
-			names = append(names, a.Name)
-		}
-		return noSuchAgent(o, name, names)
+	if _, unknown := declaredAgent(o, r, name); unknown != nil && errors.Is(err, os.ErrNotExist) {
+		return unknown
 	}
 	at := homeFlag(o.Home)
 	switch {

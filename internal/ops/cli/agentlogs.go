@@ -52,12 +52,8 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 	if err != nil {
 		return err
 	}
-	if _, ok := r.Agent(name); !ok {
-		var names []string
-		for _, a := range r.Agents {
-			names = append(names, a.Name)
-		}
-		return noSuchAgent(o, name, names)
+	if _, err := declaredAgent(o, r, name); err != nil {
+		return err
 	}
 	path := agentrun.LogPath(o.Home, name)
 	older := logline.Older(path)

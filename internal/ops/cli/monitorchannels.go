@@ -107,11 +107,7 @@ func addChannels(o *monitor.Options, answers string) error {
 
 // isSupervisors reports whether a home is the PIV supervisor's.
 func isSupervisors(o *monitor.Options) bool {
-	path := o.Registry
-	if path == "" {
-		path = o.Home + string(os.PathSeparator) + "registry.yaml"
-	}
-	r, err := registry.Read(path, registry.Options{Home: o.UserHome})
+	r, err := registry.Read(registryOf(*o), registry.Options{Home: o.UserHome})
 	return err == nil && r.Version == 1
 }
 
