@@ -151,9 +151,7 @@ func agentShownOf(o monitor.Options, view monitor.View, f monitor.Finding) *agen
 		Incident: incidentText(incidentsOf(view, f), view.At),
 	}
 	if !f.Diagnosis.Well() {
-		for _, a := range troubleAspects(o, view, f) {
-			t.Trouble = append(t.Trouble, overview.Aspect{Name: a.name, Text: a.text})
-		}
+		t.Trouble = troubleAspects(o, view, f)
 	}
 	return t
 }
@@ -273,11 +271,7 @@ func printTroubles(w io.Writer, h homeRecord, prefix string) error {
 			text += ", for " + r.Text.Since
 		}
 		fmt.Fprintln(w, "\n"+logline.Printable(text))
-		var list []aspect
-		for _, a := range r.Text.Trouble {
-			list = append(list, aspect{logline.Printable(a.Name), a.Text})
-		}
-		if err := printAspects(w, list); err != nil {
+		if err := printAspects(w, r.Text.Trouble); err != nil {
 			return err
 		}
 	}

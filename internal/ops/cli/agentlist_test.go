@@ -56,8 +56,8 @@ func TestWhatOnlyAPersonCanDo(t *testing.T) {
 		}
 		got := ""
 		for _, a := range troubleAspects(monitor.Options{Home: "unused"}, view, f) {
-			if a.name == "to do" {
-				got += a.text
+			if a.Name == "to do" {
+				got += a.Text
 			}
 		}
 		if got != tt.want {

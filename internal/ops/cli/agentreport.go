@@ -213,13 +213,13 @@ func printWaits(w io.Writer, o monitor.Options, view monitor.View) error {
 	fmt.Fprintf(w, "\nWaits for you: %d\n", len(view.Incidents))
 	for _, i := range view.Incidents {
 		fmt.Fprintf(w, "\n%s, since %s (%s)\n", logline.Printable(i.Trouble()), clockOf(i.Began(), view.At), briefly(view.At.Sub(i.Began())))
-		list := []aspect{{"what", i.Facts.Details}, {"done", toldWhom(view, i)}}
+		list := []aspect{{Name: "what", Text: i.Facts.Details}, {Name: "done", Text: toldWhom(view, i)}}
 		if at := slices.IndexFunc(view.Findings, func(f monitor.Finding) bool { return f.Key == i.Key.Agent }); at >= 0 {
 			list = append(list, askedOf(o, view, view.Findings[at], i.Key.Class)...)
 		} else if i.State != incident.Acknowledged {
-			list = append(list, aspect{"agents", strings.Join(i.Facts.Members, ", ")}, aspect{"to do", cmp.Or(i.Facts.ToDo, askedOfMany(view, i))}, aspect{"next", ackCommand(o, i)})
+			list = append(list, aspect{Name: "agents", Text: strings.Join(i.Facts.Members, ", ")}, aspect{Name: "to do", Text: cmp.Or(i.Facts.ToDo, askedOfMany(view, i))}, aspect{Name: "next", Text: ackCommand(o, i)})
 		}
-		list = slices.DeleteFunc(list, func(a aspect) bool { return a.text == "" })
+		list = slices.DeleteFunc(list, func(a aspect) bool { return a.Text == "" })
 		if err := printAspects(w, list); err != nil {
 			return err
 		}

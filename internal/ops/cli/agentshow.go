@@ -85,14 +85,14 @@ func newAgentExplain(io streams) *cobra.Command {
 // printExplained is the diagnosis first, then what is done and asked, then how the diagnosis came about.
 func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor.Finding) error {
 	fmt.Fprintln(w, headline(f, view.At))
-	list := []aspect{{"what", f.Diagnosis.Details}, {"would do", wouldDo(f)}}
+	list := []aspect{{Name: "what", Text: f.Diagnosis.Details}, {Name: "would do", Text: wouldDo(f)}}
 	if !f.Diagnosis.Well() {
 		list = troubleAspects(o, view, f)
 		for i, why := range f.LeftOut {
-			list = append(list, aspect{onFirst(i, "cannot do"), leftOutText(why)})
+			list = append(list, aspect{Name: onFirst(i, "cannot do"), Text: leftOutText(why)})
 		}
 	}
-	if err := printAspects(w, append(list, aspect{"sure", sureText(f.Diagnosis)})); err != nil {
+	if err := printAspects(w, append(list, aspect{Name: "sure", Text: sureText(f.Diagnosis)})); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nWhat was seen:")

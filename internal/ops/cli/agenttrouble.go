@@ -14,16 +14,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// aspect is one line about an agent, such as what was done. One without a name continues the one before it.
-type aspect struct{ name, text string }
+// aspect is one line about an agent. One without a name continues the one before it.
+type aspect = overview.Aspect
 
 // printAspects writes the lines below the agent's.
 func printAspects(w io.Writer, list []aspect) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, a := range list {
-		fmt.Fprintf(t, "  %s\t%s\n", a.name, logline.Printable(a.text))
+		fmt.Fprintf(t, "  %s\t%s\n", logline.Printable(a.Name), logline.Printable(a.Text))
 	}
 	return t.Flush()
 }
@@ -40,13 +41,13 @@ func headline(f monitor.Finding, at time.Time) string {
 // troubleAspects are what a notified person needs to know: the trouble, what was done, what follows, what to do, and the
 // commands.
 func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []aspect {
-	list := []aspect{{"what", f.Diagnosis.Details}}
+	list := []aspect{{Name: "what", Text: f.Diagnosis.Details}}
 	if text := doneSoFar(view, f); text != "" {
-		list = append(list, aspect{"done", text})
+		list = append(list, aspect{Name: "done", Text: text})
 	}
-	list = append(list, aspect{"would do", wouldDo(f)})
+	list = append(list, aspect{Name: "would do", Text: wouldDo(f)})
 	if !humansTurn(view, f) && !onlyAnswered(f) && view.Running != 0 {
-		return append(list, aspect{"to do", "nothing: the monitor deals with it"})
+		return append(list, aspect{Name: "to do", Text: "nothing: the monitor deals with it"})
 	}
 	return append(list, askedOf(o, view, f, string(f.Diagnosis.Class))...)
 }
@@ -91,10 +92,10 @@ func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class stri
 	var list []aspect
 	todo := incident.ToDo(class, incident.Quoted(f.Key)+homeFlag(o.Home), waysTo(view, f, class))
 	if todo != "" {
-		list = append(list, aspect{"to do", todo})
+		list = append(list, aspect{Name: "to do", Text: todo})
 	}
 	for i, command := range nextCommands(o, view, f, strings.Contains(todo, "start it again")) {
-		list = append(list, aspect{onFirst(i, "next"), command})
+		list = append(list, aspect{Name: onFirst(i, "next"), Text: command})
 	}
 	return list
 }

@@ -111,9 +111,7 @@ func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview
 	}
 	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Diagnosis)}}
 	if !f.Diagnosis.Well() {
-		for _, t := range troubleAspects(o, view, f) {
-			a.Aspects = append(a.Aspects, overview.Aspect{Name: t.name, Text: t.text})
-		}
+		a.Aspects = append(a.Aspects, troubleAspects(o, view, f)...)
 	}
 	for n, act := range f.Acts {
 		if e := effectOf(f, n, view.At); !act.Refunded {
