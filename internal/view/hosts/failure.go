@@ -58,6 +58,13 @@ const said = 4 // lines of what a program says that are shown
 // failureOf says why a command gave no answer. spoke reports that outlive has said which version it is.
 func failureOf(h Host, err error, stderr string, spoke bool) *Failure {
 	text := lastLines(stderr)
+	var carried *Failure
+	if errors.As(err, &carried) {
+		if carried.Kind == Refused {
+			return &Failure{Kind: Refused, Code: carried.Code, Text: failedText(stderr, fmt.Sprintf("exit status %d", carried.Code))}
+		}
+		return carried
+	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		if errors.Is(err, exec.ErrNotFound) && !h.Local() {

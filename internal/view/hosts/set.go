@@ -150,63 +150,71 @@ func (c Command) heard(give func(), limit *time.Timer) func() {
 	}
 }
 
-// Run runs outlive on one host.
+// Carrier brings commands to hosts in another way than ssh.
+type Carrier interface {
+	// Carry runs outlive on a host and hands on what it writes, first the line "outlive VERSION". The error is a [*Failure] if outlive
+	// there has failed, or could not be reached. out and errs are written by one goroutine.
+	Carry(ctx context.Context, host string, args []string, out, errs io.Writer) error
+}
+
+var errLate = errors.New("too late")
+
+// Run runs outlive on one host once there is room, which is given back at its first word, or at its end.
 func (s *Set) Run(ctx context.Context, h Host, c Command) Answer {
-	if s.opts.Carrier != nil && !h.Local() {
-		return s.carried(ctx, h, c)
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return Answer{Host: h, Err: ctx.Err()}
 	}
-	first := &opening{out: c.Out, most: c.Most, spoke: h.Local()}
+	give := sync.OnceFunc(func() { <-s.slots })
+	defer give()
+	one, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(s.opts.Limit, func() { cancel(errLate) })
+	defer timer.Stop()
+	first := &opening{out: c.Out, most: c.Most, heard: c.heard(give, timer), spoke: h.Local()}
 	if h.Local() {
 		first.version = s.opts.Version
 	}
-	r, err := s.start(ctx, h, c, first)
-	if err != nil {
-		return Answer{Host: h, Err: err}
+	var said ending
+	errs := io.Writer(&said)
+	if c.Errs != nil {
+		first.errs = &held{to: c.Errs}
+		errs = io.MultiWriter(&said, first.errs)
+		if h.Local() {
+			first.errs.open()
+		}
 	}
-	err = r.wait()
+	err := s.carry(one, h, c.Args, first, errs)
 	a := Answer{Host: h, Version: first.version}
 	switch {
 	case err == nil && first.spoke:
 	case ctx.Err() != nil:
 		a.Err = ctx.Err()
-	case r.late():
-		a.Err = silent(s.opts.Limit, r.stderr.String())
+	case errors.Is(context.Cause(one), errLate):
+		a.Err = silent(s.opts.Limit, said.String())
 	case first.full:
 		a.Err = &Failure{Kind: Unreadable, Text: "its answer is too long"}
 	case err == nil:
-		a.Err = &Failure{Kind: Unreadable, Text: "it did not say which version of outlive it is" + after(lastLines(r.stderr.String()))}
+		a.Err = &Failure{Kind: Unreadable, Text: "it did not say which version of outlive it is" + after(lastLines(said.String()))}
 	default:
-		a.Err = failureOf(h, err, r.stderr.String(), first.spoke)
+		a.Err = failureOf(h, err, said.String(), first.spoke)
 	}
 	return a
 }
 
-// start starts the command once there is room, which is given back at its first word, or at its end.
-func (s *Set) start(ctx context.Context, h Host, c Command, first *opening) (*run, error) {
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// carry runs outlive by the carrier, by ssh or here, and returns when it has ended.
+func (s *Set) carry(ctx context.Context, h Host, args []string, out, errs io.Writer) error {
+	if s.opts.Carrier != nil && !h.Local() {
+		return s.opts.Carrier.Carry(ctx, h.Name, args, out, errs)
 	}
-	r := &run{give: sync.OnceFunc(func() { <-s.slots })}
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	r.timer = time.AfterFunc(s.opts.Limit, func() { r.cancel(errLate) })
-	r.cmd = s.command(r.ctx, h, c.Args)
-	first.heard = c.heard(r.give, r.timer)
-	r.cmd.Stdout, r.cmd.Stderr = first, &r.stderr
-	if c.Errs != nil {
-		first.errs = &held{to: c.Errs}
-		r.cmd.Stderr = io.MultiWriter(&r.stderr, first.errs)
-		if h.Local() {
-			first.errs.open()
-		}
+	cmd := s.command(ctx, h, args)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, errs, lettingGo
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // ssh has ended well, and left its shared connection behind
+		return nil
 	}
-	r.cmd.WaitDelay = lettingGo
-	if err := r.cmd.Start(); err != nil {
-		r.end()
-		return nil, failureOf(h, err, "", false)
-	}
-	return r, nil
+	return err
 }
 
 // command is ssh with the host and the remote command, or outlive itself.
@@ -228,35 +236,6 @@ func (s *Set) Terminal(h Host, args []string) *exec.Cmd {
 	}
 	words := append(s.opts.SSH[1:len(s.opts.SSH):len(s.opts.SSH)], "-t", "-o", "RemoteCommand=none", "--", h.Name, found(h.Program, args, `exec "$@"`))
 	return exec.Command(s.opts.SSH[0], words...)
-}
-
-// run is one command.
-type run struct {
-	cmd    *exec.Cmd
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	give   func()
-	timer  *time.Timer
-	stderr ending
-}
-
-var errLate = errors.New("too late")
-
-func (r *run) late() bool { return errors.Is(context.Cause(r.ctx), errLate) }
-
-func (r *run) wait() error {
-	defer r.end()
-	err := r.cmd.Wait()
-	if errors.Is(err, exec.ErrWaitDelay) { // ssh has ended well, and left its shared connection behind
-		return nil
-	}
-	return err
-}
-
-func (r *run) end() {
-	r.timer.Stop()
-	r.give()
-	r.cancel(nil)
 }
 
 // opening passes on what follows the line with the version, and drops what a shell's start-up files print before it.
