@@ -198,7 +198,7 @@ func (r *codexFiles) codexHeld(p Process, latest []file) []string {
 		held = &heldFiles{asked: time.Now(), newest: newest}
 		sessions := filepath.Join(r.place, "sessions")
 		for _, path := range r.options.OpenFiles(p.PID) {
-			if path = filepath.Clean(path); isRollout(filepath.Base(path)) && (within(path, sessions) || within(path, r.realPath(sessions))) {
+			if path = filepath.Clean(path); isRollout(filepath.Base(path)) && (Within(path, sessions) || Within(path, r.realPath(sessions))) {
 				held.paths = append(held.paths, path)
 			}
 		}

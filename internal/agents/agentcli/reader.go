@@ -171,7 +171,7 @@ type wanted struct {
 
 // has reports whether sessions in a directory are wanted.
 func (w *wanted) has(dir string) bool {
-	return len(w.roots) == 0 || slices.ContainsFunc(w.roots, func(root string) bool { return within(dir, root) })
+	return len(w.roots) == 0 || slices.ContainsFunc(w.roots, func(root string) bool { return Within(dir, root) })
 }
 
 // mayLive reports whether a process may live: if no processes of its kind were given, any may.
@@ -226,13 +226,10 @@ func (r *Reader) realPath(path string) string {
 	return real
 }
 
-// within reports whether dir is root or below it.
-func within(dir, root string) bool {
-	if dir == root {
-		return true
-	}
+// Within reports whether dir is root or below it. Both are clean; nothing is below "".
+func Within(dir, root string) bool {
 	rest, below := strings.CutPrefix(dir, root)
-	return below && (rest[0] == filepath.Separator || root[len(root)-1] == filepath.Separator)
+	return below && root != "" && (rest == "" || rest[0] == filepath.Separator || root[len(root)-1] == filepath.Separator)
 }
 
 // assign finds the process of sessions whose file names none: the only process of its kind in their directory, if it

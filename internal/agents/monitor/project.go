@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
@@ -173,8 +172,7 @@ func within(dir, project string) bool {
 	if real, err := filepath.EvalSymlinks(project); err == nil {
 		project = real
 	}
-	rel, err := filepath.Rel(project, dir)
-	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return agentcli.Within(dir, filepath.Clean(project))
 }
 
 // readManifest reads the manifest of a directory, twice if it is incomplete, and returns its phase.

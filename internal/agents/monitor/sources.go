@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
@@ -253,13 +252,7 @@ func (s *sources) within(dir, place string) bool {
 		}
 		s.real[place] = real
 	}
-	return inside(dir, filepath.Clean(place)) || inside(dir, real)
-}
-
-// inside compares clean paths.
-func inside(dir, place string) bool {
-	rest, below := strings.CutPrefix(dir, place)
-	return below && place != "" && (rest == "" || rest[0] == filepath.Separator || place[len(place)-1] == filepath.Separator)
+	return agentcli.Within(dir, filepath.Clean(place)) || agentcli.Within(dir, real)
 }
 
 // helpers are the descendants without the CLI itself, which is a descendant behind npx or its own launcher, and uses CPU

@@ -188,20 +188,11 @@ func declaredAs(r *registry.Registry, p agentcli.Process) string {
 	best := registry.Agent{}
 	for _, a := range r.Agents {
 		owns := a.Match.CWD == nil || *a.Match.CWD
-		if a.Kind == p.Kind && owns && inside(p.Dir, a.Path) && len(a.Path) > len(best.Path) {
+		if a.Kind == p.Kind && owns && agentcli.Within(p.Dir, filepath.Clean(a.Path)) && len(a.Path) > len(best.Path) {
 			best = a
 		}
 	}
 	return best.Name
-}
-
-// inside reports whether a directory is another one or below it.
-func inside(dir, root string) bool {
-	if dir == "" || root == "" {
-		return false
-	}
-	rel, err := filepath.Rel(root, dir)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // addScanned declares the undeclared agents.
