@@ -67,23 +67,33 @@ var (
 	errNoUpgrade = errors.New("not possible with --mode inherit: restart the client instead")
 )
 
-// serveControl opens the control socket, and closes it when the returned function is called. The socket is optional:
-// without it the run continues with a warning.
-func serveControl(r reachable) (closeIt func()) {
-	s, k := r.settings, r.sinks
-	opened := make(chan *control.Server, 1)
-	go func() { // concurrently, so that the server's first start does not wait
-		srv, err := control.Listen(socketDir(), s.backend.Name, os.Getpid(), r)
-		if err != nil {
-			k.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this run", err))
-		}
-		opened <- srv
-	}()
-	return func() {
-		if srv := <-opened; srv != nil {
-			_ = srv.Close() // the socket's file is looked after by the next discovery
-		}
+// listenControl opens a control socket, and closes it when the returned function is called. The socket is optional: without it
+// everything goes on, with a warning of what cannot be seen.
+func listenControl(k *sinks, name, unseen string, source control.Source) (closeIt func()) {
+	srv, err := control.Listen(socketDir(), name, os.Getpid(), source)
+	if err != nil {
+		k.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see %s", err, unseen))
+		return func() {}
 	}
+	return func() { _ = srv.Close() } // its file is removed by who listens next, or by the next discovery
+}
+
+// serveControl opens that of a run concurrently, so that the server's first start does not wait.
+func serveControl(r reachable) (closeIt func()) {
+	opened := make(chan func(), 1)
+	go func() { opened <- listenControl(r.sinks, r.settings.backend.Name, "this run", r) }()
+	return func() { (<-opened)() }
+}
+
+// status is what every process tells of itself.
+func (k *sinks) status(b backend.Status) control.Status {
+	s := control.Status{
+		Status: b, PID: os.Getpid(), StartedAt: k.start, Version: version(), Telemetry: telemetryKey(), Lost: control.Lost{Stderr: k.log.Lost()},
+	}
+	if k.audit != nil {
+		s.AuditPath, s.Lost.Audit = k.audit.Path(), k.audit.Lost()
+	}
+	return s
 }
 
 // Status implements control.Source.
@@ -94,15 +104,10 @@ func (r reachable) Status() control.Status {
 	if err != nil {
 		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), endingOrLate(ctx)
 	}
-	s := control.Status{
-		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(), Dir: r.settings.dir, ClientProcess: r.client.status(),
-		Lost: control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
-	}
+	s := r.sinks.status(b)
+	s.Dir, s.ClientProcess, s.Lost.Log = r.settings.dir, r.client.status(), r.sinks.kept.Lost()
 	if r.upgrader != nil {
 		s.Upgrades, s.LogPath = r.upgrader.upgrades, r.sinks.kept.Path()
-	}
-	if r.sinks.audit != nil {
-		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
 	}
 	return s
 }

@@ -269,7 +269,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	unwatch := g.watchConfig()
 	defer unwatch()
-	closeControl := serveGatewayControl(g)
+	closeControl := listenControl(g.sinks, g.flags.name, "this gateway", reachableGateway{g})
 	defer closeControl()
 	k.startTelemetry()
 	err = g.serve(ctx)

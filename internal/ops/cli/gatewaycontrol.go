@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -22,24 +20,12 @@ import (
 // reachableGateway implements control.Source for a running gateway.
 type reachableGateway struct{ *endpoint }
 
-// serveGatewayControl opens the control socket, and closes it when the returned function is called.
-func serveGatewayControl(g *endpoint) (closeIt func()) {
-	srv, err := control.Listen(socketDir(), g.flags.name, os.Getpid(), reachableGateway{g})
-	if err != nil {
-		g.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this gateway", err))
-		return func() {}
-	}
-	return func() { _ = srv.Close() } // its file is removed by the next discovery
-}
-
 // Status implements control.Source.
 func (r reachableGateway) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
-	s := control.Status{
-		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(),
-		URL: r.url, Upgrades: r.upgrades(), ClientProcess: r.client.status(), DamagedSessions: r.sessions.damaged(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
-	}
+	s := r.sinks.status(backend.Status{Name: r.flags.name, State: "serving"})
+	s.URL, s.Upgrades, s.ClientProcess, s.DamagedSessions = r.url, r.upgrades(), r.client.status(), r.sessions.damaged()
 	if r.core != nil {
 		s.URL, s.Replicas, s.CoreAt = r.core.url(), r.core.Replicas(), r.core.at
 	}
@@ -62,9 +48,6 @@ func (r reachableGateway) Status() control.Status {
 			s.InFlight += l.InFlight
 			s.Queued += l.Queued
 		}
-	}
-	if r.sinks.audit != nil {
-		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
 	}
 	return s
 }

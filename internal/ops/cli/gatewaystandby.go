@@ -70,7 +70,7 @@ func (g *endpoint) standBy(ctx context.Context, link *replica.Link, at string) e
 	defer end()
 	registry := fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
 	seen := &reachableStandby{g: g, config: g.begun.Name, end: end}
-	defer seen.serve()()
+	defer listenControl(g.sinks, g.flags.name, "this core while it waits", seen)()
 	defer handleSignals(seen, g.sinks)()
 	told := make(chan struct{})
 	telling, enough := context.WithCancel(waiting)

@@ -154,7 +154,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	d := &sharedDaemon{sinks: k, set: newServedSet(k, sharedName, nil, false), servers: map[string]*sharedServer{}, past: map[string]backend.Counters{}}
 	d.Daemon = sharing.NewDaemon(sharing.Options{Open: d.open, Idle: idle})
 	k.say(event.ProxyStarted, fmt.Sprintf("Daemon of shared servers starting (PID=%d)", os.Getpid()))
-	closeControl := serveDaemonControl(d)
+	closeControl := listenControl(d.sinks, sharedName, "the shared servers", reachableDaemon{d})
 	defer closeControl()
 	k.startTelemetry()
 	go func() { clearStrays(k) }()
@@ -327,16 +327,6 @@ func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, rea
 // reachableDaemon implements control.Source for the daemon.
 type reachableDaemon struct{ *sharedDaemon }
 
-// serveDaemonControl opens the control socket, and closes it when the returned function is called.
-func serveDaemonControl(d *sharedDaemon) (closeIt func()) {
-	srv, err := control.Listen(socketDir(), sharedName, os.Getpid(), reachableDaemon{d})
-	if err != nil {
-		d.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see the shared servers", err))
-		return func() {}
-	}
-	return func() { _ = srv.Close() } // its file is removed by the next discovery
-}
-
 // server returns the server with this name, or an error that lists the servers.
 func (r reachableDaemon) server(name string) (*sharedServer, error) {
 	r.mu.Lock()
@@ -355,10 +345,7 @@ func (r reachableDaemon) server(name string) (*sharedServer, error) {
 func (r reachableDaemon) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
-	s := control.Status{
-		Status: backend.Status{Name: sharedName, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Telemetry: telemetryKey(),
-		Lost: control.Lost{Stderr: r.sinks.log.Lost()},
-	}
+	s := r.sinks.status(backend.Status{Name: sharedName, State: "serving"})
 	for _, one := range r.Daemon.Status() {
 		server, err := r.server(one.Name)
 		if err != nil {
@@ -376,9 +363,6 @@ func (r reachableDaemon) Status() control.Status {
 			s.InFlight += l.InFlight
 			s.Queued += l.Queued
 		}
-	}
-	if r.sinks.audit != nil {
-		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
 	}
 	return s
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -29,22 +28,10 @@ type reachableStandby struct {
 	why    atomic.Pointer[string] // it waits; nil: it has not been told yet
 }
 
-// serve opens the control socket until the returned function is called.
-func (r *reachableStandby) serve() (closeIt func()) {
-	srv, err := control.Listen(socketDir(), r.g.flags.name, os.Getpid(), r)
-	if err != nil {
-		r.g.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this core while it waits", err))
-		return func() {}
-	}
-	return func() { _ = srv.Close() } // its file is removed by who listens next, or by the next discovery
-}
-
 // Status implements control.Source.
 func (r *reachableStandby) Status() control.Status {
-	s := control.Status{
-		Status: backend.Status{Name: r.g.flags.name, State: stateStandby}, PID: os.Getpid(), StartedAt: r.g.sinks.start, Version: version(),
-		Telemetry: telemetryKey(), Upgrades: r.g.upgrades(), Config: r.config, Lost: control.Lost{Stderr: r.g.sinks.log.Lost()},
-	}
+	s := r.g.sinks.status(backend.Status{Name: r.g.flags.name, State: stateStandby})
+	s.Upgrades, s.Config = r.g.upgrades(), r.config
 	if r.g.path != "" {
 		s.Config, _ = filepath.Abs(r.g.path) // it fails only without a working directory
 	}
