@@ -41,12 +41,14 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 		a.m.opts.Logger.Warn("a text was not given to the agent: "+notListed, slog.String("agent", key), slog.String("by", s.Who()))
 		return nil
 	case key != "":
-		return putWish(ctx, tx, userRequest{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel, Topic: s.Topic}, now)
+		_, err := addRequest(ctx, tx, UserRequest{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel, Topic: s.Topic}, now)
+		return err
 	case s.Command == verbStatus && (len(named) > 0 || s.Text == ""), s.Command == "" && len(named) > 0:
 		if due, err := dueNow(ctx, tx, "status answered", statusEvery, now); err != nil || !due {
 			return err
 		}
-		return putWish(ctx, tx, userRequest{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel, Topic: s.Topic}, now)
+		_, err := addRequest(ctx, tx, UserRequest{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel, Topic: s.Topic}, now)
+		return err
 	}
 	due, err := dueNow(ctx, tx, "help answered", helpEvery, now)
 	if err != nil || !due {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
@@ -24,17 +22,6 @@ const (
 	verbReset  = "reset"  // give all budgets back
 	verbResume = "resume" // as the button
 )
-
-func putWish(ctx context.Context, tx *sql.Tx, w userRequest, now time.Time) error {
-	data, err := json.Marshal(w)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, string(data)); err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
-	}
-	return nil
-}
 
 // handleRequests handles the user requests since the last look. A request is closed in the transaction that records its action,
 // so it is done once, even after a kill.
@@ -66,7 +53,7 @@ func (r *round) handleRequests(ctx context.Context) error {
 
 // undelivered answers a reply whose text did not reach the agent; a text sent by the agent's name is answered either
 // way.
-func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w userRequest, answer string) error {
+func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w UserRequest, answer string) error {
 	if w.Verb == verbSay && w.Channel != "" {
 		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
 		return r.reply(ctx, tx, fmt.Sprintf("wish/%d", w.ID), w.Channel, w.Topic, text)
@@ -85,7 +72,7 @@ func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w userRequest, answ
 // said is the outcome of a delivered text.
 const said = "the agent was given the text"
 
-func (r *round) grantOne(ctx context.Context, w userRequest) (answer string, err error) {
+func (r *round) grantOne(ctx context.Context, w UserRequest) (answer string, err error) {
 	switch w.Verb {
 	case string(incident.Allow), string(incident.Deny):
 		return r.decideRequest(ctx, w)
@@ -110,7 +97,7 @@ func (r *round) grantOne(ctx context.Context, w userRequest) (answer string, err
 }
 
 // requestAction performs a requested action at once: budgets and recovery steps are for automatic actions.
-func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (string, error) {
+func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (string, error) {
 	if a.Declared == nil {
 		a.Entry.Status = piv.Running // whatever the registry calls it: what there is of it has to be found
 	}
@@ -166,7 +153,7 @@ func (rec *attempt) answer() string {
 }
 
 // stop ends the agent, and nothing is done about it until it works again.
-func (r *round) stop(ctx context.Context, c *examined, w userRequest) (string, error) {
+func (r *round) stop(ctx context.Context, c *examined, w UserRequest) (string, error) {
 	if t := c.subject.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
 		return "nothing is done: its process is not known", nil
 	}
@@ -186,7 +173,7 @@ func (r *round) stop(ctx context.Context, c *examined, w userRequest) (string, e
 }
 
 // decideRequest answers a request for a permission.
-func (r *round) decideRequest(ctx context.Context, w userRequest) (string, error) {
+func (r *round) decideRequest(ctx context.Context, w UserRequest) (string, error) {
 	id, nonce := w.Target, w.Text
 	requests, err := hooks.Requests(hooks.Dir(r.opts.Home))
 	for _, q := range requests {

@@ -263,8 +263,9 @@ func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incid
 		case incident.Answer:
 			answer = effect.Text
 		case incident.Do:
-			w := userRequest{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
-			errs = append(errs, putWish(ctx, tx, w, now))
+			w := UserRequest{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
+			_, err := addRequest(ctx, tx, w, now)
+			errs = append(errs, err)
 		}
 	}
 	errs = append(errs, saveIncident(ctx, tx, i, i.Next(p, now.Round(0))))

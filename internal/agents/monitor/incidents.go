@@ -233,7 +233,7 @@ func (in *incidents) closeRegistryIncident(ctx context.Context) error {
 }
 
 // acknowledge handles "outlive ack", as if a button were pressed.
-func (in *incidents) acknowledge(ctx context.Context, w userRequest) (string, error) {
+func (in *incidents) acknowledge(ctx context.Context, w UserRequest) (string, error) {
 	for _, i := range in.list {
 		if i.ID != w.Target {
 			continue

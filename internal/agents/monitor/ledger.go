@@ -126,36 +126,9 @@ func acts(list []attempt) []recovery.Act {
 	return all
 }
 
-// userRequest is something that a person wants to be done, from the command line or a button.
-type userRequest struct {
-	ID     int64  `json:"-"`
-	Agent  string `json:"-"`
-	Verb   string `json:"-"`
-	By     string `json:"by,omitempty"`
-	Target string `json:"target,omitempty"` // the incident, or the request for a permission
-	Text   string `json:"text,omitempty"`   // what is to be said to the agent
-	For    string `json:"for,omitempty"`    // how long, as a duration
-	// Channel is where what became of it is told; "": where the incident was, or nowhere.
-	Channel string `json:"channel,omitempty"`
-	Topic   int    `json:"topic,omitempty"` // of the question, in the channel's chat
-}
-
-// addRequest writes down what a person wants, for the monitor that runs now or later.
-func (s *store) addRequest(ctx context.Context, w userRequest, now time.Time) (int64, error) {
-	data, err := json.Marshal(w)
-	if err != nil {
-		return 0, err
-	}
-	res, err := s.db.ExecContext(ctx, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, string(data))
-	if err != nil {
-		return 0, fmt.Errorf("monitor.db: %w", err)
-	}
-	return res.LastInsertId()
-}
-
 // userRequests are those that nobody has seen to, the oldest first.
-func (s *store) userRequests(ctx context.Context) ([]userRequest, error) {
-	return query(ctx, s.db, `SELECT id, agent, verb, data FROM wish WHERE done = 0 ORDER BY id`, func(r *sql.Rows) (v userRequest, err error) {
+func (s *store) userRequests(ctx context.Context) ([]UserRequest, error) {
+	return query(ctx, s.db, `SELECT id, agent, verb, data FROM wish WHERE done = 0 ORDER BY id`, func(r *sql.Rows) (v UserRequest, err error) {
 		var data string
 		if err := r.Scan(&v.ID, &v.Agent, &v.Verb, &data); err != nil {
 			return v, err

@@ -294,7 +294,8 @@ func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
 		a.m.opts.Logger.Warn("a reply was not given to the agent: "+notListed, slog.String("agent", i.Key.Agent), slog.String("by", r.Who()))
 		return nil
 	}
-	return putWish(ctx, tx, userRequest{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
+	_, err = addRequest(ctx, tx, UserRequest{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
+	return err
 }
 
 func newNonce() string { return rand.Text()[:6] }

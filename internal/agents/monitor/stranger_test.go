@@ -28,7 +28,7 @@ func (w *world) userRequest(agent, verb string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = s.addRequest(w.t.Context(), userRequest{Agent: agent, Verb: verb, By: "@ann"}, w.wall)
+	_, err = addRequest(w.t.Context(), s.db, UserRequest{Agent: agent, Verb: verb, By: "@ann"}, w.wall)
 	if err := errors.Join(err, s.close()); err != nil {
 		w.t.Fatal(err)
 	}

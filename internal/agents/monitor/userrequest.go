@@ -2,24 +2,44 @@ package monitor
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 )
 
-// UserRequest is a user's request to the monitor of a home.
+// UserRequest is what a person wants of the monitor of a home, from the command line or by a button.
 type UserRequest struct {
-	// Agent is the agent it is about; not needed with an Incident.
-	Agent string
+	ID int64 `json:"-"` // of the database
+	// Agent is the agent it is about; not needed with an incident.
+	Agent string `json:"-"`
 	// Verb is ack, snooze, start, restart, resume, stop, say (gives the agent Text), reset (all budgets are given back), and
-	// allow or deny, whose Request is that of a hook.
-	Verb string
-	// Incident is the incident to acknowledge.
-	Incident string
-	Request  string
-	Text     string
-	By       string // who
+	// allow or deny.
+	Verb string `json:"-"`
+	By   string `json:"by,omitempty"` // who
+	// Target is the incident to acknowledge, or whose message is answered; of allow and deny the request of a hook.
+	Target string `json:"target,omitempty"`
+	Text   string `json:"text,omitempty"`
+	// Channel is where what became of it is told; "": where the incident was, or nowhere.
+	Channel string `json:"channel,omitempty"`
+	Topic   int    `json:"topic,omitempty"` // of the question, in the channel's chat
+}
+
+// addRequest writes down what a person wants, for the monitor that runs now or later.
+func addRequest(ctx context.Context, db interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, w UserRequest, now time.Time) (id int64, err error) {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return 0, err
+	}
+	res, err := db.ExecContext(ctx, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, string(data))
+	if err != nil {
+		return 0, fmt.Errorf("monitor.db: %w", err)
+	}
+	return res.LastInsertId()
 }
 
 // answerEvery is the polling interval for the answer.
@@ -40,11 +60,7 @@ func Ask(ctx context.Context, opts Options, w UserRequest) (answer string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	kept := userRequest{Agent: w.Agent, Verb: w.Verb, By: w.By, Target: w.Incident, Text: w.Text}
-	if w.Request != "" {
-		kept.Target = w.Request
-	}
-	id, err := s.addRequest(ctx, kept, time.Now())
+	id, err := addRequest(ctx, s.db, w, time.Now())
 	if err != nil {
 		return "", err
 	}

@@ -95,7 +95,7 @@ func TestForgottenRequestsKeepTheirNumbers(t *testing.T) {
 	now := time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)
 	ask := func(at time.Time) (id int64) {
 		err := s.do(t.Context(), func(tx *sql.Tx) error {
-			if err := putWish(t.Context(), tx, userRequest{Agent: "a", Verb: verbStart}, at); err != nil {
+			if _, err := addRequest(t.Context(), tx, UserRequest{Agent: "a", Verb: verbStart}, at); err != nil {
 				return err
 			}
 			return tx.QueryRow(`SELECT max(id) FROM wish`).Scan(&id)

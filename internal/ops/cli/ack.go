@@ -106,7 +106,7 @@ func (f *requestFlags) acknowledge(ctx context.Context, w io.Writer, name string
 		return err
 	}
 	for _, i := range meant {
-		answer, err := f.ask(ctx, o, monitor.UserRequest{Verb: string(verb), Incident: i.ID, Agent: i.Key.Agent})
+		answer, err := f.ask(ctx, o, monitor.UserRequest{Verb: string(verb), Target: i.ID, Agent: i.Key.Agent})
 		if err != nil && i.Key == (incident.Key{}) {
 			return fail(exitFailure, "%s: %w; outlive ack%s shows what is open", i.ID, err, homeFlag(o.Home))
 		}

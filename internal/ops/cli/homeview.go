@@ -226,9 +226,9 @@ func pressed(ctx context.Context, home, id, verb, target string) (string, error)
 		r := monitor.UserRequest{Verb: verb, Agent: i.Key.Agent}
 		switch incident.Verb(verb) {
 		case incident.Ack, incident.Snooze:
-			r.Incident = i.ID
+			r.Target = i.ID
 		case incident.Allow, incident.Deny:
-			if r.Request = target; target == "" || target != i.Facts.Request {
+			if r.Target = target; target == "" || target != i.Facts.Request {
 				return "", errors.New("it asks for something else by now: look at it again")
 			}
 		}
