@@ -99,7 +99,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 		AgentText:  agentLines,
 	}
 	if !f.readOnly {
-		o.Control = topControls{controls{c, f.home, "in outlive top", set}}
+		o.Control = controls{c, f.home, "in outlive top", set}
 		if !f.on.fleet { // a fleet brings no terminals
 			o.Attach = func(a overview.Agent) *exec.Cmd { return f.attachCommand(set, a) }
 		}
@@ -145,19 +145,13 @@ func (f topFlags) attachCommand(set *hosts.Set, a overview.Agent) *exec.Cmd {
 	if err != nil {
 		self = os.Args[0]
 	}
-	cmd := exec.Command(self, "agent", "attach", a.Key)
-	if f.home != "" {
-		cmd.Args = append(cmd.Args, "--home", f.home)
-	}
+	cmd := exec.Command(self, homeArgs([]string{"agent", "attach", a.Key}, f.home)...)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
-// topControls are what the keys of outlive top do.
-type topControls struct{ controls }
-
 // RestartAgent implements terminal.Controls.
-func (c topControls) RestartAgent(ctx context.Context, a overview.Agent) (string, error) {
+func (c controls) RestartAgent(ctx context.Context, a overview.Agent) (string, error) {
 	defer c.seen.LookSoon()
 	if a.Host != "" {
 		return c.there(ctx, a.Host, homeArgs([]string{"agent", "restart", overview.There(a.Host, a.Key)}, c.home)...)
