@@ -313,7 +313,6 @@ func claudeCall(b claudeBlock, at time.Time) call {
 	return c
 }
 
-// commits reports whether a command makes a commit.
 func commits(command string) bool {
 	return strings.Contains(command, "git commit") || strings.Contains(command, "git push")
 }

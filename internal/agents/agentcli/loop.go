@@ -36,7 +36,6 @@ var exitAlone = lazyregexp.New(`(?i)\A(?:\s*(?:chunk id:.*|wall time:? .*|origin
 // waiting matches commands that wait, or that check something running elsewhere: repeating these is not a loop.
 var waiting = lazyregexp.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 
-// resultOf returns the digest of a call's result.
 func resultOf(output string) uint64 { return digest(passing.ReplaceAllString(output, "")) }
 
 // shows reports whether a call has a result that it did not have before in this turn.
@@ -99,7 +98,6 @@ func (l *loop) repeats() Repeats {
 	return r
 }
 
-// digest returns a digest of texts.
 func digest(texts ...string) uint64 {
 	h := fnv.New64a()
 	for _, text := range texts {

@@ -249,7 +249,6 @@ SELECT count(*) FILTER (WHERE data ->> '$.role' = 'user'), coalesce(sum(data ->>
 		+ coalesce(data ->> '$.tokens.cache.read', 0) + coalesce(data ->> '$.tokens.cache.write', 0)), 0)
 FROM message WHERE session_id = ? AND json_valid(data)`
 
-// openCodeTurn reads what a session is doing.
 func openCodeTurn(ctx context.Context, db *sql.DB, s *Session) error {
 	rows, err := db.QueryContext(ctx, openCodeRows, s.ID, openCodeMessages)
 	if err != nil {

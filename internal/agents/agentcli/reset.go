@@ -71,7 +71,6 @@ type clockTime struct {
 	zone         *time.Location
 }
 
-// readReset reads the end of a limit.
 func readReset(text string, here *time.Location) reset {
 	r := reset{window: longestLimit}
 	lower := strings.ToLower(text)

@@ -167,7 +167,6 @@ func (t *transcript) leftOut() string {
 	return ""
 }
 
-// session is what the file shows.
 func (t *transcript) session(kind Kind) Session {
 	a := t.parser.what()
 	now := t.parser.now()

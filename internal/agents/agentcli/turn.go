@@ -55,7 +55,6 @@ func (t *turn) when(at time.Time) time.Time {
 	return at
 }
 
-// touch records the time of a relevant record.
 func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
 
 // settled reports whether enough was read to know what is open: the beginning or the end of a turn.
@@ -69,7 +68,6 @@ func (t *turn) prompt(at time.Time) {
 	t.typed()
 }
 
-// begin begins a turn.
 func (t *turn) begin(at time.Time) {
 	t.touch(at)
 	t.resume(at)
@@ -94,7 +92,6 @@ func (t *turn) typedAlready(at time.Time) {
 	}
 }
 
-// prompted begins a turn with its user's text.
 func (t *turn) prompted(text string, at time.Time) {
 	t.prompt(at)
 	t.ordered = ordersRepetition.MatchString(text)
@@ -132,13 +129,11 @@ func (t *turn) answersAnew() {
 	t.closeAll()
 }
 
-// closeAll drops the open calls.
 func (t *turn) closeAll() {
 	t.open, t.overflowed = nil, false
 	t.known++
 }
 
-// say handles a text of the model.
 func (t *turn) say(text string, at time.Time) {
 	t.answered(at)
 	if strings.TrimSpace(text) != "" {
@@ -209,7 +204,6 @@ func (t *turn) failed(f Failure) {
 	t.running, t.ended = true, false
 }
 
-// end ends the turn.
 func (t *turn) end(at time.Time) {
 	t.touch(at)
 	t.finish()
@@ -249,7 +243,6 @@ func (t *turn) waitsFor() (Open, call) {
 	return Nothing, call{}
 }
 
-// snapshot returns the turn for a Session.
 func (t *turn) snapshot() Turn {
 	open, c := t.waitsFor()
 	var repeats Repeats

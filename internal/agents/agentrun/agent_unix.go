@@ -87,7 +87,6 @@ func (a *agent) stop() {
 	a.signal(unix.SIGSTOP)
 }
 
-// goOn continues it.
 func (a *agent) goOn() {
 	a.mu.Lock()
 	a.ours = false

@@ -196,7 +196,6 @@ func (a *attachment) makeRoom() {
 	_ = writeAll(a.o.Out, fmt.Appendf(nil, "\x1b[%dH%s", rows, strings.Repeat("\n", rows))) // what cannot be written is heard of later
 }
 
-// output draws what the agent writes.
 func (a *attachment) output() {
 	for {
 		kind, content, err := readFrame(a.conn)

@@ -60,7 +60,6 @@ func appendFrame(b []byte, kind frameKind, content []byte) []byte {
 	return append(b, content...)
 }
 
-// sendFrame writes a frame in one write.
 func sendFrame(w io.Writer, kind frameKind, content []byte) error {
 	_, err := w.Write(appendFrame(make([]byte, 0, 5+len(content)), kind, content))
 	return err

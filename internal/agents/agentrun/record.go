@@ -26,7 +26,6 @@ func record(s *seen, write func(Report) error) *recorder {
 	return r
 }
 
-// close writes the last report and returns its error.
 func (r *recorder) close() error {
 	close(r.quit)
 	return <-r.done

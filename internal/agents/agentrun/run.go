@@ -120,7 +120,6 @@ type wrapper struct {
 	kept     *logline.Kept // nil: the output is not kept
 }
 
-// start starts the agent and its watchers.
 func (w *wrapper) start() (err error) {
 	cmd := exec.Command(w.o.Command[0], w.o.Command[1:]...)
 	if cmd.Err != nil {

@@ -221,7 +221,6 @@ func whole(b []byte) piece {
 	return p
 }
 
-// apart takes a sequence apart.
 func apart(b []byte) (q sequence) {
 	if len(b) < 2 {
 		return q

@@ -95,7 +95,6 @@ func blank(cols int) []cell {
 	return line
 }
 
-// draw executes a piece of a program's output.
 func (s *screen) draw(p piece) {
 	switch p.kind {
 	case plain:
@@ -105,7 +104,6 @@ func (s *screen) draw(p piece) {
 	}
 }
 
-// write executes text without sequences.
 func (s *screen) write(b []byte) {
 	for len(b) > 0 {
 		c, size := utf8.DecodeRune(b)
@@ -220,7 +218,6 @@ func (s *screen) clear(row, from, to int) {
 	}
 }
 
-// obey executes a sequence.
 func (s *screen) obey(q sequence) {
 	switch q.intro {
 	case '[':
@@ -256,7 +253,6 @@ func (s *screen) move(row, col int) {
 	s.row, s.col, s.wrap = min(max(row, 0), len(s.cells)-1), min(max(col, 0), len(s.cells[0])-1), false
 }
 
-// control executes a CSI sequence.
 func (s *screen) control(text string, final byte) {
 	parts := strings.Split(text, ";")
 	arg := func(i, missing int) int {

@@ -157,7 +157,6 @@ func (s *seen) started(pid int, at time.Time, piped bool) {
 	s.mu.Unlock()
 }
 
-// exit records the agent's exit.
 func (s *seen) exit(e Exit) {
 	s.mu.Lock()
 	s.report.Exit, s.urgent = &e, true
@@ -165,7 +164,6 @@ func (s *seen) exit(e Exit) {
 	s.poke()
 }
 
-// resize records the size of the agent's terminal.
 func (s *seen) resize(rows, cols int) {
 	s.mu.Lock()
 	s.rows, s.cols = rows, cols
@@ -193,7 +191,6 @@ func (s *seen) redo() (screen, rest string) {
 	return s.modes.redo()
 }
 
-// setJoined records who has joined.
 func (s *seen) setJoined(list []Joined) {
 	s.mu.Lock()
 	s.report.Joined, s.urgent = list, true
@@ -201,7 +198,6 @@ func (s *seen) setJoined(list []Joined) {
 	s.poke()
 }
 
-// setSocket records where people can join.
 func (s *seen) setSocket(path string) {
 	s.mu.Lock()
 	s.report.Socket = path

@@ -31,7 +31,6 @@ func hear() chan os.Signal {
 	return heard
 }
 
-// signal handles a signal.
 func (w *wrapper) signal(sig os.Signal) {
 	if !w.agent.group && slices.Contains(typed, sig) && sig != unix.SIGTSTP {
 		return // the terminal has sent it to the agent, too

@@ -40,7 +40,6 @@ type pump struct {
 	shared   *shared       // nil: nobody can join
 }
 
-// terminal reports whether the agent gets a terminal.
 func (o *Options) terminal() bool {
 	return !o.Pipes && (o.Terminal || isTerminal(o.In) && isTerminal(o.Out))
 }
@@ -136,7 +135,6 @@ func (s *streams) closeGiven() {
 	s.given = nil
 }
 
-// abandon closes everything: there is no agent.
 func (s *streams) abandon() {
 	s.closeGiven()
 	for _, p := range s.pumps {
@@ -207,7 +205,6 @@ func (p *pump) run() {
 	}
 }
 
-// note records forwarded bytes.
 func (p *pump) note(b []byte) {
 	if p.shared != nil {
 		p.shared.output(b, time.Now())

@@ -95,7 +95,6 @@ func makeTerminal(t *terminal, o Options, cmd *exec.Cmd) (s *streams, slave *os.
 	return s, slave, nil
 }
 
-// openSocket lets people join the terminal, at a socket.
 func (t *terminal) openSocket(path string) error {
 	l, at, err := listenAt(path)
 	if err == nil {
@@ -167,7 +166,6 @@ func makeRaw(f *os.File, before unix.Termios) {
 	_ = apply(f, &raw) // a lost terminal is noticed by its signal
 }
 
-// restore restores our terminal's settings.
 func (t *terminal) restore() {
 	if t != nil && t.ours != nil {
 		_ = apply(t.ours, &t.before)
@@ -201,7 +199,6 @@ func windowOf(f *os.File) (rows, cols int, err error) {
 	return rows, cols, err
 }
 
-// setSize gives the agent's terminal a size.
 func (t *terminal) setSize(rows, cols int) {
 	size := unix.Winsize{Row: uint16(rows), Col: uint16(cols)}
 	_ = on(t.master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) }) // one that has gone needs none

@@ -176,7 +176,6 @@ func shownRune(c rune) rune {
 	return c
 }
 
-// text takes text without sequences.
 func (t *Text) text(b []byte) {
 	if t.screen != nil {
 		t.screen.write(b)
@@ -198,7 +197,6 @@ func (t *Text) text(b []byte) {
 	}
 }
 
-// put writes a character of a line.
 func (t *Text) put(c rune) {
 	for len(t.line) < t.col {
 		t.line = append(t.line, ' ')
@@ -231,7 +229,6 @@ func (t *Text) emit(line string) {
 	t.blank = line == ""
 }
 
-// sequence obeys a whole sequence.
 func (t *Text) sequence(q sequence) {
 	if t.screen == nil && !t.inLine(q) {
 		t.open()

@@ -31,7 +31,6 @@ const (
 // NeedsPerson reports trouble that a restart does not fix.
 func (t ServerTrouble) NeedsPerson() bool { return t != "" && t != ServerHangs }
 
-// text names the call.
 func (c ServerCall) text() string {
 	return fmt.Sprintf("it has waited %s for %s of the MCP server %s", c.Age.brief(), c.Tool, c.Server)
 }

@@ -4,7 +4,6 @@ package hooks
 
 import "strings"
 
-// quoteWord quotes a word for sh.
 func quoteWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

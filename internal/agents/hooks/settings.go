@@ -62,7 +62,6 @@ func openSettings(text []byte) (d *tree.Doc, events *tree.Node, err error) {
 	return d, events, nil
 }
 
-// add adds one hook.
 func (v *Vendor) add(text []byte, e Entry) ([]byte, error) {
 	d, events, err := openSettings(text)
 	if err != nil {
@@ -145,7 +144,6 @@ func handlersOf(event *tree.Node) (lists []*tree.Node) {
 	return lists
 }
 
-// blank reports whether a text has white space only.
 func blank(text []byte) bool {
 	return len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark)))) == 0
 }

@@ -42,7 +42,6 @@ type Button struct {
 	NeedsExact bool
 }
 
-// buttons returns the incident's present buttons.
 func (i *Incident) buttons(p Policy) []Button {
 	if i.State == Resolved || i.Facts.Unheard {
 		return nil

@@ -197,7 +197,6 @@ func (i *Incident) critical() bool {
 
 func (i *Incident) told() bool { return !i.Rang.IsZero() }
 
-// add records that channels are notified.
 func (i *Incident) add(channels []string) {
 	i.Channels = slices.Clone(i.Channels)
 	for _, c := range channels {

@@ -117,7 +117,6 @@ func (s *step) learn(f Facts, nonce string) {
 	}
 }
 
-// awake is the state without an acknowledgement.
 func (s *step) awake() State {
 	if s.i.NotifiedAt.IsZero() {
 		return Open

@@ -170,20 +170,17 @@ func (s *stateCache) note(name string, v agentState) {
 	s.changed = append(s.changed, name)
 }
 
-// save keeps what was noted.
 func (s *stateCache) save(ctx context.Context) error {
 	changed := s.changed
 	s.changed = nil
 	return s.store.setAgentStates(ctx, changed, s.all)
 }
 
-// set changes and stores the state of one agent.
 func (s *stateCache) set(ctx context.Context, name string, v agentState) error {
 	s.all[name] = v
 	return s.store.setAgentStates(ctx, []string{name}, s.all)
 }
 
-// drop forgets an agent.
 func (s *stateCache) drop(ctx context.Context, name string) error {
 	delete(s.all, name)
 	return s.store.dropState(ctx, name)

@@ -72,7 +72,6 @@ func (p *snapshot) addressed(s notify.Said) (key, text string) {
 	return "", ""
 }
 
-// named are the agents that a text names.
 func (p *snapshot) named(text string) (keys []string) {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)

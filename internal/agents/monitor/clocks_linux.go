@@ -8,7 +8,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// now reads the clocks.
 func now() Clocks {
 	return Clocks{Wall: time.Now(), Up: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC), Boot: process.BootID()}
 }

@@ -161,7 +161,6 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 	return x.complete(ctx, rec)
 }
 
-// launch describes how the agent is started.
 func (x *executor) launch(rec *attempt) process.Launch {
 	return process.Launch{
 		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,

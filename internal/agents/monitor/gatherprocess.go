@@ -253,7 +253,6 @@ func (g *gathering) hasSessionHere(entry process.Entry, kind agentcli.Kind) bool
 	})
 }
 
-// run takes the report of the agent's wrapper.
 func (g *gathering) run() {
 	g.missReport()
 	r := g.report

@@ -144,7 +144,6 @@ func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (stri
 	return rec.answer(), nil
 }
 
-// answer describes the result of a request.
 func (rec *attempt) answer() string {
 	if rec.Outcome != "" {
 		return rec.Outcome

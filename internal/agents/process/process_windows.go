@@ -38,7 +38,6 @@ func (System) Look(pid int) (Process, error) {
 	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
 }
 
-// begin returns when a process was started.
 func begin(process windows.Handle) (windows.Filetime, error) {
 	var begun, ended, kernel, user windows.Filetime
 	err := windows.GetProcessTimes(process, &begun, &ended, &kernel, &user)

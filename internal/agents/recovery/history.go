@@ -111,7 +111,6 @@ func EffectOf(acts []Act, n int, trouble, now time.Time) (e Effect) {
 	return e
 }
 
-// times are when the acts were done.
 func times(acts []Act) []time.Time {
 	var ts []time.Time
 	for _, a := range acts {

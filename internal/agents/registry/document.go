@@ -94,7 +94,6 @@ func (d *Document) open() (*tree.Doc, error) {
 	return doc, err
 }
 
-// has reports whether an agent is declared.
 func (d *Document) has(name string) bool {
 	doc, err := d.open()
 	return err == nil && doc.Root.At(written(doc.Root, []string{"agents", name})...) != nil

@@ -195,7 +195,6 @@ func exitStatus(to **int) *schema.Shape {
 	}}
 }
 
-// amount is a number above 0.
 func amount(to *float64) *schema.Shape {
 	return &schema.Shape{Kind: schema.Amount, Above: true, Take: func(n *tree.Node, _ string) { *to, _ = strconv.ParseFloat(n.Raw, 64) }}
 }

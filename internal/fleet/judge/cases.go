@@ -56,7 +56,6 @@ type host struct {
 // view is what a judge sees. It is pure: time is an argument.
 type view map[string]*host
 
-// see takes a digest.
 func (v view) see(d Digest, now time.Time) {
 	if h := v[d.Host]; h == nil || h.digest.Count != d.Count {
 		v[d.Host] = &host{digest: d, changed: now, lives: h != nil}

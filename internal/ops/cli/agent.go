@@ -36,7 +36,6 @@ func newAgent(io streams) *cobra.Command {
 	return cmd
 }
 
-// defineHome adds --home.
 func defineHome(fl *pflag.FlagSet, home *string) {
 	fl.StringVar(home, "home", "", "the monitor's home (default: "+shownHome+")")
 }

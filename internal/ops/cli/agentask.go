@@ -96,7 +96,6 @@ func lacking(command []string, what string) string {
 	return what
 }
 
-// newAgentWishes are those verbs.
 func newAgentWishes(io streams) []*cobra.Command {
 	var cmds []*cobra.Command
 	for _, v := range wishVerbs {
@@ -186,7 +185,6 @@ func refused(answer string) bool {
 	return strings.Contains(answer, "cannot be done")
 }
 
-// userName is who runs this, for people.
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

@@ -57,7 +57,6 @@ func newAgentAttach(io streams) *cobra.Command {
 	return cmd
 }
 
-// attach is `outlive agent attach`.
 func (f *attachFlags) attach(ctx context.Context, io streams, name string) error {
 	keys, err := agentrun.ParseDetachKeys(f.keys)
 	if err != nil {

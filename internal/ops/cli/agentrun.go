@@ -71,7 +71,6 @@ func newAgentRun(io streams) *cobra.Command {
 	return cmd
 }
 
-// run is `outlive agent run`.
 func (f *agentRunFlags) run(io streams, name string, command []string) error {
 	home, err := agentsHome(f.home)
 	if err != nil {

@@ -252,7 +252,6 @@ func copyFile(w io.Writer, path string) error {
 	return nil
 }
 
-// rotated reports whether path is another file by now.
 func rotated(f *os.File, path string) bool {
 	was, err := f.Stat()
 	if err != nil {

@@ -108,7 +108,6 @@ func (d *demo) endings() []ending {
 	}
 }
 
-// show runs the demo to its end.
 func (d *demo) show(ctx context.Context) error {
 	if err := d.greet(ctx); err != nil {
 		return err
@@ -196,7 +195,6 @@ func (d *demo) restart(ctx context.Context, number int, e ending) error {
 	return d.caller.failure()
 }
 
-// kill kills the server.
 func (d *demo) kill(context.Context) (string, error) {
 	p, err := os.FindProcess(d.server)
 	if err == nil {

@@ -65,7 +65,6 @@ func startDemoIn(dir string) (*demoProcess, error) {
 	return p, nil
 }
 
-// pid is outlive's process id.
 func (p *demoProcess) pid() int { return p.cmd.Process.Pid }
 
 // stderrTail are outlive's last lines on stderr.

@@ -21,7 +21,6 @@ func newScreen(out *os.File) *screen {
 	return &screen{out: out, terminal: err == nil && st.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"}
 }
 
-// line shows a line that stays.
 func (s *screen) line(text string) {
 	s.wipe()
 	if _, err := fmt.Fprintln(s.out, text); err != nil && s.failed != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// failures counts what makes outlive doctor fail.
 func (d *diagnosis) failures() int {
 	n := 0
 	for _, f := range d.Files {

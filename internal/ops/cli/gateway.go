@@ -68,7 +68,6 @@ type gatewayFlags struct {
 	audit     string
 }
 
-// newGatewayFlags have the defaults.
 func newGatewayFlags() gatewayFlags {
 	return gatewayFlags{name: "gateway", coreIdle: coreIdle, logLevel: "info", logFormat: "text"}
 }
@@ -221,7 +220,6 @@ type endpoint struct {
 	watched map[string]watched
 }
 
-// runGateway is `outlive gateway`.
 func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	file, path, digest, passedOver, err := f.load()
 	if err != nil {

@@ -53,7 +53,6 @@ func (l linkFlags) check(f *gatewayFlags, idle bool) error {
 	return nil
 }
 
-// cores are the addresses of --core-at.
 func (l linkFlags) cores() []string { return strings.Split(l.at, ",") }
 
 func checkCore(flag, address string) error {

@@ -54,7 +54,6 @@ EXIT STATUS
 	return cmd
 }
 
-// table is what can be set.
 func (f *loginFlags) table() []setting {
 	return slices.Concat([]setting{{name: "config", short: "c", to: &f.config, usage: "of SERVER: " + configUsage}}, f.remote.loginTable(), []setting{
 		{name: "use-device-code", to: &f.device, usage: "print a page and a code to enter there in a browser on any machine, as for a login over SSH"},
@@ -107,7 +106,6 @@ func (f *loginFlags) server(name string) (config.Server, error) {
 	return server, nil
 }
 
-// login is `outlive login`.
 func (f *loginFlags) login(ctx context.Context, std streams, name string) error {
 	if err := f.check(); err != nil {
 		return err

@@ -76,7 +76,6 @@ type replicaEnd struct {
 	mu sync.Mutex // guards reading the configuration
 }
 
-// runReplica is `outlive gateway --replica`.
 func runReplica(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	file, path, _, _, err := f.load()
 	if err != nil {

@@ -123,7 +123,6 @@ func damagedSessions(n int) string {
 	return fmt.Sprintf("%d records of the session store are damaged: the sessions that they are of have ended, or are as they were before", n)
 }
 
-// close closes the store, if there is one.
 func (k *keptSessions) close() {
 	if k.file != nil {
 		_ = k.file.Close() // everything was written

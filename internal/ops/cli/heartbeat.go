@@ -144,7 +144,6 @@ func parseProgress(text string, p *heartbeat.Progress) error {
 	return nil
 }
 
-// beat leaves a sign of life.
 func beat(dir string, o heartbeat.Observation) error {
 	o.Wall = time.Now()
 	if err := heartbeat.Write(dir, o); err != nil {

@@ -59,7 +59,6 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 // hostsFile is where the names of hosts are, one a line.
 func hostsFile() string { return filepath.Join(configDir(), "hosts") }
 
-// set is the hosts that are meant.
 func (f *hostFlags) set() (*hosts.Set, error) {
 	if f.limit <= 0 {
 		return nil, fail(exitUsage, "--hosts-timeout %s: must be above 0", f.limit)
@@ -318,7 +317,6 @@ func (t *hostTable) silent(a hosts.Answer) []string {
 
 func (t *hostTable) note(text string) { fmt.Fprintln(&t.notes, text) }
 
-// end writes the notes.
 func (t *hostTable) end() error {
 	_, err := t.to.Write(t.notes.Bytes())
 	return err
