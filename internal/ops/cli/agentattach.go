@@ -114,7 +114,7 @@ func presentReport(ctx context.Context, path string) (report agentrun.Report, er
 		select {
 		case <-ctx.Done():
 			return report, err
-		case <-time.After(lookForMore):
+		case <-time.After(followEvery):
 		}
 	}
 }

@@ -6,12 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
-	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -64,7 +62,7 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 		return fail(exitFailure, "logs %s: %w", name, err)
 	}
 	var out io.Writer = streams.out
-	settle := func() error { return nil }
+	var settle func() error
 	if !raw {
 		text := agentrun.NewText(logline.NewScreen(streams.out))
 		defer func() {
@@ -74,87 +72,8 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 		}()
 		out, settle = text, text.Settle
 	}
-	for _, path := range older {
-		if err := copyFile(out, path); err != nil {
-			return fail(exitFailure, "logs %s: %w", name, err)
-		}
-	}
-	if err := copyGrowing(ctx, out, path, follow, settle); err != nil {
+	if err := copyLog(ctx, out, path, follow, settle); err != nil {
 		return fail(exitFailure, "logs %s: %w", name, err)
 	}
 	return nil
-}
-
-// A followed file is checked this often, and its output settles after this quiet time.
-const (
-	lookForMore = 200 * time.Millisecond
-	settled     = 2 * time.Second
-)
-
-// copyGrowing copies a file that another process appends to, and with follow later additions, until ctx ends. After a
-// rotation it continues with the new file. settle is called after a quiet time.
-func copyGrowing(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
-	var file *os.File
-	defer func() { _ = file.Close() }() // nil is allowed
-	last, open := time.Now(), true      // when something came; whether that has yet to settle
-	for {
-		next, n, err := copyNew(out, file, path)
-		another := next != file
-		file = next
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			last, open = time.Now(), true
-		}
-		if another && file != nil {
-			continue
-		}
-		if !follow {
-			return nil
-		}
-		if open && time.Since(last) >= settled {
-			if err := settle(); err != nil {
-				return err
-			}
-			open = false
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(lookForMore):
-		}
-	}
-}
-
-// copyNew copies what is new in file, and returns the file to read next: another one after a rotation, nil while there is none.
-func copyNew(out io.Writer, file *os.File, path string) (next *os.File, n int64, err error) {
-	rotated, err := replaced(file, path)
-	if err == nil && file != nil {
-		n, err = io.Copy(out, file) // also what came before it was rotated
-	}
-	if err != nil || !rotated {
-		return file, n, err
-	}
-	_ = file.Close()
-	if next, err = atomicfile.OpenShared(path, os.O_RDONLY, 0); errors.Is(err, fs.ErrNotExist) {
-		return nil, n, nil
-	}
-	return next, n, err
-}
-
-// replaced reports whether the file at path is another one than the one that is open.
-func replaced(file *os.File, path string) (bool, error) {
-	if file == nil {
-		return true, nil
-	}
-	open, err := file.Stat()
-	if err != nil {
-		return false, err
-	}
-	now, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && !os.SameFile(open, now), err
 }

@@ -9,18 +9,13 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
-	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
-	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
-
-// followEvery is how often a followed log is looked at.
-const followEvery = 100 * time.Millisecond
 
 // askPatience is how long a running outlive may take to report its status. Scripts of tests set more.
 var askPatience = 2 * time.Second
@@ -179,90 +174,5 @@ func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) 
 	if r.upgrader == nil {
 		return errNoLog
 	}
-	return copyLog(ctx, w, r.sinks.kept, follow)
-}
-
-// copyLog writes the files with a server's stderr to w, oldest first, and with follow later additions, until ctx ends.
-// After a rotation it continues with the new file.
-func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) error {
-	for _, path := range kept.Older() {
-		if err := copyFile(w, path); err != nil {
-			return err
-		}
-	}
-	var f *os.File
-	defer func() { closeFile(f) }()
-	for {
-		var newer bool
-		var err error
-		if f, newer, err = copyNews(w, f, kept.Path()); err != nil {
-			return err
-		}
-		if newer {
-			continue
-		}
-		if !follow {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(followEvery):
-		}
-	}
-}
-
-// copyNews writes to w what was added to f since the last read; nil stands for the file at path, which may not exist
-// yet. newer says that f was rotated and copied completely, and that there is a newer file at path.
-func copyNews(w io.Writer, f *os.File, path string) (open *os.File, newer bool, err error) {
-	if f == nil {
-		switch f, err = atomicfile.OpenShared(path, os.O_RDONLY, 0); {
-		case errors.Is(err, os.ErrNotExist):
-			return nil, false, nil
-		case err != nil:
-			return nil, false, fmt.Errorf("read server log: %w", err)
-		}
-	}
-	if _, err := io.Copy(w, f); err != nil {
-		return f, false, fmt.Errorf("copy server log: %w", err)
-	}
-	if !rotated(f, path) {
-		return f, false, nil
-	}
-	if _, err := io.Copy(w, f); err != nil { // what came before the rotation
-		return f, false, fmt.Errorf("copy server log: %w", err)
-	}
-	closeFile(f)
-	return nil, true, nil
-}
-
-// copyFile writes a rotated file to w; one that was cleared away meanwhile is passed over.
-func copyFile(w io.Writer, path string) error {
-	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read server log: %w", err)
-	}
-	defer closeFile(f)
-	if _, err := io.Copy(w, f); err != nil {
-		return fmt.Errorf("copy server log: %w", err)
-	}
-	return nil
-}
-
-func rotated(f *os.File, path string) bool {
-	was, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	is, err := os.Stat(path)
-	return err == nil && !os.SameFile(was, is)
-}
-
-func closeFile(f *os.File) {
-	if f != nil {
-		_ = f.Close() // only read from
-	}
+	return copyLog(ctx, w, r.sinks.kept.Path(), follow, nil)
 }

@@ -134,5 +134,5 @@ func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, f
 	if kept == nil {
 		return r.whichServer(server)
 	}
-	return copyLog(ctx, w, kept, follow)
+	return copyLog(ctx, w, kept.Path(), follow, nil)
 }

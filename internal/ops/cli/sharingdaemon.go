@@ -426,5 +426,5 @@ func (r reachableDaemon) Log(ctx context.Context, server string, w io.Writer, fo
 	if err != nil {
 		return err
 	}
-	return copyLog(ctx, w, s.kept, follow)
+	return copyLog(ctx, w, s.kept.Path(), follow, nil)
 }

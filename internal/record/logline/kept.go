@@ -82,9 +82,6 @@ func (k *Kept) failed(err error) {
 // Path returns the file's path; "" when there is none.
 func (k *Kept) Path() string { return k.path }
 
-// Older returns the paths of the files that this run has rotated and that still exist, the oldest first.
-func (k *Kept) Older() []string { return Older(k.path) }
-
 // Older returns the paths of a kept file's rotated files that still exist, the oldest first. "": none.
 func Older(path string) []string {
 	if path == "" {
