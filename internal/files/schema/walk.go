@@ -19,7 +19,6 @@ type Manner uint8
 // The manners.
 const (
 	Strict  Manner = iota // unknown keys and keys without a value are mistakes
-	Lenient               // unknown keys are warnings, and are kept
 	Foreign               // another program's file: keys without effect here are allowed, and null means not given
 )
 

@@ -202,7 +202,7 @@ func pruned(v any) any {
 	case map[string]any:
 		for name, member := range v {
 			member = pruned(member)
-			if v[name] = member; slices.Contains([]string{"Pos", "ListenPos", "TargetPos", "Warnings"}, name) || isZero(member) {
+			if v[name] = member; slices.Contains([]string{"Pos", "TargetPos", "Warnings"}, name) || isZero(member) {
 				delete(v, name)
 			}
 		}

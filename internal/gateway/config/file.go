@@ -64,7 +64,6 @@ type File struct {
 	// Warnings are about content that has no effect, or another effect than in the client; see [File.Render].
 	Warnings []fileerror.Problem
 
-	ListenPos     fileerror.Pos // position of Listen; zero if not given
 	LocalUsersPos fileerror.Pos // position of LocalUsers; zero if not given
 
 	source   *fileerror.Source

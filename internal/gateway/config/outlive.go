@@ -132,7 +132,7 @@ func (r *reader) readEndpoint(root *tree.Node) {
 	if listen == nil {
 		return
 	}
-	f.Listen, f.ListenPos = listen.Value, listen.Pos
+	f.Listen = listen.Value
 	if message, hint := openListen(f.Listen, r.file.Auth != nil || root.Has("auth")); message != "" {
 		r.Problem(listen.Pos, fmt.Sprintf("listen %s %s", schema.Quoted(listen), message), hint)
 	}

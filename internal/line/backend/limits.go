@@ -50,7 +50,6 @@ type usage struct {
 	renewed bool      // its replacement was asked for
 	failed  int       // replacements in a row that came to nothing
 	again   time.Time // when the next is asked for at the earliest, after one of them
-	rss     int64
 }
 
 // watchLimits begins to count for a process that serves from now on.
@@ -80,7 +79,6 @@ func (u *limits) checkLimits() {
 func (u *limits) checkMemory(p *process) {
 	most := u.opts.Limits.MaxRSS
 	v := p.server.Vitals()
-	u.used.rss = v.RSS
 	if !v.Known || v.RSS <= most {
 		u.used.over = 0
 		return

@@ -19,7 +19,7 @@ const (
 	settled     = 2 * time.Second
 )
 
-// copyLog copies a log that another process appends to: what was rotated first, and with follow what is added until ctx ends.
+// copyLog copies a log that another process appends to, the rotated files first. With follow it goes on until ctx ends.
 // After a rotation it continues with the new file. settle is called after a quiet time; it may be nil.
 func copyLog(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
 	for _, older := range logline.Older(path) {

@@ -20,7 +20,7 @@ func TestARecordedSessionIsTheSame(t *testing.T) {
 	s.Subscribe([]byte(`{"uri":"file:///a"}`))
 	s.Subscribe([]byte(`{"uri":"file:///b", "x":1}`))
 	l := s.OpenListen([]byte(`7.0`), []byte(`{"id":7.0}`), []byte(`{"notifications":{"toolsListChanged":true}}`))
-	l.Acked, l.Cuts = []byte(`{}`), 2
+	l.Acked = []byte(`{}`)
 	var r mcp.Reader
 	s.SawPage(&r, mcp.Tools, true, []byte(`{"tools":[{"name":"a","annotations":{"readOnlyHint":true}}]}`))
 	s.SawPage(&r, mcp.Prompts, true, []byte(`{"prompts":[]}`))

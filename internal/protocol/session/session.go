@@ -35,7 +35,6 @@ type Listen struct {
 	Line   []byte // the request as it was received
 	Filter []byte // raw params.notifications: what the client asked for
 	Acked  []byte // raw notifications of the acknowledgement that the client got; nil before it
-	Cuts   int    // how often a server has ended it since the client last received anything
 }
 
 // walk is the reading of a list, page by page.

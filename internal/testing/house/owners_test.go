@@ -67,8 +67,8 @@ func (all *structs) declare(name string, t *ast.StructType) {
 	}
 }
 
-// checkOwners finds types with methods that embed a pointer to a struct of their package, and methods that write the fields of
-// such a one. Both by that struct, with its package.
+// checkOwners finds types with methods that embed a pointer to a struct of their package. It also finds methods that write fields of
+// that struct. Both are given by the name of the struct, with its package.
 func checkOwners(tree []*source) (borrowed, overwritten map[string][]finding) {
 	packages := map[string][]*source{}
 	for _, s := range tree {

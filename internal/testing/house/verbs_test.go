@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// verbRooms is how many rooms of other wings the file of a verb imports at most: flags become Options, one call does it, and its
+// verbRooms is how many rooms of other wings the file of a verb imports at most. Flags become Options, one call does it, and its
 // result is printed. Rooms of record and files are words and texts, and do not count.
 const verbRooms = 3
 

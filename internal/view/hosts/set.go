@@ -159,7 +159,7 @@ type Carrier interface {
 
 var errLate = errors.New("too late")
 
-// Run runs outlive on one host once there is room, which is given back at its first word, or at its end.
+// Run runs outlive on one host once there is room. The room is given back at its first word, or at its end.
 func (s *Set) Run(ctx context.Context, h Host, c Command) Answer {
 	select {
 	case s.slots <- struct{}{}:

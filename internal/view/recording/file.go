@@ -86,8 +86,7 @@ func (w *Writer) Close() error { return w.file.Close() }
 type Recording struct {
 	Header
 	Messages []tap.Record
-	LeftOut  int  // messages that are missing
-	Torn     bool // the last line is incomplete, and was passed over
+	LeftOut  int // messages that are missing
 }
 
 // Read reads a recording.
@@ -110,7 +109,7 @@ func Read(path string) (*Recording, error) {
 		m, err := tap.Parse(line)
 		switch {
 		case err != nil && !whole:
-			r.Torn = true
+			// the last line is incomplete
 		case err != nil:
 			return nil, fmt.Errorf("%s:%d: the recording is damaged: %w", path, n, err)
 		case m.LeftOut > 0:
