@@ -71,6 +71,9 @@ type Collector struct {
 	known     map[string]*known                    // by socket
 	all       bool                                 // the next look asks all
 	asking    *question[*overview.Home]            // nil: the home is not being looked at
+	homeBegun time.Time                            // when the home was looked at last
+	homeRest  time.Duration                        // after that
+	homeDue   bool                                 // it has said that it changed
 
 	mu        sync.Mutex
 	events    []overview.Event
@@ -84,10 +87,7 @@ type Collector struct {
 	memory    overview.Memory
 	home      *overview.Home
 	homeAt    time.Time
-	homeRest  time.Duration // after the last look at it; of the looking goroutine
-	homeBegun time.Time     // of the same: when it was looked at last
 	homeErr   error
-	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
 	listeners map[chan struct{}]bool
 	machines  []overview.Machine // none is ever removed
