@@ -70,24 +70,6 @@ func TestAnotherConfigurationTakesNamesBack(t *testing.T) {
 	}
 }
 
-// A name that was a substitute may become the wanted one.
-func TestCollisionEndsWithTheConfigurationThatMadeIt(t *testing.T) {
-	book := New(Never)
-	lists := []*Lists{tools("read"), tools("read")}
-	servers := plain("a", "b")
-	if v := book.Merge(servers, lists, nil); len(v.Collisions) != 1 {
-		t.Errorf("collisions %v, want one", v.Collisions)
-	}
-	servers = []Server{{Name: "a"}, {Name: "b", Rename: map[string]string{"read": "b_read"}}}
-	v := book.Merge(servers, lists, nil)
-	if diff := cmp.Diff([]string{"read", "b_read"}, seen(t, v, mcp.Tools)); diff != "" {
-		t.Error(diff)
-	}
-	if len(v.Collisions) != 0 {
-		t.Errorf("collisions %v, want none", v.Collisions)
-	}
-}
-
 func TestForget(t *testing.T) {
 	book := New(Never)
 	old := book.Merge(plain("old"), []*Lists{tools("read")}, nil)

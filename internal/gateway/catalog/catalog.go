@@ -44,7 +44,6 @@ type label struct {
 	prefix, base string // what the name was made of
 	begins       bool   // base begins with the prefix, and no other entry of the server is called what follows it
 	shown        string // "" until it is assigned
-	wanted       string // the name that Names promises, if shown is another
 	first        uint64 // Catalog.seen when the entry was first seen
 }
 
@@ -159,7 +158,7 @@ func (b *Catalog) name(l mcp.List, server Server, labels map[string]*label, item
 	}
 	for i, it := range named {
 		if it.shown == "" {
-			it.shown, it.wanted = b.give(l, server.Name, items[i].Own(), it)
+			it.shown = b.give(l, server.Name, items[i].Own(), it)
 		}
 	}
 	if len(labels) > max(maxLabels, 2*len(items)) {
@@ -181,21 +180,15 @@ func (b *Catalog) forgetOthers(l mcp.List, labels map[string]*label, named []*la
 	}
 }
 
-// give finds a free name and takes it; wanted is "" if the name is one that Names promises.
-func (b *Catalog) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
+// give finds a free name and takes it.
+func (b *Catalog) give(l mcp.List, server, own string, it *label) string {
 	taken := b.taken[l]
-	candidates, promised := b.names.candidates(it.prefix, it.base, it.begins)
-	first := fit(l, candidates[0], server, own)
-	for i, candidate := range candidates {
-		name := fit(l, candidate, server, own)
-		if taken[name] {
-			continue
+	candidates := b.names.candidates(it.prefix, it.base, it.begins)
+	for _, candidate := range candidates {
+		if name := fit(l, candidate, server, own); !taken[name] {
+			taken[name] = true
+			return name
 		}
-		taken[name] = true
-		if i >= promised {
-			return name, first
-		}
-		return name, ""
 	}
 	last := candidates[len(candidates)-1]
 	if l == mcp.Tools {
@@ -204,7 +197,7 @@ func (b *Catalog) give(l mcp.List, server, own string, it *label) (shown, wanted
 	for attempt := 0; ; attempt++ {
 		if name := hashed(last, server, own, attempt); !taken[name] {
 			taken[name] = true
-			return name, first
+			return name
 		}
 	}
 }

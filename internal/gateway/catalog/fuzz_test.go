@@ -47,7 +47,7 @@ func FuzzItems(f *testing.F) {
 					hidden++
 				}
 			}
-			if len(again) != v.Len(l) || len(again)+hidden != len(lists[l]) {
+			if len(again) != len(v.shown[l]) || len(again)+hidden != len(lists[l]) {
 				t.Fatalf("%d of %d entries are shown, %d hidden: %s", len(again), len(lists[l]), hidden, page)
 			}
 			for i, item := range again {

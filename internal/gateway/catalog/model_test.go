@@ -16,7 +16,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-var shownName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var (
+	shownName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	hashedName = regexp.MustCompile(`_[0-9a-f]{8}$`)
+)
 
 // identity is what identifies an entry for a user.
 type identity struct {
@@ -140,7 +143,7 @@ func together(v *View, l mcp.List) (all [DigestSize]byte) {
 func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 	wanted := m.wanted(l)
 	names := seen(t, v, l)
-	if len(names) != len(wanted) || v.Len(l) != len(wanted) {
+	if len(names) != len(wanted) || len(v.shown[l]) != len(wanted) {
 		t.Fatalf("%s: %d are shown, want %d: %q", l, len(names), len(wanted), names)
 	}
 	once := map[string]bool{}
@@ -164,12 +167,12 @@ func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 			t.Fatalf("shown %s, want %s", whole[i], want)
 		}
 		if named(l) {
-			m.checkName(t, v, id, name)
+			m.checkName(t, id, name)
 		}
 	}
 }
 
-func (m *model) checkName(t *rapid.T, v *View, id identity, name string) {
+func (m *model) checkName(t *rapid.T, id identity, name string) {
 	if id.list == mcp.Tools && !shownName.MatchString(name) {
 		t.Fatalf("%q is not a name for a model", name)
 	}
@@ -178,12 +181,10 @@ func (m *model) checkName(t *rapid.T, v *View, id identity, name string) {
 	}
 	m.given[id] = name
 	server := m.servers[slices.IndexFunc(m.servers, func(s Server) bool { return s.Name == id.server })]
-	plain := fit(id.list, server.prefix()+"_"+server.base(id.own), id.server, id.own)
-	if m.names != Always && name == fit(id.list, server.base(id.own), id.server, id.own) || m.names != Never && name == plain {
-		return
-	}
-	if !slices.ContainsFunc(v.Collisions, func(c Collision) bool { return c.Shown == name && c.List == id.list && c.Own == id.own }) {
-		t.Fatalf("%+v is %q, and no collision is told", id, name)
+	plain := fit(id.list, server.base(id.own), id.server, id.own)
+	prefixed := fit(id.list, server.prefix()+"_"+server.base(id.own), id.server, id.own)
+	if name != prefixed && (m.names == Always || name != plain) && !hashedName.MatchString(name) {
+		t.Fatalf("%+v is %q, which is neither %q nor distinguished by a hash", id, name, prefixed)
 	}
 }
 

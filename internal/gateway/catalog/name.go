@@ -20,8 +20,7 @@ const (
 	// OnCollision: the unprefixed name for the first server that has it, in the order of the configuration among
 	// those known at that moment; <prefix>_<name> for the others.
 	OnCollision Names = "on-collision"
-	// Never is like OnCollision, because no entry may be lost, but each name that needed its prefix is reported as a
-	// Collision of the View.
+	// Never is like OnCollision: no entry may be lost, so of several with one name only the first goes without its prefix.
 	Never Names = "never"
 )
 
@@ -34,21 +33,14 @@ const MaxName = 64
 // hashDigits is the number of hexadecimal digits that are added to distinguish equal names.
 const hashDigits = 8
 
-// candidates are the names an entry may have, best first, and how many of them keep the mode's promise. A name that
-// begins with the prefix anyway is not prefixed, unless that would be another entry's name.
-func (n Names) candidates(prefix, base string, begins bool) (candidates []string, promised int) {
+// candidates are the names an entry may have, best first. A name that begins with the prefix anyway is not prefixed, unless that
+// would be another entry's name.
+func (n Names) candidates(prefix, base string, begins bool) []string {
 	prefixed := prefix + "_" + base
-	switch n {
-	case OnCollision:
-		return []string{base, prefixed}, 2
-	case Never:
-		return []string{base, prefixed}, 1
-	default:
-		if begins {
-			return []string{base, prefixed}, 2
-		}
-		return []string{prefixed}, 1
+	if n == OnCollision || n == Never || begins {
+		return []string{base, prefixed}
 	}
+	return []string{prefixed}
 }
 
 // fit makes a tool's candidate valid: other characters become _, and a name that is too long or empty ends in a hash. No model

@@ -20,7 +20,6 @@ type part struct {
 type shown struct {
 	item     Item
 	name     string // the name by which clients request it
-	wanted   string // the name it would have had without a collision, otherwise ""
 	digest   [sha256.Size]byte
 	template *template   // of a resource template; otherwise nil
 	links    []shownLink // a tool's links to its user interface
@@ -53,7 +52,7 @@ func (b *Catalog) part(server Server, lists *Lists) *part {
 				if l == mcp.Resources {
 					name = b.uri(server.Name, name)
 				}
-				p.shown[l][i] = b.show(l, server.Name, item, name, "", known[item])
+				p.shown[l][i] = b.show(l, server.Name, item, name, known[item])
 			}
 			continue
 		}
@@ -73,15 +72,15 @@ func (p *part) add(b *Catalog, l mcp.List, items []Item, labels []*label, known 
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(labels[i].first, labels[j].first) })
 	p.shown[l] = make([]*shown, len(items))
 	for place, i := range order {
-		p.shown[l][place] = b.show(l, p.server.Name, items[i], labels[i].shown, labels[i].wanted, known[items[i]])
+		p.shown[l][place] = b.show(l, p.server.Name, items[i], labels[i].shown, known[items[i]])
 	}
 }
 
 // show makes the shown entry. It reuses known, what was computed before for the same item, if that is not nil.
-func (b *Catalog) show(l mcp.List, server string, item Item, name, wanted string, known *shown) *shown {
+func (b *Catalog) show(l mcp.List, server string, item Item, name string, known *shown) *shown {
 	switch {
 	case known == nil:
-		s := &shown{item: item, name: name, wanted: wanted, digest: mcp.EntryDigest([]byte(item.Raw()))}
+		s := &shown{item: item, name: name, digest: mcp.EntryDigest([]byte(item.Raw()))}
 		if l == mcp.Templates {
 			s.template = parseTemplate(item.Own())
 		}
@@ -90,9 +89,9 @@ func (b *Catalog) show(l mcp.List, server string, item Item, name, wanted string
 		}
 		s.edits = edits(item, name, s.links)
 		return s
-	case known.name != name || known.wanted != wanted:
+	case known.name != name:
 		s := *known
-		s.name, s.wanted = name, wanted
+		s.name = name
 		s.edits = edits(item, name, s.links)
 		return &s
 	default:

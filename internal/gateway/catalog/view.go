@@ -17,8 +17,6 @@ type View struct {
 	// Hidden are the entries that are left out because an earlier one has the same URI, or because their server lists them
 	// twice. Those that Allow and Deny leave out are not among them.
 	Hidden []Hidden
-	// Collisions are the tools and prompts whose name is not the one that Names promises.
-	Collisions []Collision
 
 	servers []string // their names; "": nothing is shown of it
 	shown   [mcp.Lists][]*shown
@@ -49,15 +47,6 @@ type Hidden struct {
 	List   mcp.List
 	Own    string // its URI or name at the server
 	By     int    // index of the server whose entry is shown; the same: its server lists it twice
-}
-
-// Collision is a tool or prompt that got another name because its own was taken.
-type Collision struct {
-	Server int      // index of its server
-	List   mcp.List // Tools or Prompts
-	Own    string   // its own name at the server
-	Wanted string   // the name it would have had
-	Shown  string   // the name it has
 }
 
 func newView(parts []*part) *View {
@@ -116,9 +105,6 @@ func (v *View) fill(l mcp.List, parts []*part) {
 			v.places[l][s.name] = len(v.shown[l])
 			v.shown[l] = append(v.shown[l], s)
 			v.owners[l] = append(v.owners[l], server)
-			if s.wanted != "" {
-				v.Collisions = append(v.Collisions, Collision{server, l, s.item.Own(), s.wanted, s.name})
-			}
 		}
 	}
 }
@@ -244,9 +230,6 @@ func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 		}
 	}
 }
-
-// Len is the number of entries that a list shows.
-func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
 
 // DigestSize is the length of one of [View.Digests], in bytes. With hundreds of servers they are most of a session's record.
 const DigestSize = 12

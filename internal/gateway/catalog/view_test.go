@@ -74,7 +74,7 @@ func TestFirstServerHasTheResource(t *testing.T) {
 			t.Errorf("candidates of %s: %s", uri, diff)
 		}
 	}
-	if v.Len(mcp.Resources) != 3 || v.Len(mcp.Tools) != 0 {
+	if len(v.shown[mcp.Resources]) != 3 || len(v.shown[mcp.Tools]) != 0 {
 		t.Error("wrong lengths")
 	}
 }
