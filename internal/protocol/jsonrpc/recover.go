@@ -25,22 +25,27 @@ func RecoverID(head, tail []byte) ([]byte, bool) {
 
 // HasMember reports whether the top level of a message has a member of this name. head are its first bytes: the member's value may
 // be cut off, and what is behind it is not looked at.
-func HasMember(head []byte, name string) bool {
+func HasMember(head []byte, name string) bool { return FirstOf(head, name) == name }
+
+// FirstOf is the first of these names that the top level of a message has; "": none. head is as in [HasMember]. It does not allocate.
+func FirstOf(head []byte, names ...string) string {
 	head = trimBOM(head)
 	start := skipSpace(head, 0)
 	if start >= len(head) || head[start] != '{' {
-		return false
+		return ""
 	}
 	c := openCursor(head, start, 0)
 	for c.member() {
-		if c.keyIs(name) {
-			return true
+		for _, name := range names {
+			if c.keyIs(name) {
+				return name
+			}
 		}
 		if !c.skip() {
-			return false
+			return ""
 		}
 	}
-	return false
+	return ""
 }
 
 // ending says how reading a head ended.
