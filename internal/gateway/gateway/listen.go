@@ -26,16 +26,6 @@ type leg struct {
 	server string
 }
 
-// listTold are the members of the filter that ask to be told of changes.
-var listTold = []struct {
-	member string
-	method mcp.Method
-}{
-	{"toolsListChanged", mcp.NoteToolsChanged},
-	{"promptsListChanged", mcp.NotePromptsChanged},
-	{"resourcesListChanged", mcp.NoteResourcesChanged},
-}
-
 // listen takes subscriptions/listen.
 func (s *Session) listen(e *exchange, line []byte) {
 	kept, sc := bytes.Clone(line), s.gw.modern
@@ -45,10 +35,10 @@ func (s *Session) listen(e *exchange, line []byte) {
 		l := &listen{exchange: e, line: kept, lists: map[mcp.Method]bool{}}
 		ack := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), e.id...)
 		ack = append(ack, `},"notifications":{`...)
-		for _, t := range listTold {
-			if string(jsonrpc.Find(filter, t.member).Of(filter)) == "true" {
-				l.lists[t.method] = true
-				ack = append(ack, `"`+t.member+`":true,`...)
+		for _, kind := range mcp.Announced {
+			if string(jsonrpc.Find(filter, kind.Filter()).Of(filter)) == "true" {
+				l.lists[kind.Changed()] = true
+				ack = append(ack, `"`+kind.Filter()+`":true,`...)
 			}
 		}
 		uris := jsonrpc.Find(filter, "resourceSubscriptions").Of(filter)

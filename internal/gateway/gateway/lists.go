@@ -51,18 +51,6 @@ type listRead struct {
 	reading []catalog.Item  // what they had
 }
 
-// capabilityOf names the capability a list belongs to.
-func capabilityOf(l mcp.List) string {
-	switch l {
-	case mcp.Tools:
-		return "tools"
-	case mcp.Prompts:
-		return "prompts"
-	default:
-		return "resources"
-	}
-}
-
 // readAll asks for the lists at once.
 func (ls *listing) readAll() {
 	ls.lateAt = ls.link.gw.now.Add(undeclaredFor)
@@ -80,8 +68,8 @@ func (ls *listing) readAll() {
 // nothing, whether it has anything. Others are not asked for what they have not: some end at a request that they do not know.
 func (ls *listing) asks(kind mcp.List) bool {
 	for one := range mcp.Lists {
-		if ls.link.capability(capabilityOf(one)) {
-			return kind == mcp.Tools || ls.link.capability(capabilityOf(kind))
+		if ls.link.capability(one.Capability()) {
+			return kind == mcp.Tools || ls.link.capability(kind.Capability())
 		}
 	}
 	return true
@@ -96,7 +84,7 @@ func (ls *listing) tick() {
 	default:
 		ls.lateAt = time.Time{}
 		for kind := range mcp.Lists {
-			if !ls.reads[kind].done && !ls.link.capability(capabilityOf(kind)) {
+			if !ls.reads[kind].done && !ls.link.capability(kind.Capability()) {
 				ls.goOnWithout(kind)
 			}
 		}
@@ -217,7 +205,7 @@ func (ls *listing) missed(kind mcp.List, err []byte) {
 	case string(jsonrpc.Find(err, "code").Of(err)) == notFound:
 		ls.show(kind, nil)
 		return
-	case !ls.link.capability(capabilityOf(kind)):
+	case !ls.link.capability(kind.Capability()):
 		ls.show(kind, nil) // it has none, and says so in words of its own
 		return
 	case r.done:

@@ -47,7 +47,7 @@ func (m *memory) recall(k backend.Knowledge) {
 	var lists catalog.Lists
 	for l := range mcp.Lists {
 		result := k.LegacyList(l)
-		if result == nil && l != mcp.Templates && declares(k.Initialize, capabilityOf(l)) { // many have resources, and no templates
+		if result == nil && l != mcp.Templates && declares(k.Initialize, l.Capability()) { // many have resources, and no templates
 			return
 		}
 		lists[l], _ = catalog.Items(l, result)

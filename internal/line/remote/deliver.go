@@ -252,8 +252,8 @@ func (v decision) data() []byte {
 // tellGap sends change notifications after a broken notification stream was resumed, since changes may have been missed.
 func (c *Connection) tellGap(m *message) {
 	wants := jsonrpc.FindPath(m.line, "params", "notifications").Of(m.line)
-	for _, l := range []mcp.List{mcp.Tools, mcp.Prompts, mcp.Resources} {
-		if string(jsonrpc.Find(wants, l.Member()+"ListChanged").Of(wants)) == "true" {
+	for _, l := range mcp.Announced {
+		if string(jsonrpc.Find(wants, l.Filter()).Of(wants)) == "true" {
 			c.emit(mcp.ChangedLine(l, m.id))
 		}
 	}

@@ -12,11 +12,11 @@ import (
 // listen is one open subscriptions/listen of a modern client. The legacy server has one set of subscribed resources for
 // the connection; a resource is in it as long as a listen wants it.
 type listen struct {
-	ID      []byte          // raw
-	Line    []byte          // the request as it came
-	Lists   map[string]bool // methods of the notifications that were asked for, and that the server sends
-	URIs    []string        // resources, but those the server has refused
-	Waiting int             // resources that the server has not answered for
+	ID      []byte            // raw
+	Line    []byte            // the request as it came
+	Lists   map[mcp.List]bool // of whose changes it asks to be told, and the server tells; one for each notification
+	URIs    []string          // resources, but those the server has refused
+	Waiting int               // resources that the server has not answered for
 	Acked   bool
 	Before  []byte // raw filter that an earlier server has granted, of which the client was told; nil: none has
 }
@@ -29,22 +29,7 @@ type Stream struct {
 }
 
 // Wants reports whether the client is told on the stream that a list has changed.
-func (s Stream) Wants(l mcp.List) bool {
-	i := slices.IndexFunc(listMembers, func(one listMember) bool { return one.changed == l.Changed() })
-	return i >= 0 && string(member(s.Granted, listMembers[i].member)) == "true"
-}
-
-// listMember is a member of the filter for changed lists.
-type listMember struct {
-	capability, member string
-	changed            mcp.Method
-}
-
-var listMembers = []listMember{
-	{"tools", "toolsListChanged", mcp.NoteToolsChanged},
-	{"prompts", "promptsListChanged", mcp.NotePromptsChanged},
-	{"resources", "resourcesListChanged", mcp.NoteResourcesChanged},
-}
+func (s Stream) Wants(l mcp.List) bool { return string(member(s.Granted, l.Filter())) == "true" }
 
 // listens are the open ones of a modern client.
 type listens struct {
@@ -85,11 +70,11 @@ func (s *listens) open(id, line, capabilities []byte) {
 
 // ask asks the server for what a raw filter names, as far as its raw capabilities allow.
 func (s *listens) ask(l *listen, filter, capabilities []byte) {
-	l.Lists = map[string]bool{}
-	for _, one := range listMembers {
-		if string(member(filter, one.member)) == "true" &&
-			string(member(capabilities, one.capability, "listChanged")) == "true" {
-			l.Lists[one.member] = true
+	l.Lists = map[mcp.List]bool{}
+	for _, one := range mcp.Announced {
+		if string(member(filter, one.Filter())) == "true" &&
+			string(member(capabilities, one.Capability(), "listChanged")) == "true" {
+			l.Lists[one] = true
 		}
 	}
 	uris := member(filter, "resourceSubscriptions")
@@ -158,9 +143,9 @@ func (s *listens) acknowledge(l *listen) {
 // granted is the raw filter of what the client hears of.
 func (l *listen) granted() []byte {
 	filter := []byte("{}")
-	for _, one := range listMembers {
-		if l.Lists[one.member] {
-			filter = set(filter, []byte("true"), one.member)
+	for _, one := range mcp.Announced {
+		if l.Lists[one] {
+			filter = set(filter, []byte("true"), one.Filter())
 		}
 	}
 	if len(l.URIs) > 0 {
@@ -220,8 +205,8 @@ func (s *listens) changed(m mcp.Method, line []byte) {
 // wants reports whether a change is one that was asked for; a resource may be a part of one that was.
 func (l *listen) wants(m mcp.Method, uri string) bool {
 	if m != mcp.NoteResourceUpdated {
-		i := slices.IndexFunc(listMembers, func(one listMember) bool { return one.changed == m })
-		return i >= 0 && l.Lists[listMembers[i].member]
+		i := slices.IndexFunc(mcp.Announced, func(one mcp.List) bool { return one.Changed() == m })
+		return i >= 0 && l.Lists[mcp.Announced[i]]
 	}
 	return slices.ContainsFunc(l.URIs, func(one string) bool { return strings.HasPrefix(uri, one) })
 }

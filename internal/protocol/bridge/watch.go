@@ -141,9 +141,9 @@ func (s *legacySide) wake() {
 // filter is the filter to listen with; nil for nothing.
 func (s *legacySide) filter() []byte {
 	out := []byte("{}")
-	for _, one := range listMembers {
-		if string(member(s.Offer, one.capability, "listChanged")) == "true" {
-			out = set(out, []byte("true"), one.member)
+	for _, one := range mcp.Announced {
+		if string(member(s.Offer, one.Capability(), "listChanged")) == "true" {
+			out = set(out, []byte("true"), one.Filter())
 		}
 	}
 	if len(s.Watch.URIs) > 0 && string(member(s.Offer, "resources", "subscribe")) == "true" {

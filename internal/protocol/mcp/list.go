@@ -22,13 +22,13 @@ const (
 )
 
 var lists = [Lists]struct {
-	name, member, key string
-	method, changed   Method
+	name, member, key, capability string
+	method, changed               Method
 }{
-	Tools:     {"tools", "tools", "name", ToolsList, NoteToolsChanged},
-	Prompts:   {"prompts", "prompts", "name", PromptsList, NotePromptsChanged},
-	Resources: {"resources", "resources", "uri", ResourcesList, NoteResourcesChanged},
-	Templates: {"resource templates", "resourceTemplates", "uriTemplate", TemplatesList, NoteResourcesChanged},
+	Tools:     {"tools", "tools", "name", "tools", ToolsList, NoteToolsChanged},
+	Prompts:   {"prompts", "prompts", "name", "prompts", PromptsList, NotePromptsChanged},
+	Resources: {"resources", "resources", "uri", "resources", ResourcesList, NoteResourcesChanged},
+	Templates: {"resource templates", "resourceTemplates", "uriTemplate", "resources", TemplatesList, NoteResourcesChanged},
 }
 
 // String names the list for people.
@@ -40,11 +40,20 @@ func (l List) Member() string { return lists[l].member }
 // Key is the member of an entry by which it is asked for.
 func (l List) Key() string { return lists[l].key }
 
+// Capability is the member of a server's capabilities that the list belongs to.
+func (l List) Capability() string { return lists[l].capability }
+
+// Filter is the member of a filter of subscriptions/listen that asks for changes of the list.
+func (l List) Filter() string { return lists[l].capability + "ListChanged" }
+
 // Method is the request that reads the list.
 func (l List) Method() Method { return lists[l].method }
 
 // Changed is the notification that says it is another one now.
 func (l List) Changed() Method { return lists[l].changed }
+
+// Announced are the lists with a notification of their own. Templates are announced with the resources.
+var Announced = []List{Tools, Prompts, Resources}
 
 // ListOf returns which list a request reads.
 func ListOf(m Method) (List, bool) {

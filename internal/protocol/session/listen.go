@@ -39,20 +39,15 @@ func (s *Session) CloseListen(id []byte) {
 
 // Wants reports whether the request asks for notifications about changes of the list.
 func (l *Listen) Wants(list mcp.List) bool {
-	member := map[mcp.Method]string{
-		mcp.NoteToolsChanged:     "toolsListChanged",
-		mcp.NotePromptsChanged:   "promptsListChanged",
-		mcp.NoteResourcesChanged: "resourcesListChanged",
-	}[list.Changed()]
-	return string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true"
+	return string(jsonrpc.Find(l.Filter, list.Filter()).Of(l.Filter)) == "true"
 }
 
 // Lists is the part of the request's raw filter that is about lists.
 func (l *Listen) Lists() []byte {
 	out := []byte("{}")
-	for _, member := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
-		if string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true" {
-			out, _ = jsonrpc.Set(nil, out, []byte("true"), member)
+	for _, list := range mcp.Announced {
+		if l.Wants(list) {
+			out, _ = jsonrpc.Set(nil, out, []byte("true"), list.Filter())
 		}
 	}
 	return out
