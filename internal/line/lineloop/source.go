@@ -31,8 +31,6 @@ type SourceOptions struct {
 	OnLine func(line []byte, whole bool)
 	// OnOversize is called with the first and last bytes of a line over the limit, and its length, at its end.
 	OnOversize func(head, tail []byte, size int64)
-	// OnBatch is called after the lines of one read were passed on, before the sinks are flushed.
-	OnBatch func()
 	// OnEOF is called once, at the end of the input. err is nil for a plain end of file.
 	OnEOF func(err error)
 	// Gate, if set, is called before each wait; false leaves the bytes in the kernel (back-pressure).
@@ -94,9 +92,6 @@ func (s *Source) begin() { s.loop.current = s }
 // end flushes the sinks that the callbacks of one read have filled. Until then the sinks may refer to our buffer, so
 // a source that is closed in between keeps it.
 func (s *Source) end() {
-	if s.opts.OnBatch != nil && !s.done {
-		s.opts.OnBatch()
-	}
 	s.loop.Flush()
 	s.loop.current = nil
 	if s.done {
