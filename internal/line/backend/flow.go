@@ -30,6 +30,8 @@ const (
 	// slowServer is how many bytes may wait for a server that does not read. Further requests stay in our queue, where
 	// they can be cancelled, answered or given to another process.
 	slowServer = 1 << 20
+	// queueBytes is how many bytes may wait in the queue.
+	queueBytes = 64 << 20
 	// queueTick is how often the queue is checked for expired requests.
 	queueTick = 250 * time.Millisecond
 )
@@ -52,7 +54,7 @@ func (f *flow) queue(c *call) {
 		f.turnAway(c)
 	case f.failedInit != nil && c.isRequest() && c.method != mcp.Initialize, c.isRequest() && f.tooLate(f.now.Add(f.opts.QueueFor)):
 		f.turnAway(c)
-	case f.calls.waiting >= f.opts.QueueMax || f.calls.bytes+len(c.line) > f.opts.QueueSize:
+	case f.calls.waiting >= f.opts.QueueMax || f.calls.bytes+len(c.line) > queueBytes:
 		f.refuse(c, queueFull(c))
 	default:
 		if f.showing.on() {

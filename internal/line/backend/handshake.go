@@ -26,6 +26,12 @@ type handshake struct {
 	eras   *eras
 }
 
+// initialize is answered with the error after so many first starts that failed, or so long after the client has asked.
+const (
+	firstTries    = 3
+	firstPatience = 10 * time.Second
+)
+
 // firstStart watches the time from the client's initialize to its answer. Clients wait only briefly for it, and its
 // error is all they show their user.
 type firstStart struct {
@@ -39,7 +45,7 @@ func (o *handshake) beginning() bool { return o.first.active }
 
 func (o *handshake) beginFirstStart() {
 	o.first = firstStart{active: true, since: o.now}
-	o.arm(timerFirst, o.opts.FirstPatience)
+	o.arm(timerFirst, firstPatience)
 }
 
 func (o *handshake) endFirstStart() {
@@ -53,7 +59,7 @@ func (o *handshake) firstTryFailed() {
 		return
 	}
 	o.first.tries++
-	if o.first.tries >= o.opts.FirstTries || o.now.Sub(o.first.since) >= o.opts.FirstPatience || o.hopeless() {
+	if o.first.tries >= firstTries || o.now.Sub(o.first.since) >= firstPatience || o.hopeless() {
 		o.giveUpFirst()
 	}
 }

@@ -46,16 +46,13 @@ type Options struct {
 	Distrust    bool       // do not believe tool annotations: no call is ever sent twice
 	RetryTools  []string   // names of tools that may always be sent again
 
-	QueueFor  time.Duration // how long a request waits for a server (default 25 s, under every client's own 60 s)
-	QueueMax  int           // requests waiting at most (default 1024)
-	QueueSize int           // bytes waiting at most (default 64 MiB)
+	QueueFor time.Duration // how long a request waits for a server (default 25 s, under every client's own 60 s)
+	QueueMax int           // requests waiting at most (default 1024)
 
 	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s); not of a Remote one
 	ProbePatience time.Duration // a server that has not even read it this long is not waited for (default 30 s; of a Remote one at most 8 s)
 	// ListenPatience is how long a server that was asked for its first stream may answer nothing (default 5 s).
 	ListenPatience time.Duration
-	FirstTries     int           // failed first starts before initialize is answered with the error (default 3)
-	FirstPatience  time.Duration // or this long after the client asked (default 10 s)
 
 	Health health.Options // when a silent server counts as hung
 	// CallPatience is how long a client that asked for progress is told that a call goes on of which its server says
@@ -112,19 +109,12 @@ func (o Options) withDefaults() Options {
 	if o.Remote {
 		o.ProbePatience = min(o.ProbePatience, RemoteProbePatience)
 	}
-	def(&o.FirstPatience, 10*time.Second)
 	if launcher.Installs(o.Command) != "" {
 		def(&o.Supervise.InstallGrace, launcher.UndoTime)
 	}
 	def(&o.ListenPatience, 5*time.Second)
 	if o.QueueMax == 0 {
 		o.QueueMax = 1024
-	}
-	if o.QueueSize == 0 {
-		o.QueueSize = 64 << 20
-	}
-	if o.FirstTries == 0 {
-		o.FirstTries = 3
 	}
 	if o.Reload == "" {
 		o.Reload = OverlapReload

@@ -71,13 +71,13 @@ func (g *addressGuard) transport() http.RoundTripper {
 			}
 			return proxy, err
 		},
-		DialContext: g.dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: DefaultConnectTimeout,
+		DialContext: g.dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: connectTimeout,
 		MaxIdleConnsPerHost: 1, IdleConnTimeout: redeemFor,
 	}
 }
 
 func (g *addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: DefaultConnectTimeout}
+	d := net.Dialer{Timeout: connectTimeout}
 	if _, own := g.proxies.Load(address); !own {
 		d.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)

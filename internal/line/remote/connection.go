@@ -248,7 +248,7 @@ func (c *Connection) leave() {
 	if s.id == "" || s.lost {
 		return
 	}
-	limit := c.opts.CloseTimeout
+	limit := closeTimeout
 	if killed {
 		limit = min(limit, killedFor)
 	}

@@ -7,18 +7,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Defaults of [Options].
+// Defaults of [Options], and limits of time.
 const (
 	// DefaultMaxMessage is the longest message taken from a server, in bytes: a TypeScript client closes its connection at 10 MiB.
 	DefaultMaxMessage = 10<<20 - 64<<10
-	// DefaultConnectTimeout is the time limit of name resolution with connecting, and of the TLS handshake, each.
-	DefaultConnectTimeout = 10 * time.Second
+	// connectTimeout is the time limit of name resolution with connecting, and of the TLS handshake, each.
+	connectTimeout = 10 * time.Second
 	// DefaultNoteTimeout is how long a server may take to accept a notification or an answer.
 	DefaultNoteTimeout = 30 * time.Second
 	// DefaultGrace is how long requests in flight may still be answered after the connection is lost.
 	DefaultGrace = time.Second
-	// DefaultCloseTimeout is how long ending a session may take.
-	DefaultCloseTimeout = 2 * time.Second
+	// closeTimeout is how long ending a session may take.
+	closeTimeout = 2 * time.Second
 )
 
 // Options describe a server and its connection. The zero value of each field but URL is its default.
@@ -40,11 +40,9 @@ type Options struct {
 	// the environment.
 	Transport http.RoundTripper
 
-	MaxMessage     int           // longest message of the server in bytes, 0: DefaultMaxMessage
-	ConnectTimeout time.Duration // 0: DefaultConnectTimeout; has no effect with a Transport
-	NoteTimeout    time.Duration // 0: DefaultNoteTimeout
-	Grace          time.Duration // 0: DefaultGrace
-	CloseTimeout   time.Duration // 0: DefaultCloseTimeout
+	MaxMessage  int           // longest message of the server in bytes, 0: DefaultMaxMessage
+	NoteTimeout time.Duration // 0: DefaultNoteTimeout
+	Grace       time.Duration // 0: DefaultGrace
 
 	// Log gets what a process would write to its stderr: one line without newline. It must not block. nil: dropped.
 	Log func(line string)
@@ -69,10 +67,8 @@ func (o Options) withDefaults() Options {
 			*d = v
 		}
 	}
-	def(&o.ConnectTimeout, DefaultConnectTimeout)
 	def(&o.NoteTimeout, DefaultNoteTimeout)
 	def(&o.Grace, DefaultGrace)
-	def(&o.CloseTimeout, DefaultCloseTimeout)
 	if o.MaxMessage == 0 {
 		o.MaxMessage = DefaultMaxMessage
 	}
