@@ -256,7 +256,7 @@ func (qs *questions) learn(q *question, t *task) {
 
 // certain is the only call that the server's message can belong to; empty if there are several.
 func (qs *questions) certain() tasks {
-	if cancelled, _ := qs.Cancelled.candidates(qs.calls.inOrder()); len(qs.calls) == 1 && len(cancelled) == 0 {
+	if cancelled, _ := qs.Cancelled.candidates(inOrder(qs.calls)); len(qs.calls) == 1 && len(cancelled) == 0 {
 		return qs.calls
 	}
 	return nil

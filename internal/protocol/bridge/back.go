@@ -25,7 +25,7 @@ func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 }
 
 func (s *legacySide) back(line []byte) ([]byte, bool) {
-	c := s.onWire(s.env.ID.Of(line))
+	c := onWire(s.Calls, s.env.ID.Of(line))
 	if c == nil {
 		return nil, false
 	}
@@ -35,7 +35,7 @@ func (s *legacySide) back(line []byte) ([]byte, bool) {
 }
 
 func (s *modernSide) back(line []byte) ([]byte, bool) {
-	t := s.Calls.onWire(s.env.ID.Of(line))
+	t := onWire(s.Calls, s.env.ID.Of(line))
 	if t == nil || t.suspended() {
 		return nil, false
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -191,6 +192,23 @@ func (b *Bridge) end() Output {
 
 func (c *core) toServer(line []byte) { c.out.ToServer = append(c.out.ToServer, line) }
 func (c *core) toClient(line []byte) { c.out.ToClient = append(c.out.ToClient, line) }
+
+// refuse answers a request of the client with an error.
+func (c *core) refuse(id []byte, code int, text string) {
+	c.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
+}
+
+// plain is a notification without the protocol's keys in its _meta; c.env is scanned from both.
+func (c *core) plain(line []byte) []byte {
+	params := c.env.Params.Of(line)
+	now := withoutReserved(params)
+	if bytes.Equal(now, params) {
+		return line
+	}
+	out := jsonrpc.Replace(nil, line, c.env.Params, now)
+	_ = c.env.Scan(out) // our own splice of two valid texts
+	return out
+}
 
 // decline answers a server's question without asking the client.
 func (c *core) decline(q *question, why string) {

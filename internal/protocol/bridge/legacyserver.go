@@ -17,7 +17,7 @@ func (s *legacySide) fromServer(line []byte) {
 			s.discovered(line)
 		case s.watchEnded(id, line):
 		default:
-			if c := s.onWire(id); c != nil && c.Round == nil {
+			if c := onWire(s.Calls, id); c != nil && c.Round == nil {
 				s.served(c, line)
 			}
 		}
@@ -58,15 +58,6 @@ func (s *legacySide) told(line []byte) {
 	default:
 		s.toClient(s.plain(line))
 	}
-}
-
-// plain is a server's notification without the protocol's keys in its _meta.
-func (s *legacySide) plain(line []byte) []byte {
-	params := s.env.Params.Of(line)
-	if now := withoutReserved(params); !bytes.Equal(now, params) {
-		return jsonrpc.Replace(nil, line, s.env.Params, now)
-	}
-	return line
 }
 
 // progressed hands progress on, upwards only: each round of a call begins again.

@@ -165,19 +165,6 @@ func (s *legacySide) find(id []byte) *call {
 	return nil
 }
 
-// onWire returns the call that the server knows under a raw id.
-func (s *legacySide) onWire(id []byte) *call {
-	if c := s.Calls[string(id)]; c != nil {
-		return c
-	}
-	for wire, c := range s.Calls {
-		if jsonrpc.SameID([]byte(wire), id) {
-			return c
-		}
-	}
-	return nil
-}
-
 // initialize asks the server for its identity. A client that initializes again gets a clean connection.
 func (s *legacySide) initialize(id, params []byte) {
 	s.close("the client began a new session")
@@ -216,7 +203,7 @@ func (s *legacySide) waiting() bool { return len(s.Held) > 0 }
 
 // close forgets an earlier session of the client.
 func (s *legacySide) close(why string) {
-	for _, c := range s.inOrder() {
+	for _, c := range inOrder(s.Calls) {
 		if c.Round == nil {
 			s.toServer(mcp.CancelledLine([]byte(c.Wire), why))
 		}
@@ -324,10 +311,6 @@ func (s *legacySide) setLevel(id, level []byte) {
 		s.Level = bytes.Clone(level)
 		s.toClient(jsonrpc.AppendResult(nil, id, nil))
 	}
-}
-
-func (s *legacySide) refuse(id []byte, code int, text string) {
-	s.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
 }
 
 func (s *legacySide) tick() {

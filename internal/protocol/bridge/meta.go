@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -49,14 +50,7 @@ func prune(object []byte, drop func(name string) bool) []byte {
 
 // without returns a raw object without the members of these names.
 func without(object []byte, names ...string) []byte {
-	return prune(object, func(name string) bool {
-		for _, one := range names {
-			if one == name {
-				return true
-			}
-		}
-		return false
-	})
+	return prune(object, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // set returns a raw object with a member, which is left as it is when that cannot be done.

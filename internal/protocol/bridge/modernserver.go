@@ -17,7 +17,7 @@ func (s *modernSide) fromServer(line []byte) {
 		} else if about, own := s.Own.answered(string(id)); own {
 			s.Listens.subscribed(about, s.env.Kind == jsonrpc.Response)
 			s.Leveling.confirmed(string(id))
-		} else if t := s.Calls.onWire(id); t != nil {
+		} else if t := onWire(s.Calls, id); t != nil {
 			s.served(t, line)
 		}
 	case jsonrpc.Request:
@@ -123,18 +123,6 @@ func (s *modernSide) progressed(line []byte) {
 		}
 	}
 	s.toClient(s.plain(line))
-}
-
-// plain is a notification without the protocol's keys in its _meta.
-func (s *modernSide) plain(line []byte) []byte {
-	params := s.env.Params.Of(line)
-	now := withoutReserved(params)
-	if bytes.Equal(now, params) {
-		return line
-	}
-	out := jsonrpc.Replace(nil, line, s.env.Params, now)
-	_ = s.env.Scan(out) // our own splice of two valid texts
-	return out
 }
 
 // over takes the server's late answer to a cancelled call.

@@ -247,7 +247,7 @@ func (s *modernSide) close(why string) {
 	for _, t := range s.Queue {
 		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
 	}
-	for _, t := range s.Calls.inOrder() {
+	for _, t := range inOrder(s.Calls) {
 		if !t.suspended() {
 			s.refuse(t.ID, jsonrpc.InvalidRequest, why)
 		}
@@ -255,8 +255,4 @@ func (s *modernSide) close(why string) {
 	for _, l := range s.Listens.Open {
 		s.refuse(l.ID, jsonrpc.InvalidRequest, why)
 	}
-}
-
-func (s *modernSide) refuse(id []byte, code int, text string) {
-	s.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
 }

@@ -154,7 +154,7 @@ func (s *legacySide) completeURLs(c *call) {
 }
 
 func (s *legacySide) tickRounds() {
-	for _, c := range s.inOrder() {
+	for _, c := range inOrder(s.Calls) {
 		switch {
 		case c.Round == nil:
 		case s.due(c.Round.Pace):
@@ -163,16 +163,6 @@ func (s *legacySide) tickRounds() {
 			s.fail(c, "The client did not answer what the server asked within "+answerFor.String()+".")
 		}
 	}
-}
-
-// inOrder returns the calls by their ids at the server, for a deterministic order.
-func (s *legacySide) inOrder() []*call {
-	out := make([]*call, 0, len(s.Calls))
-	for _, c := range s.Calls {
-		out = append(out, c)
-	}
-	slices.SortFunc(out, func(a, b *call) int { return bytes.Compare([]byte(a.Wire), []byte(b.Wire)) })
-	return out
 }
 
 func (s *legacySide) roundsDeadline() time.Time {

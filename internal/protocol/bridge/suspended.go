@@ -168,7 +168,7 @@ func (s *modernSide) tick() {
 	if s.due(s.Leveling.Until) {
 		s.Leveling.release()
 	}
-	for _, t := range s.Calls.inOrder() {
+	for _, t := range inOrder(s.Calls) {
 		if !t.suspended() || !s.due(t.Expires) {
 			continue
 		}

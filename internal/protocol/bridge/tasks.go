@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -68,19 +69,6 @@ func (ts tasks) find(id []byte) *task {
 	return nil
 }
 
-// onWire returns the call that the server knows under a raw id.
-func (ts tasks) onWire(id []byte) *task {
-	if t := ts[string(id)]; t != nil {
-		return t
-	}
-	for wire, t := range ts {
-		if jsonrpc.SameID([]byte(wire), id) {
-			return t
-		}
-	}
-	return nil
-}
-
 // numbered returns the call with this number in its handles.
 func (ts tasks) numbered(number uint64) *task {
 	for _, t := range ts {
@@ -113,19 +101,31 @@ func (ts tasks) levels() []int {
 	return inUse
 }
 
-// inOrder returns the calls by their ids at the server, for a deterministic order.
-func (ts tasks) inOrder() []*task {
-	out := make([]*task, 0, len(ts))
-	for _, t := range ts {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b *task) int { return cmp.Compare(a.Wire, b.Wire) })
+// byAge returns the calls in the order in which they went to the server.
+func (ts tasks) byAge() []*task {
+	out := inOrder(ts)
+	slices.SortStableFunc(out, func(a, b *task) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(len(a.Wire), len(b.Wire))) })
 	return out
 }
 
-// byAge returns the calls in the order in which they went to the server.
-func (ts tasks) byAge() []*task {
-	out := ts.inOrder()
-	slices.SortStableFunc(out, func(a, b *task) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(len(a.Wire), len(b.Wire))) })
+// onWire returns what the server knows under a raw id, from a table by such ids; nil: nothing.
+func onWire[T any](table map[string]*T, id []byte) *T {
+	if one := table[string(id)]; one != nil {
+		return one
+	}
+	for wire, one := range table {
+		if jsonrpc.SameID([]byte(wire), id) {
+			return one
+		}
+	}
+	return nil
+}
+
+// inOrder returns what is in such a table by the ids at the server, for a deterministic order.
+func inOrder[T any](table map[string]*T) []*T {
+	out := make([]*T, 0, len(table))
+	for _, wire := range slices.Sorted(maps.Keys(table)) {
+		out = append(out, table[wire])
+	}
 	return out
 }
