@@ -71,8 +71,7 @@ func resume(s *Session, now time.Time, r record) {
 	s.own.presumes = true
 	s.before = r.Shown
 	if r.LogLevel != nil {
-		level, _ := jsonrpc.Unquote(jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel))
-		s.level, s.severity = r.LogLevel, severity(level)
+		s.level, s.severity = r.LogLevel, max(mcp.Severity(jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel)), 0)
 		s.pool.levelAll()
 	}
 	for i, params := range r.Subscribed {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
@@ -336,12 +335,12 @@ func (s *Session) isModern(id string) bool {
 // setLevel takes logging/setLevel.
 func (s *Session) setLevel(e *exchange, line []byte) {
 	env := &s.gw.client
-	level, _ := jsonrpc.Unquote(env.Level.Of(line))
-	if !slices.Contains(severities, level) {
+	severity := mcp.Severity(env.Level.Of(line))
+	if severity < 0 {
 		e.refuse(jsonrpc.InvalidParams, "unknown log level")
 		return
 	}
-	s.level, s.severity = bytes.Clone(env.Params.Of(line)), severity(level)
+	s.level, s.severity = bytes.Clone(env.Params.Of(line)), severity
 	for l := range s.own.each {
 		if l.phase == ready {
 			l.level.set(s.level)

@@ -264,24 +264,12 @@ func (l *Link) logged(line []byte) {
 		l.sayToOwner(line)
 		return
 	}
-	level, _ := jsonrpc.Unquote(l.gw.up.Level.Of(line))
+	severity := max(mcp.Severity(l.gw.up.Level.Of(line)), 0)
 	for s := range l.scope.members {
-		if severity(level) >= s.severity && s.has(l.server) {
+		if severity >= s.severity && s.has(l.server) {
 			s.general.Send(line)
 		}
 	}
-}
-
-// severities are the levels of log messages, least first (RFC 5424).
-var severities = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-func severity(level string) int {
-	for i, s := range severities {
-		if s == level {
-			return i
-		}
-	}
-	return 0
 }
 
 // updated notifies subscribers that a resource has changed.

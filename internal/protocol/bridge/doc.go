@@ -41,7 +41,6 @@
 //	capabilities.go, meta.go    what a client can do, and where each era says so
 //	results.go, tools.go, content.go, errors.go  answers
 //	request.go, fields.go       what a server asks of a client
-//	loglevel.go                 log levels
 //
 // # Limits
 //

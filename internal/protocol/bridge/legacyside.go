@@ -305,7 +305,7 @@ func (s *legacySide) setLevel(id, level []byte) {
 	switch {
 	case member(s.Offer, "logging") == nil:
 		s.toClient(notFound(id))
-	case severity(level) < 0:
+	case mcp.Severity(level) < 0:
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: no such log level")
 	default:
 		s.Level = bytes.Clone(level)

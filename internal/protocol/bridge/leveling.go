@@ -40,7 +40,7 @@ func (l *leveling) reset() {
 func (l *leveling) tell(level int) {
 	if level >= 0 && level != l.Level {
 		l.Level = level
-		l.ID = l.own.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), levels[level]), '}'), asked{})
+		l.ID = l.own.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), mcp.LogLevels[level]), '}'), asked{})
 	}
 }
 

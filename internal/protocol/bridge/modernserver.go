@@ -91,7 +91,7 @@ func (s *modernSide) told(line []byte) {
 
 // logged forwards a log message while a request in flight asks for its level. The legacy era has one level for all.
 func (s *modernSide) logged(line []byte) {
-	level := severity(s.env.Level.Of(line))
+	level := mcp.Severity(s.env.Level.Of(line))
 	calls := s.Calls
 	if s.Questions.Shared {
 		calls = s.Questions.certain()

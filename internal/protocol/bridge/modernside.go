@@ -173,7 +173,7 @@ func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
 	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
 	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
-		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
+		Level: mcp.Severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
 		Party: s.Questions.partyOf(id, meta), Since: s.now, Target: s.Questions.target(line)}
 	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
 		t.Wire = string(s.private())
@@ -188,7 +188,7 @@ func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can
 // verbosity tells the server the most verbose level that a request in flight asks for.
 func (s *modernSide) verbosity() {
 	if member(s.Result, "capabilities", "logging") != nil {
-		s.Leveling.tell(mostVerbose(s.Calls.levels()))
+		s.Leveling.tell(s.Calls.mostVerbose())
 	}
 }
 

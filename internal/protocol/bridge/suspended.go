@@ -52,7 +52,7 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 	}
 	answers := s.env.InputResponses.Of(line)
 	t.ID, t.Meta = bytes.Clone(id), bytes.Clone(meta)
-	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), severity(member(meta, mcp.MetaLogLevel))
+	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), mcp.Severity(member(meta, mcp.MetaLogLevel))
 	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
 	if t.Behind != nil && s.env.Scan(t.Behind) == nil {
 		s.progressed(t.Behind)

@@ -90,15 +90,15 @@ func (ts tasks) running() int {
 	return n
 }
 
-// levels are the log levels that the requests in flight ask for.
-func (ts tasks) levels() []int {
-	var inUse []int
+// mostVerbose is the least severe of the log levels that the requests in flight ask for, -1 if none does.
+func (ts tasks) mostVerbose() int {
+	least := -1
 	for _, t := range ts {
-		if !t.suspended() {
-			inUse = append(inUse, t.Level)
+		if !t.suspended() && t.Level >= 0 && (least < 0 || t.Level < least) {
+			least = t.Level
 		}
 	}
-	return inUse
+	return least
 }
 
 // byAge returns the calls in the order in which they went to the server.
