@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
@@ -168,12 +170,9 @@ func (g *Gateway) busy() string {
 
 // Busy says what is in progress that would be lost if the gateway ended now; "": nothing. Any goroutine.
 func (r *Runner) Busy() string {
-	told := make(chan string, 1)
-	r.loop.Post(func() { told <- r.gw.busy() })
-	select {
-	case why := <-told:
-		return why
-	case <-r.ended:
+	why, err := lineloop.Ask(context.Background(), r.loop, r.ended, ErrEnded, r.gw.busy)
+	if err != nil {
 		return "the gateway is ending"
 	}
+	return why
 }

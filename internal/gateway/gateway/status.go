@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -57,27 +58,13 @@ var phaseNames = [...]string{"greeting", "ready", "failed", "foreign", "retired"
 
 // Status tells how every server stands, in the order of the configuration. Any goroutine.
 func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
-	return r.tells(ctx, func() []ServerStatus { return r.status(time.Now(), nil) })
+	return lineloop.Ask(ctx, r.loop, r.ended, ErrEnded, func() []ServerStatus { return r.status(time.Now(), nil) })
 }
 
 // Used has the counts and the processes of the servers that clients have made use of. What the processes of the others use is not
 // looked at. Any goroutine.
 func (r *Runner) Used(ctx context.Context) ([]ServerStatus, error) {
-	return r.tells(ctx, func() []ServerStatus { return r.used(time.Now()) })
-}
-
-// tells asks on the loop.
-func (r *Runner) tells(ctx context.Context, ask func() []ServerStatus) ([]ServerStatus, error) {
-	got := make(chan []ServerStatus, 1)
-	r.loop.Post(func() { got <- ask() })
-	select {
-	case all := <-got:
-		return all, nil
-	case <-r.ended:
-		return nil, ErrEnded
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return lineloop.Ask(ctx, r.loop, r.ended, ErrEnded, func() []ServerStatus { return r.used(time.Now()) })
 }
 
 // used is what Used tells.
@@ -157,15 +144,9 @@ func (s *server) tools() int {
 
 // Restart replaces every process of a server and returns when the new ones are ready, or why one is not. Any goroutine.
 func (r *Runner) Restart(ctx context.Context, server string, source supervise.Source, reason string) error {
-	found := make(chan []*kept, 1)
-	r.loop.Post(func() { found <- r.keptOf(server, nil) })
-	var all []*kept
-	select {
-	case all = <-found:
-	case <-r.ended:
-		return ErrEnded
-	case <-ctx.Done():
-		return ctx.Err()
+	all, err := lineloop.Ask(ctx, r.loop, r.ended, ErrEnded, func() []*kept { return r.keptOf(server, nil) })
+	if err != nil {
+		return err
 	}
 	if all == nil {
 		return fmt.Errorf("%s: %w", server, ErrNoServer)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
@@ -45,32 +46,18 @@ func (h *Host) Restart(ctx context.Context, source supervise.Source, reason stri
 
 // Status tells how the server stands. Any goroutine.
 func (h *Host) Status(ctx context.Context) (backend.Status, error) {
-	return h.tells(ctx, func() backend.Status { return h.Backend.Status(time.Now()) })
+	return lineloop.Ask(ctx, h.loop, h.ended, ErrEnded, func() backend.Status { return h.Backend.Status(time.Now()) })
 }
 
 // Used is Status of a server that a client has made use of. Of another it is zero, and what its processes use is not looked at. Any
 // goroutine.
 func (h *Host) Used(ctx context.Context) (backend.Status, error) {
-	return h.tells(ctx, func() (s backend.Status) {
+	return lineloop.Ask(ctx, h.loop, h.ended, ErrEnded, func() (s backend.Status) {
 		if h.Backend.Used() {
 			s = h.Backend.Status(time.Now())
 		}
 		return s
 	})
-}
-
-// tells asks on the loop.
-func (h *Host) tells(ctx context.Context, ask func() backend.Status) (backend.Status, error) {
-	got := make(chan backend.Status, 1)
-	h.loop.Post(func() { got <- ask() })
-	select {
-	case s := <-got:
-		return s, nil
-	case <-h.ended:
-		return backend.Status{}, ErrEnded
-	case <-ctx.Done():
-		return backend.Status{}, ctx.Err()
-	}
 }
 
 // restartWatch hears the events and tells those who wait for a restart how it went.

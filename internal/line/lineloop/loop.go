@@ -1,6 +1,7 @@
 package lineloop
 
 import (
+	"context"
 	"os"
 	"sync"
 	"time"
@@ -68,6 +69,22 @@ func (l *Loop) Post(fn func()) {
 		l.wake()
 	}
 	l.mu.Unlock()
+}
+
+// Ask returns what fn returns on the loop's goroutine. It returns gone once over is closed, and the context's error once that has
+// ended. Any goroutine but the loop's.
+func Ask[T any](ctx context.Context, l *Loop, over <-chan struct{}, gone error, fn func() T) (T, error) {
+	got := make(chan T, 1)
+	l.Post(func() { got <- fn() })
+	var none T
+	select {
+	case one := <-got:
+		return one, nil
+	case <-over:
+		return none, gone
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
 }
 
 // Quiet writes the output of this callback, and reports whether no posted work waits. Loop goroutine only.

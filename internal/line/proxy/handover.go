@@ -75,17 +75,8 @@ func (p *Proxy) HandOver(ctx context.Context, exec func(*Saved) error) error {
 
 // onLoop runs fn on the loop's goroutine and returns when it has.
 func (p *Proxy) onLoop(fn func()) error {
-	done := make(chan struct{})
-	p.loop.Post(func() {
-		defer close(done)
-		fn()
-	})
-	select {
-	case <-done:
-		return nil
-	case <-p.host.Ended():
-		return ErrEnded
-	}
+	_, err := lineloop.Ask(context.Background(), p.loop, p.host.Ended(), ErrEnded, func() any { fn(); return nil })
+	return err
 }
 
 // tryHandOver takes one step towards a handover, or hands over if that is possible now. It says why it was not.
