@@ -41,7 +41,8 @@ type attribution struct {
 // question is a request of the server that is held until its client is known.
 type question struct {
 	line     []byte
-	suspects []uint64 // numbers of exchanges
+	env      jsonrpc.Envelope // of line
+	suspects []uint64         // numbers of exchanges
 	until    time.Time
 	roots    bool // it is roots/list: its answer is what its clients have said already
 }
@@ -65,11 +66,11 @@ func (c *attribution) asked(line []byte) {
 	if roots && !l.scope.rootsAsked(l, env.ID.Of(line)) {
 		return
 	}
+	q := &question{line: bytes.Clone(line), env: *env, until: l.gw.now.Add(askedFor), roots: roots}
 	if len(c.open) >= asksMost {
-		c.refuse(line, fmt.Sprintf("%d questions wait already: this one is not passed on", asksMost))
+		c.refuse(q, fmt.Sprintf("%d questions wait already: this one is not passed on", asksMost))
 		return
 	}
-	q := &question{line: bytes.Clone(line), until: l.gw.now.Add(askedFor), roots: roots}
 	for _, e := range inOrder(l.calls) {
 		if e.counts() {
 			q.suspects = append(q.suspects, e.num)
@@ -147,11 +148,11 @@ func (c *attribution) rule() {
 		case len(clients) == 1 && during != nil:
 			c.give(q, during)
 		case len(clients) == 1:
-			c.refuse(q.line, "the client does not wait for this any more")
+			c.refuse(q, "the client does not wait for this any more")
 		case len(clients) == 0:
 			c.unasked(q)
 		case !c.link.gw.now.Before(q.until), c.stuck(open[:i], q, len(q.suspects)):
-			c.refuse(q.line, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
+			c.refuse(q, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
 		default:
 			c.open = append(c.open, q)
 		}
@@ -174,15 +175,14 @@ func (c *attribution) stuck(earlier []*question, q *question, calls int) bool {
 func (c *attribution) ruleRoots(earlier []*question, q *question) {
 	pool := &c.link.scope.pool
 	roots, differ := c.rootsFor(q)
-	var env jsonrpc.Envelope
 	switch {
-	case roots.key != "" && env.Scan(q.line) == nil:
-		c.link.gw.post(c.link, jsonrpc.AppendResult(nil, env.ID.Of(q.line), roots.said))
+	case roots.key != "":
+		c.link.gw.post(c.link, jsonrpc.AppendResult(nil, q.id(), roots.said))
 		if pool.rootsKey == "" {
 			pool.rootsKey, pool.roots = roots.key, roots.said
 		}
 	case !c.link.gw.now.Before(q.until), differ && c.stuck(earlier, q, len(q.suspects)):
-		c.refuse(q.line, "several clients with different roots wait, and which of their calls asks this is not clear")
+		c.refuse(q, "several clients with different roots wait, and which of their calls asks this is not clear")
 	default:
 		c.open = append(c.open, q)
 		return
@@ -218,43 +218,32 @@ func (c *attribution) rootsFor(q *question) (roots rooted, differ bool) {
 
 // give passes a question on to its client.
 func (c *attribution) give(q *question, during *exchange) {
-	var env jsonrpc.Envelope // the gateway's scratch space may be in use
-	if env.Scan(q.line) != nil {
-		return // does not happen: it was parsed when it came
-	}
 	if askers := c.link.server.askers; len(q.suspects) == 1 && len(askers) < askersMost {
 		askers[during.target] = true
 	}
-	c.link.pass(&env, q.line, during.session, during)
+	c.link.pass(&q.env, q.line, during.session, during)
 }
 
 // unasked handles a question without suspects: it is passed on if there is only one client.
 func (c *attribution) unasked(q *question) {
-	only := c.link.scope.only()
-	if only == nil {
-		c.refuse(q.line, "many clients share this server: they can be asked during their calls only")
+	if only := c.link.scope.only(); only != nil {
+		c.link.pass(&q.env, q.line, only, nil)
 		return
 	}
-	var env jsonrpc.Envelope
-	if env.Scan(q.line) == nil {
-		c.link.pass(&env, q.line, only, nil)
-	}
+	c.refuse(q, "many clients share this server: they can be asked during their calls only")
 }
 
-func (c *attribution) refuse(line []byte, why string) {
-	var env jsonrpc.Envelope
-	if env.Scan(line) == nil {
-		c.link.gw.post(c.link, jsonrpc.AppendError(nil, env.ID.Of(line), jsonrpc.InternalError, why, nil))
-	}
+func (c *attribution) refuse(q *question, why string) {
+	c.link.gw.post(c.link, jsonrpc.AppendError(nil, q.id(), jsonrpc.InternalError, why, nil))
 }
+
+// id is the raw one of the server.
+func (q *question) id() []byte { return q.env.ID.Of(q.line) }
 
 // drop forgets a question: the server's process has ended, or has cancelled it.
 func (c *attribution) drop(id []byte) bool {
 	before := len(c.open)
-	c.open = slices.DeleteFunc(c.open, func(q *question) bool {
-		var env jsonrpc.Envelope
-		return env.Scan(q.line) != nil || id == nil || jsonrpc.SameID(env.ID.Of(q.line), id)
-	})
+	c.open = slices.DeleteFunc(c.open, func(q *question) bool { return id == nil || jsonrpc.SameID(q.id(), id) })
 	return len(c.open) < before
 }
 

@@ -33,28 +33,24 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		e.refuse(code, text)
 		return
 	}
-	kept := bytes.Clone(line)
+	kept, env := bytes.Clone(line), s.gw.client
+	retrying := func(otherwise func()) func() {
+		return func() {
+			s.gw.client = env
+			if t, ok := s.find(e, kept); ok {
+				s.send(e, kept, t)
+				return
+			}
+			otherwise()
+		}
+	}
 	refuse := func() {
 		code, text := s.unknown(e, kept)
 		e.refuse(code, text)
 	}
-	look := func() { s.scope().lookAgain(e, retrying(s, e, kept, refuse)) }
+	look := func() { s.scope().lookAgain(e, retrying(refuse)) }
 	s.scope().noLongerPresume()
-	s.scope().whenListed(e, retrying(s, e, kept, look))
-}
-
-// retrying returns what sends a request once its server is known, and calls otherwise if it is not.
-func retrying(s *Session, e *exchange, line []byte, otherwise func()) func() {
-	return func() {
-		if s.gw.client.Scan(line) != nil {
-			return // it was a message before
-		}
-		if t, ok := s.find(e, line); ok {
-			s.send(e, line, t)
-			return
-		}
-		otherwise()
-	}
+	s.scope().whenListed(e, retrying(look))
 }
 
 // find looks up the server of a request.
@@ -143,11 +139,10 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 func (s *Session) send(e *exchange, line []byte, t target) {
 	if s.unplaced() {
 		s.askRoots()
-		kept := bytes.Clone(line)
+		kept, env := bytes.Clone(line), s.gw.client
 		s.own.hold(e, func(*scope) bool { return !s.unplaced() }, func() {
-			if s.gw.client.Scan(kept) == nil { // it was a message before
-				s.send(e, kept, t)
-			}
+			s.gw.client = env
+			s.send(e, kept, t)
 		})
 		return
 	}
