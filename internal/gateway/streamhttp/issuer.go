@@ -48,30 +48,37 @@ func findKeys(ctx context.Context, client *http.Client, issuer string) (string, 
 }
 
 func readMetadata(ctx context.Context, client *http.Client, where, issuer string) (keys string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
-	if err != nil {
-		return "", fmt.Errorf("ask %s: %w", where, err)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return "", fmt.Errorf("ask the issuer: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }() // errors of closing do not matter
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("ask %s: %s", where, resp.Status)
-	}
 	var metadata struct {
 		Issuer string `json:"issuer"`
 		Keys   string `json:"jwks_uri"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(&metadata); err != nil {
-		return "", fmt.Errorf("read %s: %w", where, err)
-	}
-	switch {
+	switch err := getJSON(ctx, client, where, &metadata); {
+	case err != nil:
+		return "", err
 	case metadata.Issuer != issuer: // RFC 8414, 3.3: a document of another issuer must not be used
 		return "", fmt.Errorf("read %s: it is of the issuer %q", where, metadata.Issuer)
 	case metadata.Keys == "":
 		return "", fmt.Errorf("read %s: it has no jwks_uri", where)
 	}
 	return metadata.Keys, nil
+}
+
+// getJSON reads a document of an authorization server.
+func getJSON(ctx context.Context, client *http.Client, where string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", where, err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask the issuer: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // errors of closing do not matter
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask %s: %s", where, resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(into); err != nil {
+		return fmt.Errorf("read %s: %w", where, err)
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -128,23 +127,11 @@ func fits(key *jose.JSONWebKey, header jose.Header) bool {
 }
 
 func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.where, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := k.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }() // errors of closing do not matter
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask %s: %s", k.where, resp.Status)
-	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(&set); err != nil {
-		return nil, fmt.Errorf("read %s: %w", k.where, err)
+	if err := getJSON(ctx, k.client, k.where, &set); err != nil {
+		return nil, err
 	}
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
