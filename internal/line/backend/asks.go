@@ -146,9 +146,7 @@ func (a *asks) serverRequest(p *process, line []byte) {
 		p.refuse(id, jsonrpc.InternalError, "too many requests of this server wait for the client's answer")
 		return
 	}
-	if a.showing.on() {
-		a.showing.passed(line, tap.Server, tap.Client, p.gen, "")
-	}
+	a.showing.passed(line, tap.Server, tap.Client, p.gen, "")
 	if mcp.Lookup(a.env.Method.Of(line)) != mcp.Ping { // nothing of that is carried out
 		a.mark = a.calls.nextSeq
 	}
@@ -191,9 +189,7 @@ func (a *asks) clientProgress(line []byte) {
 	if p == nil {
 		return
 	}
-	if a.showing.on() {
-		a.showing.passed(line, tap.Client, tap.Server, p.gen, "")
-	}
+	a.showing.passed(line, tap.Client, tap.Server, p.gen, "")
 	if bytes.Equal(one.shown, one.token) {
 		p.forward(line)
 	} else {
@@ -217,9 +213,7 @@ func (a *asks) clientAnswer(line []byte) bool {
 	if p == nil {
 		return false
 	}
-	if a.showing.on() {
-		a.showing.passed(line, tap.Client, tap.Server, p.gen, "")
-	}
+	a.showing.passed(line, tap.Client, tap.Server, p.gen, "")
 	if bytes.Equal(one.server, id) {
 		p.forward(line)
 	} else {

@@ -109,9 +109,7 @@ func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 
 // answerClient answers a line that goes no further: no bridge has seen it.
 func (b *Backend) answerClient(line []byte) {
-	if b.showing.on() {
-		b.showing.passed(line, tap.Outlive, tap.Client, b.process.gen, "")
-	}
+	b.showing.passed(line, tap.Outlive, tap.Client, b.process.gen, "")
 	b.arrays.refuse(line)
 }
 
@@ -304,9 +302,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.method == mcp.Initialize {
 		return // must not be cancelled, but one client does; the server goes on starting
 	}
-	if b.showing.on() {
-		b.showing.cancelled(c, line)
-	}
+	b.showing.cancelled(c, line)
 	if c.method == mcp.Listen {
 		b.session.CloseListen(c.id)
 	}
@@ -330,9 +326,7 @@ func (b *Backend) clientCancelled(line []byte) {
 
 // forwardOf passes a notification of the client on to p.
 func (b *Backend) forwardOf(p *process, line []byte) {
-	if b.showing.on() {
-		b.showing.passed(line, tap.Client, tap.Server, p.gen, "")
-	}
+	b.showing.passed(line, tap.Client, tap.Server, p.gen, "")
 	p.forward(line)
 }
 

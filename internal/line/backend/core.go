@@ -167,17 +167,13 @@ func (c *core) sayInitialized(p *process) {
 
 // tell sends the client a message of outlive's own that answers nothing.
 func (c *core) tell(line []byte) {
-	if c.showing.on() {
-		c.showing.passed(line, tap.Outlive, tap.Client, c.process.gen, "")
-	}
+	c.showing.passed(line, tap.Outlive, tap.Client, c.process.gen, "")
 	c.client.SendToClient(line)
 }
 
 // blocked reports a client line that is not forwarded.
 func (c *core) blocked(line, id []byte, why string) {
-	if c.showing.on() {
-		c.showing.blocked(line)
-	}
+	c.showing.blocked(line)
 	c.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
 		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
 		slog.String(event.KeyRawLine, excerpt(line)))

@@ -57,9 +57,7 @@ func (f *flow) queue(c *call) {
 	case f.calls.waiting >= f.opts.QueueMax || f.calls.bytes+len(c.line) > queueBytes:
 		f.refuse(c, queueFull(c))
 	default:
-		if f.showing.on() {
-			f.showing.arrived(c, tap.NoteHeld)
-		}
+		f.showing.arrived(c, tap.NoteHeld)
 		f.calls.enqueue(c, f.now.Add(f.opts.QueueFor))
 		f.awaitQueue()
 		f.life.wake()
@@ -80,9 +78,7 @@ func (f *flow) transmit(c *call, line []byte) {
 		f.calls.remove(c)
 		return
 	}
-	if f.showing.on() {
-		f.showing.sent(c)
-	}
+	f.showing.sent(c)
 	if len(c.wire) > 0 {
 		f.process.send(jsonrpc.Replace(nil, line, c.idSpan(line), c.wire))
 	} else {
@@ -128,9 +124,7 @@ func (f *flow) transmitCopy(c *call) {
 		f.calls.remove(c)
 		return
 	}
-	if f.showing.on() {
-		f.showing.sent(c)
-	}
+	f.showing.sent(c)
 	line := c.line
 	if len(c.wire) > 0 {
 		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
@@ -200,9 +194,7 @@ func (f *flow) drop(c *call, why string) {
 
 // answer gives c its one answer, a whole message with c's id, and forgets it.
 func (f *flow) answer(c *call, line []byte) {
-	if f.showing.on() {
-		f.showing.answered(c, line)
-	}
+	f.showing.answered(c, line)
 	f.client.SendToClient(line)
 	f.tally.ended(c, c.done, f.now)
 	if c.method == mcp.Listen {
@@ -240,9 +232,7 @@ func (f *flow) deliver(c *call, line, said []byte) {
 	} else if string(f.env.IsError.Of(line)) == "true" {
 		end = doneToolError
 	}
-	if f.showing.on() {
-		f.showing.delivered(c, said, line, end)
-	}
+	f.showing.delivered(c, said, line, end)
 	if bytes.Equal(raw, c.id) {
 		f.client.ForwardToClient(line)
 	} else {

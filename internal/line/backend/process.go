@@ -164,7 +164,7 @@ func (p *process) send(line []byte) {
 
 // say sends p a message of outlive's own.
 func (p *process) say(line []byte) {
-	if p.takes() && p.showing.on() {
+	if p.takes() {
 		p.showing.passed(line, tap.Outlive, tap.Server, p.gen, "")
 	}
 	p.send(line)

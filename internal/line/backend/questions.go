@@ -30,9 +30,7 @@ func (q *questions) ask(p *process, build func(id []byte) []byte, answered func(
 	one := &question{of: p, answered: answered}
 	q.open[string(id)] = one
 	line := build(id)
-	if p.showing.on() {
-		p.showing.asked(p, one, line)
-	}
+	p.showing.asked(p, one, line)
 	p.send(line)
 }
 

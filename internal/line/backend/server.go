@@ -81,9 +81,7 @@ func (b *Backend) serverMessage(p *process, line []byte) {
 func (b *Backend) serverAnswer(p *process, line []byte) {
 	id := b.env.ID.Of(line)
 	if len(b.questions.open) > 0 {
-		if b.showing.on() {
-			b.showing.replied(p, id, line)
-		}
+		b.showing.replied(p, id, line)
 		if answered := b.questions.take(p, id); answered != nil {
 			answered(line)
 			b.streams.openStreams()
@@ -118,9 +116,7 @@ func (b *Backend) lateAnswer(line, id []byte) {
 	if b.eras.adapter != nil {
 		b.eras.adapter.over(id)
 	}
-	if b.showing.on() {
-		b.showing.passed(line, tap.Server, tap.Outlive, b.process.gen, tap.NoteDropped)
-	}
+	b.showing.passed(line, tap.Server, tap.Outlive, b.process.gen, tap.NoteDropped)
 	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
 }
@@ -169,13 +165,11 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 // serverNotification forwards a notification to the client, unless it would repeat or contradict an earlier one.
 func (b *Backend) serverNotification(p *process, line []byte) {
 	pass := b.notificationPasses(p, line)
-	if b.showing.on() {
-		to, note := tap.Client, ""
-		if !pass {
-			to, note = tap.Outlive, tap.NoteDropped
-		}
-		b.showing.passed(line, tap.Server, to, p.gen, note)
+	to, note := tap.Client, ""
+	if !pass {
+		to, note = tap.Outlive, tap.NoteDropped
 	}
+	b.showing.passed(line, tap.Server, to, p.gen, note)
 	if pass {
 		b.client.ForwardToClient(line)
 	}

@@ -173,6 +173,9 @@ func (c *call) target() []byte {
 
 // sent shows a message of the client's that is given to the serving process now.
 func (s *showing) sent(c *call) {
+	if !s.on() {
+		return
+	}
 	m := s.ofCall(c, tap.Client, tap.Server)
 	switch {
 	case c.sends > 0:
@@ -186,7 +189,7 @@ func (s *showing) sent(c *call) {
 
 // arrived shows a message of the client's that is not given to a process now, once.
 func (s *showing) arrived(c *call, note string) {
-	if c.shown || c.sends > 0 || c.isRequest() && c.own() {
+	if !s.on() || c.shown || c.sends > 0 || c.isRequest() && c.own() {
 		return
 	}
 	c.shown = true
@@ -224,6 +227,9 @@ func (s *showing) ending(c *call, kind tap.Kind, line []byte, from tap.Party, en
 
 // delivered shows the server's answer to a call: raw as the server wrote it, line, from which core.env was scanned, as the client gets it.
 func (s *showing) delivered(c *call, raw, line []byte, end conclusion) {
+	if !s.on() {
+		return
+	}
 	m := s.ending(c, tap.Result, raw, tap.Server, end)
 	if fault := s.core.env.Error.Of(line); s.core.env.Kind == jsonrpc.ErrorResponse {
 		m.Kind, m.Call.Code = tap.Error, jsonrpc.Find(fault, "code").Of(fault)
@@ -236,6 +242,9 @@ func (s *showing) delivered(c *call, raw, line []byte, end conclusion) {
 
 // answered shows an answer of outlive's own to a call.
 func (s *showing) answered(c *call, line []byte) {
+	if !s.on() {
+		return
+	}
 	s.arrived(c, "")
 	m := s.ending(c, tap.Result, line, tap.Outlive, c.done)
 	if fault := jsonrpc.Find(line, "error").Of(line); fault != nil {
@@ -246,7 +255,7 @@ func (s *showing) answered(c *call, line []byte) {
 
 // cancelled shows the client's cancellation of a call, which gets no answer.
 func (s *showing) cancelled(c *call, line []byte) {
-	if s.env.Scan(line) != nil {
+	if !s.on() || s.env.Scan(line) != nil {
 		return
 	}
 	m := s.ending(c, tap.Notification, line, tap.Client, doneCancelled)
@@ -259,7 +268,7 @@ func (s *showing) cancelled(c *call, line []byte) {
 
 // passed shows a message that is not a call's, on its way from one to another.
 func (s *showing) passed(line []byte, from, to tap.Party, gen int, note string) {
-	if s.env.Scan(line) != nil {
+	if !s.on() || s.env.Scan(line) != nil {
 		return
 	}
 	m := s.message(&s.env, line, from, to, gen)
@@ -273,6 +282,9 @@ func (s *showing) passed(line []byte, from, to tap.Party, gen int, note string) 
 
 // blocked shows a line of the client that is not passed on.
 func (s *showing) blocked(line []byte) {
+	if !s.on() {
+		return
+	}
 	m := tap.Message{
 		At: s.core.now, Server: s.core.opts.Name, Connection: s.connection, From: tap.Client, To: tap.Outlive, Kind: tap.Invalid,
 		Size: len(line), Generation: s.core.process.gen, Note: tap.NoteBlocked, Body: line,
@@ -282,7 +294,7 @@ func (s *showing) blocked(line []byte) {
 
 // asked notes what outlive asks a process by itself, and shows it.
 func (s *showing) asked(p *process, q *question, line []byte) {
-	if s.env.Scan(line) != nil {
+	if !s.on() || s.env.Scan(line) != nil {
 		return
 	}
 	q.method = bytes.Clone(s.env.Method.Of(line))
@@ -294,7 +306,7 @@ func (s *showing) asked(p *process, q *question, line []byte) {
 // replied shows the answer with that raw id if it is to a question of outlive's own; core.env was scanned from it.
 func (s *showing) replied(p *process, id, line []byte) {
 	q := s.core.questions.open[string(id)]
-	if q == nil || q.of != p {
+	if !s.on() || q == nil || q.of != p {
 		return
 	}
 	m := s.message(&s.core.env, line, tap.Server, tap.Outlive, p.gen)
