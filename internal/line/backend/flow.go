@@ -39,7 +39,7 @@ const (
 // submit hands c to the server or queues it. line is the message as it came, in memory that Forward may take.
 func (f *flow) submit(c *call, line []byte) {
 	if p := f.process; p.admits(c.method) && (f.calls.waiting == 0 || p.phase == fresh) {
-		f.transmit(c, line)
+		f.transmit(c, line, false)
 		return
 	}
 	f.queue(c)
@@ -72,16 +72,20 @@ func (f *flow) awaitQueue() {
 	}
 }
 
-// transmit sends c to the running process. A notification is finished then.
-func (f *flow) transmit(c *call, line []byte) {
+// transmit sends c to the running process. line is the message, in memory of ours if copied. A notification is finished then.
+func (f *flow) transmit(c *call, line []byte, copied bool) {
+	f.calls.park(c)
 	if f.process.said(c.method) {
 		f.calls.remove(c)
 		return
 	}
 	f.showing.sent(c)
-	if len(c.wire) > 0 {
-		f.process.send(jsonrpc.Replace(nil, line, c.idSpan(line), c.wire))
-	} else {
+	switch {
+	case len(c.wire) > 0:
+		f.process.send(jsonrpc.Replace(nil, line, jsonrpc.Find(line, "id"), c.wire))
+	case copied:
+		f.process.send(line)
+	default:
 		f.process.forward(line)
 	}
 	if !c.isRequest() {
@@ -102,8 +106,6 @@ func (f *flow) handed(c *call) {
 	f.limits.countCall(c)
 }
 
-func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
-
 // flushQueue sends the queue in order of arrival: first what an earlier process left, then the rest. Before its
 // handshake a process gets only the handshake.
 func (f *flow) flushQueue() {
@@ -112,29 +114,9 @@ func (f *flow) flushQueue() {
 			return
 		}
 		if c.state == waiting && f.process.admits(c.method) {
-			f.transmitCopy(c)
+			f.transmit(c, c.line, true)
 		}
 	}
-}
-
-// transmitCopy sends a call whose line is only in our memory.
-func (f *flow) transmitCopy(c *call) {
-	f.calls.park(c)
-	if f.process.said(c.method) {
-		f.calls.remove(c)
-		return
-	}
-	f.showing.sent(c)
-	line := c.line
-	if len(c.wire) > 0 {
-		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
-	}
-	f.process.send(line)
-	if !c.isRequest() {
-		f.calls.remove(c)
-		return
-	}
-	f.handed(c)
 }
 
 // tooLate reports whether the next start is known to come after until.

@@ -87,7 +87,7 @@ func (s *requestStates) beginAgain(c *call) {
 	c.resent++
 	s.calls.park(c)
 	if s.process.serves() {
-		s.flow.transmitCopy(c)
+		s.flow.transmit(c, c.line, true)
 		return
 	}
 	s.flow.queue(c)

@@ -171,7 +171,7 @@ func (s *streams) sendStreams(p *process) {
 		if l := s.session.ListenByID(c.id); l != nil && l.Acked != nil {
 			p.streams = append(p.streams, l.ID)
 		}
-		s.flow.transmitCopy(c)
+		s.flow.transmit(c, c.line, true)
 	}
 }
 
