@@ -264,6 +264,19 @@ func (g *Gateway) at(when time.Time) {
 	g.wake = deadline.Earliest(g.wake, when)
 }
 
+// isDue reports whether a time has come, and clears it then. Otherwise Tick is called when it comes; zero never does.
+func (g *Gateway) isDue(at *time.Time) bool {
+	switch {
+	case at.IsZero():
+		return false
+	case g.now.Before(*at):
+		g.at(*at)
+		return false
+	}
+	*at = time.Time{}
+	return true
+}
+
 // Tick handles everything that is due.
 func (g *Gateway) Tick(now time.Time) {
 	g.now = now

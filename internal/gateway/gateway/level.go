@@ -43,11 +43,7 @@ func (v *leveling) pending() bool { return !v.by.IsZero() }
 
 // tick ends the wait for a server that does not confirm.
 func (v *leveling) tick() {
-	switch gw := v.link.gw; {
-	case !v.pending():
-	case gw.now.Before(v.by):
-		gw.at(v.by)
-	default:
+	if v.link.gw.isDue(&v.by) {
 		v.settled()
 	}
 }

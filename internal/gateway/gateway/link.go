@@ -272,23 +272,13 @@ func (l *Link) tick() {
 	l.level.tick()
 	l.attribution.tick()
 	l.lists.tick()
-	switch {
-	case l.hopeFor.IsZero() || !l.unsettled():
-	case l.gw.now.Before(l.hopeFor):
-		l.gw.at(l.hopeFor)
-	default:
-		l.hopeFor = time.Time{}
+	if l.unsettled() && l.gw.isDue(&l.hopeFor) {
 		l.waitedEnough()
 	}
-	switch {
-	case l.retryAt.IsZero():
-	case l.gw.now.Before(l.retryAt):
-		l.gw.at(l.retryAt)
-	case l.phase == failed:
-		l.retryAt = time.Time{}
+	switch due := l.gw.isDue(&l.retryAt); {
+	case due && l.phase == failed:
 		l.greet()
-	default:
-		l.retryAt = time.Time{}
+	case due:
 		l.lists.readAgain()
 	}
 }

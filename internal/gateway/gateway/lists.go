@@ -77,16 +77,12 @@ func (ls *listing) asks(kind mcp.List) bool {
 
 // tick goes on without the lists that a server has not declared, and not shown.
 func (ls *listing) tick() {
-	switch now := ls.link.gw.now; {
-	case ls.lateAt.IsZero():
-	case now.Before(ls.lateAt):
-		ls.link.gw.at(ls.lateAt)
-	default:
-		ls.lateAt = time.Time{}
-		for kind := range mcp.Lists {
-			if !ls.reads[kind].done && !ls.link.capability(kind.Capability()) {
-				ls.goOnWithout(kind)
-			}
+	if !ls.link.gw.isDue(&ls.lateAt) {
+		return
+	}
+	for kind := range mcp.Lists {
+		if !ls.reads[kind].done && !ls.link.capability(kind.Capability()) {
+			ls.goOnWithout(kind)
 		}
 	}
 }

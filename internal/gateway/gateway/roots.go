@@ -179,11 +179,7 @@ func (s *Session) move(to *scope) {
 
 // tickRoots stops waiting for a client that has not answered in time.
 func (s *Session) tickRoots() {
-	switch {
-	case s.roots.by.IsZero():
-	case s.gw.now.Before(s.roots.by):
-		s.gw.at(s.roots.by)
-	default:
+	if s.gw.isDue(&s.roots.by) {
 		s.place(nil)
 	}
 }

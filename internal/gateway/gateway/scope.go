@@ -377,12 +377,7 @@ func (sc *scope) tick() {
 		sc.placeAll()
 	}
 	sc.release()
-	switch {
-	case sc.changedAt.IsZero():
-	case g.now.Before(sc.changedAt):
-		g.at(sc.changedAt)
-	default:
-		sc.changedAt = time.Time{}
+	if g.isDue(&sc.changedAt) {
 		sc.tellChanges()
 	}
 }
