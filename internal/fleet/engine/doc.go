@@ -1,10 +1,9 @@
 // Package engine is what several machines share, in as few words as outlive needs: a [Registry] of small values and a [Bus]
 // that carries a question to one machine and its answer back. Together they are an [Engine].
 //
-// Engines are package mem (in memory: tests, a fleet of one machine) and the one of the program outlive-fleet, which alone
-// links a server for it. What is safe does not depend on the engine: package lease needs only Get and CAS, and package gate
-// checks every command on the machine that it is for. An engine may forget everything, answer late, or give old values:
-// it then costs time, never a second recovery.
+// Engines are package enginemem (in memory, for tests) and the one of the program outlive-fleet, which alone links a server for
+// it. What is safe does not depend on the engine: package lease needs only Get and CAS, and the machine that a command is for
+// checks it. An engine may forget everything, answer late, or give old values: it then costs time, never a second recovery.
 //
 // What every engine promises is tested by package enginetest.
 //
