@@ -73,6 +73,9 @@ func (s *Session) grow(d Span) {
 	if s.Error.ResetKnown {
 		grow(&s.Error.ResetIn, -d)
 	}
+	if s.Error.RetryKnown {
+		grow(&s.Error.RetryIn, -d)
+	}
 }
 
 func grow(age *Span, d Span) { *age = age.plus(d) }

@@ -526,3 +526,29 @@ func TestWorkAfterItWasIdle(t *testing.T) {
 		}
 	}
 }
+
+// A CLI that has said when it asks its model again is not silent before that, and has as long as any answer after it.
+func TestAnAnnouncedRetryIsWaitedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known bool
+		in    Span
+		want  Class
+	}{
+		"nothing is announced":      {false, 0, ModelSilent},
+		"it asks again in an hour":  {true, hour, APIBackoff},
+		"it has asked again":        {true, -5 * minute, AtWork},
+		"and has got no answer":     {true, -9 * minute, ModelSilent},
+		"long before the last call": {true, -3 * hour, ModelSilent},
+	} {
+		s := Session{Status: agentcli.Retrying, Open: agentcli.Model, OpenAge: 2 * hour, LastAge: 20 * minute}
+		s.Error = SessionError{Kind: agentcli.RateLimited, Status: 429, Attempt: 3, RetryKnown: tc.known, RetryIn: tc.in}
+		e := Evidence{Watched: true, Process: Proc{Life: Alive, Age: 3 * hour}, Sessions: []Session{s}}
+		if v := Classify(e, Policy{}); v.Class != tc.want {
+			t.Errorf("%s: %s (%s), want %s", name, v.Class, v.Details, tc.want)
+		}
+	}
+	e := Evidence{Sessions: []Session{{Error: SessionError{RetryKnown: true, RetryIn: hour}}}}.Later(2 * hour)
+	if got := e.Sessions[0].Error.RetryIn; got != -hour {
+		t.Errorf("two hours later it is tried again in %s", got)
+	}
+}

@@ -144,10 +144,10 @@ func backingOff(e *Evidence, p Policy) answer {
 	return no("no session tries again by itself")
 }
 
-// backsOff requires a recent attempt: otherwise the session does not retry any more.
+// backsOff requires a recent attempt, or one that its CLI has announced: otherwise the session does not retry any more.
 func (s Session) backsOff(p Policy) bool {
 	transient := s.Error.Kind == agentcli.APIFailure || s.Error.Kind == agentcli.RateLimited || s.Error.Kind == "" && s.Status == agentcli.Retrying
-	return transient && !s.Ended && s.LastAge <= p.ModelSilent
+	return transient && !s.Ended && (s.LastAge <= p.ModelSilent || s.Error.RetryKnown && s.Error.RetryIn > 0)
 }
 
 // gaveUp reports whether all attempts are used. The last one counts only when it is over.

@@ -70,13 +70,21 @@ func (c CPU) text() string {
 	return fmt.Sprintf("uses %.0f %% of a core", 100*c.Share)
 }
 
+// asking is the time since the model was last asked: since its CLI said that it would ask again, or else since the call.
+func (s *Session) asking() Span {
+	if s.Error.RetryKnown {
+		return min(s.OpenAge, max(-s.Error.RetryIn, 0))
+	}
+	return s.OpenAge
+}
+
 // atWork reports whether the session waits for something that is not overdue, or has just written something.
 func (s Session) atWork(e *Evidence, p Policy) bool {
 	switch {
 	case !s.busy():
 		return false
 	case s.Open == agentcli.Model:
-		return s.OpenAge <= p.ModelSilent
+		return s.asking() <= p.ModelSilent
 	case s.Open == agentcli.Tool:
 		return s.OpenAge <= p.Tool || e.worked(p)
 	}

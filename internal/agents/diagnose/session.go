@@ -48,6 +48,8 @@ type SessionError struct {
 	Max        int                  `json:"max,omitempty"` // maximum number of attempts; 0: unknown
 	ResetKnown bool                 `json:"reset_known,omitempty"`
 	ResetIn    Span                 `json:"reset_in,omitzero"` // time until the limit ends; negative: time since its end
+	RetryKnown bool                 `json:"retry_known,omitempty"`
+	RetryIn    Span                 `json:"retry_in,omitzero"` // time until its CLI tries again by itself; negative: time since then
 }
 
 // Task is a background task of a session that was not told of its end.

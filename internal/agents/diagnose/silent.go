@@ -34,6 +34,7 @@ func modelSilent(e *Evidence, p Policy) answer {
 		case !s.busy() || s.backsOff(p):
 			continue
 		case s.Open == agentcli.Model:
+			since = s.asking()
 		case s.Open == "" && (s.Status == agentcli.Busy || s.Status == agentcli.Retrying):
 			since, doubt = s.LastAge, "its transcript does not show what it waits for"
 		default:

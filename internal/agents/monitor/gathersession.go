@@ -212,6 +212,9 @@ func (g *gathering) failure(x agentcli.Failure) diagnose.SessionError {
 	if !x.Until.IsZero() {
 		e.ResetKnown, e.ResetIn = true, diagnose.Span(x.Until.Sub(g.now.Wall))
 	}
+	if !x.RetryAt.IsZero() {
+		e.RetryKnown, e.RetryIn = true, diagnose.Span(x.RetryAt.Sub(g.now.Wall))
+	}
 	return e
 }
 
