@@ -533,18 +533,20 @@ func TestAnAnnouncedRetryIsWaitedFor(t *testing.T) {
 		known bool
 		in    Span
 		want  Class
+		hold  Span // 0: nothing says how long nothing helps
 	}{
-		"nothing is announced":      {false, 0, ModelSilent},
-		"it asks again in an hour":  {true, hour, APIBackoff},
-		"it has asked again":        {true, -5 * minute, AtWork},
-		"and has got no answer":     {true, -9 * minute, ModelSilent},
-		"long before the last call": {true, -3 * hour, ModelSilent},
+		"nothing is announced":      {false, 0, ModelSilent, 0},
+		"it asks again in an hour":  {true, hour, APIBackoff, hour},
+		"it asks again at once":     {true, minute, APIBackoff, 0},
+		"it has asked again":        {true, -5 * minute, AtWork, 0},
+		"and has got no answer":     {true, -9 * minute, ModelSilent, 0},
+		"long before the last call": {true, -3 * hour, ModelSilent, 0},
 	} {
 		s := Session{Status: agentcli.Retrying, Open: agentcli.Model, OpenAge: 2 * hour, LastAge: 20 * minute}
 		s.Error = SessionError{Kind: agentcli.RateLimited, Status: 429, Attempt: 3, RetryKnown: tc.known, RetryIn: tc.in}
 		e := Evidence{Watched: true, Process: Proc{Life: Alive, Age: 3 * hour}, Sessions: []Session{s}}
-		if v := Classify(e, Policy{}); v.Class != tc.want {
-			t.Errorf("%s: %s (%s), want %s", name, v.Class, v.Details, tc.want)
+		if v := Classify(e, Policy{}); v.Class != tc.want || v.Hold != tc.hold {
+			t.Errorf("%s: %s, for %s (%s), want %s, for %s", name, v.Class, v.Hold, v.Details, tc.want, tc.hold)
 		}
 	}
 	e := Evidence{Sessions: []Session{{Error: SessionError{RetryKnown: true, RetryIn: hour}}}}.Later(2 * hour)

@@ -138,7 +138,11 @@ func rateLimited(e *Evidence, p Policy) answer {
 func backingOff(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
 		if s.backsOff(p) {
-			return yes(s.LastAge, "%s tries again by itself: %s", s.name(), s.Error.text())
+			a := yes(s.LastAge, "%s tries again by itself: %s", s.name(), s.Error.text())
+			if s.Error.RetryKnown && s.Error.RetryIn > p.ModelSilent {
+				a.hold = s.Error.RetryIn // shorter waits follow each other
+			}
+			return a
 		}
 	}
 	return no("no session tries again by itself")
