@@ -31,6 +31,9 @@ type CLI struct {
 	// TellsStatus says that a session's own file shows within a second whether it works or waits. false: a dialog counts
 	// as answered when its transcript continues.
 	TellsStatus bool
+	// Shell is the tool that runs commands, if its files do not tell one that waits for a permission from one that runs. "": they
+	// do, or the title does.
+	Shell string
 	// EndsOnSIGINT says that a SIGINT ends it: only a key in its terminal ends just a turn. false: a SIGINT is tried.
 	EndsOnSIGINT bool
 	// ErrorExits are exit statuses of errors that a restart does not fix, LimitExits those of a limit of its own. None:

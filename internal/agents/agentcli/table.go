@@ -111,6 +111,7 @@ var table = []CLI{
 		},
 		Place: Place{Base: ".local/share", BaseVariable: "XDG_DATA_HOME", Folder: "opencode", FileVariable: "OPENCODE_DB"}, files: newOpenCodeFiles,
 		SilentUntilPrompted: true,
+		Shell:               "bash",
 		Resume:              "opencode run --session {session} {preamble}",
 	},
 	{
@@ -123,7 +124,7 @@ var table = []CLI{
 			headlessFlags: []string{"-p", "--prompt"}, streamOption: "--input-format",
 		},
 		Place: Place{Variables: []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"}, Folder: ".qwen"}, files: newQwenFiles,
-		SilentUntilPrompted: true, EndsOnSIGINT: true, // measured: it ends 0.15.10
+		SilentUntilPrompted: true, Shell: "run_shell_command", EndsOnSIGINT: true, // measured: it ends 0.15.10
 		LimitExits: []int{53}, // its limit of turns (measured)
 		Resume:     "qwen --resume {session} -p {preamble}",
 	},

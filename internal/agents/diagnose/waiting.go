@@ -102,12 +102,12 @@ func sessionDialog(e *Evidence, _ Policy) answer {
 	return no("no session shows a dialog")
 }
 
-// escalatedCall: the call that asks for more rights may have been allowed and be running, so it must have been silent
+// escalatedCall: the call that may ask for a permission may have been allowed and be running, so it must have been silent
 // for a while.
 func escalatedCall(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
 		if s.Open == agentcli.Permission && s.OpenAge > p.Waiting {
-			return yes(s.OpenAge, "%s has called %s with more rights %s, and nothing came back%s; %s", s.name(), s.Tool, ago(s.OpenAge), noted(s.OpenText), e.heard())
+			return yes(s.OpenAge, "%s has called %s %s, which may wait for a permission, and nothing came back%s; %s", s.name(), s.Tool, ago(s.OpenAge), noted(s.OpenText), e.heard())
 		}
 	}
 	return no("no call for more rights is open for more than %s", p.Waiting)

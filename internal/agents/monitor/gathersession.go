@@ -146,6 +146,9 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	if r := g.report; d.Open == agentcli.Model && r != nil && r.PID == g.f.process.PID && r.CountAt.After(t.OpenAt) && g.agent.says("output") {
 		d.OpenAge = g.age(r.CountAt) // its terminal counts what the model writes, which its files have only at the end
 	}
+	if g.unallowed(v) {
+		d.Open = agentcli.Permission
+	}
 	if g.allowed(v) {
 		d.Open, d.OpenAge = agentcli.Tool, min(d.OpenAge, g.e.Title.Age)
 	}
@@ -157,6 +160,17 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 		d.Tasks = append(d.Tasks, g.task(v, task))
 	}
 	return d
+}
+
+// unallowed reports whether a command waits for a permission, which the files of its CLI do not show: no process is as young as it.
+func (g *gathering) unallowed(v *agentcli.Session) bool {
+	t := v.Turn
+	if _, there := g.sources.entry(g.f.process); !there || t.Open != agentcli.Tool || t.Tool == "" || t.Tool != agentcli.Of(v.Kind).Shell || g.e.Process.Headless {
+		return false
+	}
+	return !slices.ContainsFunc(g.sources.helpers(g.f.process), func(e process.Entry) bool {
+		return !g.now.Wall.Add(-e.Age).Before(t.OpenAt.Add(-toolSlack))
+	})
 }
 
 // allowed reports whether a call that asks for more rights runs. Its CLI writes nothing when a person has allowed it, but its
