@@ -76,9 +76,11 @@ func grace(e *Evidence, _ Policy) answer {
 	return yes(0, "%s", e.Grace)
 }
 
-// unheard reports whether this process has given no sign of life yet, although it should.
+// unheard reports whether this process has given no sign of life yet, although it should. A session that was last written before its
+// start is gone on with, and shows nothing of it.
 func (e *Evidence) unheard() bool {
-	return e.Artefact.Expected && !e.Artefact.Seen && e.Process.AfterBeat && len(e.Sessions) == 0 && len(e.Hooks) == 0
+	written := slices.ContainsFunc(e.Sessions, func(s Session) bool { return s.LastAge <= e.Process.Age })
+	return e.Artefact.Expected && !e.Artefact.Seen && e.Process.AfterBeat && !written && len(e.Hooks) == 0
 }
 
 func starting(e *Evidence, p Policy) answer {

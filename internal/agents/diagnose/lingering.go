@@ -25,6 +25,8 @@ func (e *Evidence) lingering(p Policy) (last *Session, why string) {
 			return nil, s.name() + " has not ended its turn with an answer"
 		case len(s.Tasks) > 0 || s.WakesItself:
 			return nil, s.name() + " waits for a background task, or for a time"
+		case s.LastAge > e.Process.Age:
+			return nil, s.name() + " was last written before its process was started"
 		case s.LastAge <= p.Tool:
 			return nil, s.name() + " has ended its turn only " + ago(s.LastAge)
 		case last == nil || s.LastAge < last.LastAge:

@@ -28,6 +28,7 @@ func TestAHeadlessCommandThatDoesNotExit(t *testing.T) {
 		{"without its mark", and(living, of(same)), mark, NoProgress, "nothing marks its work"},
 		{"with its mark", and(living, of(same), func(e *Evidence) { e.Manifest = Manifest{Has: true, Complete: true} }), mark, Done, "it hangs"},
 		{"only just at its end", and(living, of(func(s *Session) { s.LastAge = 30 * minute })), Policy{}, Idle, ""},
+		{"it has only just begun", and(living, of(func(s *Session) { s.LastAge = 2 * hour })), Policy{}, Idle, ""},
 		{"at a terminal", and(living, of(same), func(e *Evidence) { e.Process.Headless = false }), Policy{}, Idle, ""},
 		{"it waits for a task", and(living, of(func(s *Session) { s.Tasks = []Task{{Tool: "Bash", Shell: true}} })), Policy{}, Idle, ""},
 		{"it waits for a time", and(living, of(func(s *Session) { s.WakesItself = true })), Policy{}, Idle, ""},

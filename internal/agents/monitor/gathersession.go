@@ -9,6 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
 // sessions are the CLI sessions of the living process, or of the dead one.
@@ -68,12 +69,25 @@ func (g *gathering) shownBy(v *agentcli.Session) {
 	if !v.Subagent && (g.f.session == "" || inProcess) {
 		g.f.session = v.ID
 	}
-	if g.began.IsZero() || v.Turn.LastAt.After(g.began) || v.StatusAt.After(g.began) || inProcess {
+	works := v.Turn.LastAt.After(g.began.Add(-toolSlack)) || v.Status == agentcli.Busy && v.StatusAt.After(g.began)
+	there := v.StatusAt.After(g.began) || inProcess
+	if g.began.IsZero() || works || there && !g.prompted() {
 		g.e.Artefact.Seen = true
 	}
 	if !g.died && !v.Turn.OpenAt.IsZero() && (v.Turn.Open == agentcli.Tool || g.allowed(v)) {
 		g.f.tool = v.Turn.OpenAt
 	}
+}
+
+// prompted reports whether we have started the process with a prompt: by a command that works on one, or to go on with a
+// session. That its session is there does not show that it has begun: a dialog may stand before the prompt. What others have
+// started may wait for its input.
+func (g *gathering) prompted() bool {
+	if !g.startedByUs() {
+		return false
+	}
+	resumed := g.known.launch.Act.Rung == recovery.Resume && wants(g.agent.Declared.Start.Resume, "preamble")
+	return g.e.Process.Headless || resumed
 }
 
 // unprompted reports an interactive process that we did not start and that got no prompt on its command line. Without a
@@ -155,11 +169,32 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	if d.Open == agentcli.Tool && v.SubagentAt.After(t.OpenAt) {
 		d.OpenAge = g.age(v.SubagentAt) // its subagents count as the tool
 	}
-	d.Error = g.failure(t.Error)
+	if d.Error = g.failure(t.Error); g.ofRunBefore(v, last) {
+		g.beginAnew(v, &d)
+	}
 	for _, task := range t.Tasks {
 		d.Tasks = append(d.Tasks, g.task(v, task))
 	}
 	return d
+}
+
+// ofRunBefore reports whether a session was last written before the process was started that goes on with it. What it waited for
+// or failed with then is over.
+func (g *gathering) ofRunBefore(v *agentcli.Session, last time.Time) bool {
+	return v.PID != 0 && !last.IsZero() && last.Before(g.began.Add(-toolSlack)) && g.sources.below(v.PID, g.f.process)
+}
+
+// beginAnew takes out of a session what is of the run before.
+func (g *gathering) beginAnew(v *agentcli.Session, d *diagnose.Session) {
+	d.Open, d.OpenAge, d.Tool, d.OpenText = agentcli.Nothing, 0, "", ""
+	d.EndedAsking, d.Error, d.Repeats = false, diagnose.SessionError{}, agentcli.Repeats{}
+	works := d.Status == agentcli.Busy && v.StatusAt.After(g.began)
+	switch d.Ended = !works; {
+	case works:
+		d.LastAge = d.StatusAge
+	case d.Status == agentcli.Busy, d.Status == agentcli.Retrying:
+		d.Status = agentcli.Idle
+	}
 }
 
 // unallowed reports whether a command waits for a permission, which the files of its CLI do not show: no process is as young as it.
