@@ -131,12 +131,8 @@ type Claims struct {
 
 // withDefaults fills in the defaults.
 func (o Options) withDefaults() Options {
-	if o.Path == "" {
-		o.Path = "/mcp"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Path = cmp.Or(o.Path, "/mcp")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxBody = cmp.Or(o.MaxBody, 16<<20)
 	o.MaxUnderWay = cmp.Or(o.MaxUnderWay, max(128<<20, 8*o.MaxBody))
 	o.MaxHeader = cmp.Or(o.MaxHeader, 64<<10)

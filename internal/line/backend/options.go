@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/health"
@@ -98,29 +99,18 @@ func (o Options) principal() func(id []byte) string {
 }
 
 func (o Options) withDefaults() Options {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	def(&o.QueueFor, 25*time.Second)
-	def(&o.ProbeSilence, 2*time.Second)
-	def(&o.ProbePatience, 30*time.Second)
+	o.QueueFor = cmp.Or(o.QueueFor, 25*time.Second)
+	o.ProbeSilence = cmp.Or(o.ProbeSilence, 2*time.Second)
+	o.ProbePatience = cmp.Or(o.ProbePatience, 30*time.Second)
 	if o.Remote {
 		o.ProbePatience = min(o.ProbePatience, RemoteProbePatience)
 	}
 	if launcher.Installs(o.Command) != "" {
-		def(&o.Supervise.InstallGrace, launcher.UndoTime)
+		o.Supervise.InstallGrace = cmp.Or(o.Supervise.InstallGrace, launcher.UndoTime)
 	}
-	def(&o.ListenPatience, 5*time.Second)
-	if o.QueueMax == 0 {
-		o.QueueMax = 1024
-	}
-	if o.Reload == "" {
-		o.Reload = OverlapReload
-	}
-	if o.Surrogates == "" {
-		o.Surrogates = RejectSurrogates
-	}
+	o.ListenPatience = cmp.Or(o.ListenPatience, 5*time.Second)
+	o.QueueMax = cmp.Or(o.QueueMax, 1024)
+	o.Reload = cmp.Or(o.Reload, OverlapReload)
+	o.Surrogates = cmp.Or(o.Surrogates, RejectSurrogates)
 	return o
 }

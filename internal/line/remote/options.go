@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -62,16 +63,9 @@ type Events struct {
 }
 
 func (o Options) withDefaults() Options {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	def(&o.NoteTimeout, DefaultNoteTimeout)
-	def(&o.Grace, DefaultGrace)
-	if o.MaxMessage == 0 {
-		o.MaxMessage = DefaultMaxMessage
-	}
+	o.NoteTimeout = cmp.Or(o.NoteTimeout, DefaultNoteTimeout)
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
