@@ -25,9 +25,9 @@ type anonymousConns struct {
 	mostStrange int // 0: no other limit
 
 	mu        sync.Mutex
-	open      int
 	all       map[*anonymousConn]bool
 	accepting bool               // a connection is being accepted
+	ending    bool               // one that has had no request is closed
 	strange   *list.List         // *anonymousConn, the oldest first: without an authorized request
 	byOrigin  map[netip.Addr]int // how many of them each address has
 	room      chan struct{}      // holds a token once a connection has been closed, or was authorized
@@ -51,7 +51,7 @@ type anonymousConn struct {
 	origin netip.Addr
 	since  time.Time
 	place  *list.Element // among the strange, guarded by all.mu; nil: authorized or closed
-	gone   bool          // guarded by all.mu
+	used   bool          // it has had a request, guarded by all.mu
 
 	asked sync.Once
 	whose error       // the result of Options.Peer
@@ -102,8 +102,7 @@ func (v *anonymousConns) Accept() (net.Conn, error) {
 func (v *anonymousConns) enter(one *anonymousConn, now time.Time) (in bool, displaced *anonymousConn, wait time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.open < v.most && (v.mostStrange == 0 || v.strange.Len() < v.mostStrange) {
-		v.open++
+	if len(v.all) < v.most && (v.mostStrange == 0 || v.strange.Len() < v.mostStrange) {
 		v.all[one] = true
 		v.byOrigin[one.origin]++
 		one.place = v.strange.PushBack(one)
@@ -151,11 +150,9 @@ func (c *anonymousConn) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forget(c)
-	if c.gone {
+	if !v.all[c] {
 		return err
 	}
-	c.gone = true
-	v.open--
 	delete(v.all, c)
 	v.tellRoom()
 	return err

@@ -149,7 +149,7 @@ func (e *ending) renew() {
 func (v *anonymousConns) hold() {
 	released := make(chan struct{})
 	v.held.Store(&released)
-	v.kick(v.Listener)
+	v.acceptUntil(longAgo)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for c := range v.all {
@@ -163,18 +163,16 @@ func (v *anonymousConns) hold() {
 
 var longAgo = time.Unix(1, 0)
 
-// kick ends an Accept in progress.
-func (v *anonymousConns) kick(l net.Listener) {
-	if l, ok := l.(interface{ SetDeadline(time.Time) error }); ok {
-		_ = l.SetDeadline(longAgo)
+// acceptUntil limits an Accept in progress; zero: not at all.
+func (v *anonymousConns) acceptUntil(t time.Time) {
+	if l, ok := v.Listener.(interface{ SetDeadline(time.Time) error }); ok {
+		_ = l.SetDeadline(t)
 	}
 }
 
 // release lets all go on.
 func (v *anonymousConns) release() {
-	if l, ok := v.Listener.(interface{ SetDeadline(time.Time) error }); ok {
-		_ = l.SetDeadline(time.Time{})
-	}
+	v.acceptUntil(time.Time{})
 	if released := v.held.Swap(nil); released != nil {
 		close(*released)
 	}
@@ -259,6 +257,13 @@ func (c *anonymousConn) Read(p []byte) (int, error) {
 
 // note records a change of the connection's state.
 func (c *anonymousConn) note(state http.ConnState) {
+	c.all.mu.Lock()
+	c.used = c.used || state != http.StateNew
+	cut := c.all.ending && !c.used
+	c.all.mu.Unlock()
+	if cut {
+		_ = c.Close()
+	}
 	if state == http.StateIdle {
 		c.reads.Lock()
 		c.begun, c.early = c.early, false

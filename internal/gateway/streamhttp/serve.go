@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -26,12 +25,10 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes:    f.opts.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
 	}
-	unused := &unusedConnections{open: map[net.Conn]bool{}}
 	all := newAnonymousConns(listener, f.opts.MaxConnections, f.opts.MaxAnonymous)
 	f.conns.Store(all)
 	listener = all
 	server.ConnState = func(c net.Conn, state http.ConnState) {
-		unused.note(c, state)
 		if c := connBelow(c); c != nil {
 			c.note(state)
 		}
@@ -45,7 +42,7 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		case <-ctx.Done():
 		case <-served: // it failed
 		}
-		f.shutdown(server, unused)
+		f.shutdown(server, all)
 	}()
 	var err error
 	if f.opts.TLS != nil {
@@ -62,12 +59,10 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 // shutdown ends endless streams, waits for the rest, and cuts what takes longer.
-func (f *Front) shutdown(server *http.Server, unused *unusedConnections) {
-	if v := f.conns.Load(); v != nil {
-		v.release()
-	}
+func (f *Front) shutdown(server *http.Server, all *anonymousConns) {
+	all.release()
 	f.endStreams()
-	unused.close()
+	all.closeUnused()
 	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
@@ -77,35 +72,19 @@ func (f *Front) shutdown(server *http.Server, unused *unusedConnections) {
 	f.Close()
 }
 
-// unusedConnections have never had a request. Clients open some in advance, and a server that shuts down would wait five
-// seconds for each.
-type unusedConnections struct {
-	mu     sync.Mutex
-	open   map[net.Conn]bool
-	closed bool
-}
-
-// note records a change of a connection's state.
-func (u *unusedConnections) note(c net.Conn, state http.ConnState) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if state != http.StateNew {
-		delete(u.open, c)
-		return
+// closeUnused closes connections that have never had a request, now and from now on. Clients open some in advance, and a server that
+// shuts down would wait five seconds for each.
+func (v *anonymousConns) closeUnused() {
+	var unused []*anonymousConn
+	v.mu.Lock()
+	v.ending = true
+	for c := range v.all {
+		if !c.used {
+			unused = append(unused, c)
+		}
 	}
-	if u.closed {
-		_ = c.Close()
-		return
-	}
-	u.open[c] = true
-}
-
-// close cuts them, now and from now on.
-func (u *unusedConnections) close() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.closed = true
-	for c := range u.open {
+	v.mu.Unlock()
+	for _, c := range unused {
 		_ = c.Close()
 	}
 }
