@@ -24,16 +24,15 @@ type Front struct {
 	stop     chan struct{}                  // closed when every request must end
 	conns    atomic.Pointer[anonymousConns] // of Serve's listener
 
-	mu      sync.Mutex
-	running int           // requests in progress
-	closed  bool          // no more requests are accepted
-	idle    chan struct{} // closed when closed and running is 0
+	mu       sync.Mutex
+	closed   bool           // no more requests are accepted
+	requests sync.WaitGroup // in progress
 }
 
 // New makes a front; hub is nil with Options.Forward. The caller ends it with Close, or by the context given to Serve.
 func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
-	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{}), idle: make(chan struct{})}
+	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{})}
 	f.places, f.underWay = newShares(int64(opts.MaxSessions)), newShares(opts.MaxUnderWay)
 	f.params, _ = hub.(ParamHeaders)
 	f.gate = newGate(opts.Hosts, opts.Origins)
@@ -49,7 +48,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "shutting down", retry: true})
 		return
 	}
-	defer f.leave()
+	defer f.requests.Done()
 	if f.opts.Admitted {
 		f.admitted(w, r)
 		return
@@ -132,17 +131,8 @@ func (f *Front) enter() bool {
 	if f.closed {
 		return false
 	}
-	f.running++
+	f.requests.Add(1)
 	return true
-}
-
-func (f *Front) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.running--
-	if f.closed && f.running == 0 {
-		close(f.idle)
-	}
 }
 
 // endStreams ends the endless streams: GET streams and subscriptions/listen.
@@ -155,17 +145,14 @@ func (f *Front) Close() {
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
-		<-f.idle
+		f.requests.Wait()
 		return
 	}
 	f.closed = true
 	close(f.stop)
-	if f.running == 0 {
-		close(f.idle)
-	}
 	f.mu.Unlock()
 	f.leaveAll()
-	<-f.idle
+	f.requests.Wait()
 	f.leaveAll() // those that were being opened
 	f.writer.wait()
 }

@@ -155,9 +155,7 @@ func (p *reply) runEvents() {
 	out := eventWriter{w: p.w, control: http.NewResponseController(p.w), timeout: p.front.opts.WriteTimeout}
 	defer out.end()
 	if p.session != nil {
-		if !p.stream.endless && !p.stream.keeps() {
-			p.stream.startKeeping()
-		}
+		p.stream.startKeeping()
 		out.stream, out.ids = p.stream.id, true
 		if p.opened {
 			p.w.Header().Set(headerSession, p.session.id)

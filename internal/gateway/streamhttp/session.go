@@ -137,10 +137,8 @@ func (t *table) all() []*session {
 
 // visit counts a request, unless the session is over.
 func (s *session) visit() bool {
-	select {
-	case <-s.over:
+	if closed(s.over) {
 		return false
-	default:
 	}
 	s.clock.Lock()
 	defer s.clock.Unlock()

@@ -183,19 +183,15 @@ func (s *stream) preserve(id uint64) {
 	s.streamStore.trim()
 }
 
-// startKeeping gives the stream an id for resumption.
+// startKeeping gives the stream an id for resumption, unless it has one.
 func (s *stream) startKeeping() {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
+	if s.keep || s.endless {
+		return
+	}
 	s.streamStore.lastID++
 	s.preserve(s.streamStore.lastID)
-}
-
-// keeps reports whether the stream can be resumed.
-func (s *stream) keeps() bool {
-	s.streamStore.mu.Lock()
-	defer s.streamStore.mu.Unlock()
-	return s.keep
 }
 
 // ends reports whether the stream has ended; some of it may still be unwritten.
