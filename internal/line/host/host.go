@@ -76,17 +76,15 @@ type Host struct {
 	// Backend is who decides.
 	Backend *backend.Backend
 
-	opts          Options
-	loop          *lineloop.Loop
-	client        Client
-	events        eventQueue
-	servers       []*server
-	connections   []*remoteServer
-	joinedServers []*joinedServer
-	shortcut      shortcut
-	waiters       []restartWaiter
-	ended         chan struct{}
-	wakeAt        time.Time
+	opts     Options
+	loop     *lineloop.Loop
+	client   Client
+	events   eventQueue
+	running  []backend.Server // processes, or connections in their place
+	shortcut shortcut
+	waiters  []restartWaiter
+	ended    chan struct{}
+	wakeAt   time.Time
 }
 
 // New prepares a host on a loop; nothing is started yet.
@@ -131,15 +129,11 @@ func (h *Host) Close() {
 		return
 	default:
 	}
-	for _, s := range slices.Clone(h.servers) {
-		h.finishStart(s)
+	for _, s := range slices.Clone(h.running) {
+		if p, ok := s.(*server); ok {
+			h.finishStart(p)
+		}
 		s.Kill()
-	}
-	for _, e := range h.connections {
-		e.Kill()
-	}
-	for _, j := range slices.Clone(h.joinedServers) {
-		j.Kill()
 	}
 	h.events.tell()
 	h.tellWaiters(ErrEnded)
@@ -147,7 +141,7 @@ func (h *Host) Close() {
 }
 
 // Alone reports whether no process is left here, nor a connection. Loop goroutine.
-func (h *Host) Alone() bool { return len(h.servers)+len(h.connections)+len(h.joinedServers) == 0 }
+func (h *Host) Alone() bool { return len(h.running) == 0 }
 
 // Quiet tells what has not been told yet. Loop goroutine.
 func (h *Host) Quiet() { h.events.tell() }
@@ -167,8 +161,8 @@ func (h *Host) Stalled() (refused int, taken uint64, running bool) {
 
 // byGen returns the process of a generation, nil if it is gone.
 func (h *Host) byGen(gen int) *server {
-	for _, s := range h.servers {
-		if s.gen == gen {
+	for _, one := range h.running {
+		if s, ok := one.(*server); ok && s.gen == gen {
 			return s
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -29,7 +27,7 @@ type joinedServer struct {
 func (h *Host) joinServer(gen int) backend.Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &joinedServer{host: h, gen: gen, cancel: cancel}
-	h.joinedServers = append(h.joinedServers, j)
+	h.running = append(h.running, j)
 	go func() {
 		in, out, err := h.opts.Join(ctx)
 		h.loop.Post(func() { j.connected(in, out, err) })
@@ -80,15 +78,10 @@ func (j *joinedServer) end(why string) {
 		j.input.Close()
 		j.output.Close()
 	}
-	h := j.host
-	h.joinedServers = slices.DeleteFunc(h.joinedServers, func(one *joinedServer) bool { return one == j })
-	exit := backend.Exit{Unread: unread, Connection: true}
-	if !j.closing {
-		exit.Code, exit.Why = 1, why
+	if j.closing {
+		why = ""
 	}
-	now := time.Now()
-	h.Backend.ServerExited(now, j.gen, exit)
-	h.Backend.ServerClosed(now, j.gen)
+	j.host.lost(j, j.gen, unread, why)
 }
 
 func (j *joinedServer) PID() int { return 0 }

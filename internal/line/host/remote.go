@@ -1,7 +1,6 @@
 package host
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 // remoteServer is a connection to a server that is not a process of ours, as its backend sees it: it is started, says lines and
 // ends like one. Its methods belong to the loop's goroutine.
 type remoteServer struct {
-	gen     int
 	conn    *remote.Connection
 	words   *logline.Kept             // what a process would have said on stderr
 	spokeAt atomic.Pointer[time.Time] // when that was last written to
@@ -27,7 +25,7 @@ const heldLook = 20 * time.Millisecond
 
 // connect opens a connection in place of a process.
 func (h *Host) connect(gen int) backend.Server {
-	e := &remoteServer{gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), login: h.opts.Remote.OAuth.Waiting}
+	e := &remoteServer{words: logline.OpenKept("", logline.KeptOptions{}), login: h.opts.Remote.OAuth.Waiting}
 	opts := *h.opts.Remote
 	opts.MaxMessage = h.opts.MaxToClient
 	opts.Log = func(line string) {
@@ -37,7 +35,7 @@ func (h *Host) connect(gen int) backend.Server {
 		now := time.Now()
 		e.spokeAt.Store(&now)
 	}
-	h.connections = append(h.connections, e)
+	h.running = append(h.running, e)
 	e.conn = remote.Open(opts, remote.Events{
 		Line: func(line []byte) {
 			h.loop.Post(func() {
@@ -50,7 +48,13 @@ func (h *Host) connect(gen int) backend.Server {
 		Repeat: func(id []byte, m mcp.Method, why string, reply func(bool)) {
 			h.loop.Post(func() { reply(h.Backend.MayRepeat(h.loop.Now(), gen, id, m, why)) })
 		},
-		End: func(err error) { h.loop.Post(func() { h.disconnected(e, err) }) },
+		End: func(err error) {
+			why := ""
+			if err != nil {
+				why = err.Error()
+			}
+			h.loop.Post(func() { h.lost(e, gen, e.conn.Pending(), why) })
+		},
 	})
 	return e
 }
@@ -67,16 +71,16 @@ func (h *Host) holdIfBehind(e *remoteServer) {
 	}
 }
 
-// disconnected brings the end of a connection to the backend.
-func (h *Host) disconnected(e *remoteServer, err error) {
-	h.connections = slices.DeleteFunc(h.connections, func(one *remoteServer) bool { return one == e })
-	exit := backend.Exit{Unread: e.conn.Pending(), Connection: true}
-	if err != nil {
-		exit.Code, exit.Why = 1, err.Error()
+// lost brings the end of a connection to the backend; why is "" if it was to end.
+func (h *Host) lost(s backend.Server, gen, unread int, why string) {
+	h.forget(s)
+	exit := backend.Exit{Unread: unread, Connection: true, Why: why}
+	if why != "" {
+		exit.Code = 1
 	}
 	now := time.Now()
-	h.Backend.ServerExited(now, e.gen, exit)
-	h.Backend.ServerClosed(now, e.gen)
+	h.Backend.ServerExited(now, gen, exit)
+	h.Backend.ServerClosed(now, gen)
 }
 
 func (e *remoteServer) PID() int            { return 0 }

@@ -174,7 +174,7 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
 	spec.KillMode = h.opts.KillMode
 	s.argv = spec.Argv
-	h.servers = append(h.servers, s)
+	h.running = append(h.running, s)
 	if l.Beside {
 		h.startBeside(s, spec)
 		return s, nil
@@ -197,8 +197,8 @@ func (h *Host) unstarted(s *server) {
 	}
 }
 
-func (h *Host) forget(s *server) {
-	h.servers = slices.DeleteFunc(h.servers, func(one *server) bool { return one == s })
+func (h *Host) forget(s backend.Server) {
+	h.running = slices.DeleteFunc(h.running, func(one backend.Server) bool { return one == s })
 }
 
 // join joins the pipes of a process to the loop.
