@@ -33,7 +33,7 @@ func (r *Runner) Join(in, out *os.File) {
 		c.out = r.loop.AddSink(out, lineloop.SinkOptions{OnError: func(error) { c.leave() }})
 		c.session = r.gw.Open(c, nil)
 		c.in = r.loop.AddSource(in, lineloop.SourceOptions{
-			Limit:  r.opts.MaxToServer,
+			Limit:  maxToServer,
 			OnLine: func(line []byte, _ bool) { c.session.Message(r.Now(), line, c) },
 			OnOversize: func(head, tail []byte, n int64) {
 				c.session.Oversize(r.Now(), head, tail, n, c)

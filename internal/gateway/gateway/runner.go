@@ -12,10 +12,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
 
-// Defaults of [RunnerOptions], in bytes.
+// Limits of clients that speak over descriptors, in bytes.
 const (
-	// DefaultMaxToServer is the longest line of a client: a Go server ends the connection at 16 MiB.
-	DefaultMaxToServer = 16 << 20
+	// maxToServer is the longest line of a client: a Go server ends the connection at 16 MiB.
+	maxToServer = 16 << 20
 	// clientBehind is how much may wait for a client before its servers are not read any more.
 	clientBehind = 256 << 10
 )
@@ -29,9 +29,8 @@ type RunnerOptions struct {
 	// Host has the options of the process, or connection, behind a link. Its Finish is the runner's own.
 	Host func(l *Link) host.Options
 	// In and Out are the client of a gateway that speaks stdio; the runner closes them. nil: there is none.
-	In, Out     *os.File
-	View        string // what that client sees; "": everything
-	MaxToServer int    // longest line of that client in bytes, default [DefaultMaxToServer]
+	In, Out *os.File
+	View    string // what that client sees; "": everything
 }
 
 // Runner is the world of a [Gateway]: a loop with everything on it.
@@ -53,9 +52,6 @@ type Runner struct {
 
 // NewRunner prepares a gateway without servers; nothing is started yet.
 func NewRunner(opts RunnerOptions) (*Runner, error) {
-	if opts.MaxToServer == 0 {
-		opts.MaxToServer = DefaultMaxToServer
-	}
 	loop, err := lineloop.NewLoop()
 	if err != nil {
 		return nil, fmt.Errorf("make event loop: %w", err)
@@ -95,7 +91,7 @@ func (r *Runner) serveStdio() {
 	session = r.gw.Open(r.out, behind)
 	session.view = r.opts.View
 	r.loop.AddSource(r.opts.In, lineloop.SourceOptions{
-		Limit:  r.opts.MaxToServer,
+		Limit:  maxToServer,
 		OnLine: func(line []byte, _ bool) { session.Message(r.Now(), line, r.out) },
 		OnOversize: func(head, tail []byte, n int64) {
 			session.Oversize(r.Now(), head, tail, n, r.out)

@@ -135,6 +135,3 @@ func (p *Proxy) Used(ctx context.Context) (backend.Status, error) { return p.hos
 
 // Last is the server's state at the end. Call it after Run has returned.
 func (p *Proxy) Last() backend.Status { return p.host.Backend.Status(time.Now()) }
-
-// Restarts is how often the server was restarted. Call it after Run has returned, or on its goroutine.
-func (p *Proxy) Restarts() int { return p.host.Backend.Status(time.Now()).RestartCount }

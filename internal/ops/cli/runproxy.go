@@ -230,9 +230,10 @@ func runProxy(io streams, s *settings) (err error) {
 	defer done()
 	k.startTelemetry()
 	code := p.Run()
-	k.countRun(p.upgrades, p.Last())
+	last := p.Last()
+	k.countRun(p.upgrades, last)
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
-		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
+		RestartCount: last.RestartCount, Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
 	if code != 0 {
 		return &exitError{code: code}
 	}
