@@ -21,7 +21,7 @@ func (e *echo) Say(line []byte) {
 		return
 	}
 	e.buf = append(append(append(e.buf[:0], `{"jsonrpc":"2.0","id":`...), e.env.ID.Of(line)...), `,"result":{"content":[{"type":"text","text":"hello"}]}}`...)
-	e.link.Forward(e.buf)
+	e.link.Send(e.buf)
 }
 
 // counter is a client's stream that only counts.

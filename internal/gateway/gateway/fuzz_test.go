@@ -48,7 +48,7 @@ func FuzzForeignBytes(f *testing.F) {
 			}
 			for _, p := range theirs {
 				if i < len(servers) && !p.ended {
-					p.link.Forward([]byte(servers[i]))
+					p.link.Send([]byte(servers[i]))
 				}
 			}
 			w.settle()

@@ -30,7 +30,7 @@ type Upstream interface {
 type World interface {
 	// Now is the time of what is happening.
 	Now() time.Time
-	// Connect makes a kept server. Its lines arrive by [Link.Forward] and [Link.Send], never during Connect.
+	// Connect makes a kept server. Its lines arrive by [Link.Send], never during Connect.
 	Connect(l *Link) Upstream
 	// Stand describes to a client the state of the servers that are shown, for a language model.
 	Stand(to *Session, shown func(server string) bool) string

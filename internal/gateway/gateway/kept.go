@@ -103,11 +103,8 @@ func (k *kept) finished() {
 	k.runner.stopIfDone()
 }
 
-// Forward, Send and Behind implement host.Client.
-func (k *kept) Forward(line []byte) {
-	k.link.Forward(line)
-	k.runner.flushSoon()
-}
+// Forward implements host.Client.
+func (k *kept) Forward(line []byte) { k.Send(line) }
 
 // Send implements host.Client.
 func (k *kept) Send(line []byte) {

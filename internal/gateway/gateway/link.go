@@ -128,12 +128,6 @@ func (l *Link) view() string {
 	return l.scope.owner.view
 }
 
-// Forward takes a line of the server that is valid during the call only; so does Send.
-func (l *Link) Forward(line []byte) { l.heard(line) }
-
-// Send takes a line for the client, as the client's end of a backend does.
-func (l *Link) Send(line []byte) { l.heard(line) }
-
 // Behind reports whether the link's client reads so slowly that the server must not be read now.
 func (l *Link) Behind() bool {
 	if o := l.scope.owner; o != nil && o.behind != nil {

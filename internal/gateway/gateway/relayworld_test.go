@@ -122,7 +122,7 @@ func (k *relayKept) Close() {
 
 // What follows implements backend.World and event.Sink.
 
-func (k *relayKept) ForwardToClient(line []byte) { k.link.Forward(line) }
+func (k *relayKept) ForwardToClient(line []byte) { k.link.Send(line) }
 func (k *relayKept) SendToClient(line []byte)    { k.link.Send(line) }
 func (k *relayKept) Flush()                      {}
 func (k *relayKept) Noise(line []byte)           { k.w.t.Fatalf("noise of %s: %s", k.link.Name(), line) }

@@ -9,8 +9,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// heard takes one line of the server, validated by the backend.
-func (l *Link) heard(line []byte) {
+// Send takes one line of the server, validated by the backend. It is valid during the call only.
+func (l *Link) Send(line []byte) {
 	l.gw.now = l.gw.world.Now()
 	env := &l.gw.up
 	if l.phase == ended || env.Scan(line) != nil {

@@ -228,7 +228,7 @@ func (p *proc) end() {
 
 // say is the process saying something.
 func (p *proc) say(format string, args ...any) {
-	p.link.Forward(fmt.Appendf(nil, format, args...))
+	p.link.Send(fmt.Appendf(nil, format, args...))
 }
 
 func (p *proc) answer(m message, result string) {
