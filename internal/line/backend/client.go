@@ -293,9 +293,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	id := b.env.RequestID.Of(line)
 	c := b.calls.find(id)
 	if c == nil {
-		if l := b.session.ListenByID(id); l != nil {
-			b.session.CloseListen(id)
-		}
+		b.session.CloseListen(id)
 		b.forwardNote(line)
 		return
 	}

@@ -55,7 +55,6 @@ func (s *streams) releaseCut() {
 			s.tell(h.line)
 			continue
 		}
-		s.session.CloseListen(h.id)
 		if c := s.calls.find(h.id); c != nil {
 			s.flow.answer(c, h.line)
 		}
