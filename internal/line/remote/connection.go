@@ -144,7 +144,7 @@ func (c *Connection) Pending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
-	for i := len(c.account) - 1; i >= 0 && !c.account[i].taken; i-- {
+	for i := len(c.account) - 1; i >= 0 && !c.account[i].taken.Load(); i-- {
 		n += len(c.account[i].line) + 1
 	}
 	return n

@@ -89,10 +89,8 @@ func (c *Connection) inTurn(m *message) {
 		if before != nil {
 			<-before
 		}
-		select {
-		case <-c.failed: // it waits for the next connection, like the rest of the queue
+		if c.hasFailed() { // it waits for the next connection, like the rest of the queue
 			return
-		default:
 		}
 		c.carry(m)
 		if m.method == mcp.NoteCancelled {
@@ -148,20 +146,6 @@ func (c *Connection) release(m *message) {
 	close(m.done)
 }
 
-// setTaken notes whether the server may have taken m.
-func (c *Connection) setTaken(m *message, taken bool) {
-	c.mu.Lock()
-	m.taken = taken
-	c.mu.Unlock()
-}
-
-// wasTaken reports what setTaken has noted.
-func wasTaken(c *Connection, m *message) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return m.taken
-}
-
 // endListens ends requests that only wait for notifications, which a closing connection need not wait for.
 func (c *Connection) endListens() {
 	c.mu.Lock()
@@ -201,7 +185,7 @@ func (c *Connection) carry(m *message) {
 		if !v.undone {
 			repeats++
 		}
-		c.setTaken(m, repeats > 0)
+		m.taken.Store(repeats > 0)
 		switch {
 		case v.act == relist && c.relist(m):
 		case v.act == again:

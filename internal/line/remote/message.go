@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -29,7 +30,7 @@ type message struct {
 	reopened bool              // a listen whose stream has broken off before
 	relisted bool              // a call for which the tools were read again
 
-	taken bool // the server may have taken it; guarded by Connection.mu
+	taken atomic.Bool // the server may have taken it
 }
 
 func newMessage(ctx context.Context, line []byte) *message {

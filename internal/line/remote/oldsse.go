@@ -177,16 +177,6 @@ func (t *oldTransport) deliver(data []byte) {
 	}
 }
 
-// post posts a message. The answer comes on the stream.
-func (t *oldTransport) post(m *message) outcome {
-	if m.kind == jsonrpc.Request {
-		return t.ask(m)
-	}
-	ctx, cancel := context.WithTimeout(m.ctx, t.c.opts.NoteTimeout)
-	defer cancel()
-	return t.c.postMessage(ctx, m, t.endpoint)
-}
-
 // ask posts a request and waits for its answer on the stream. Some servers accept the POST only once they have carried the request
 // out, so it may take as long as that, and counts for nothing when the answer is there.
 func (t *oldTransport) ask(m *message) outcome {

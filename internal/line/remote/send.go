@@ -163,33 +163,36 @@ func (c *Connection) post(m *message) outcome {
 			return o
 		}
 	}
-	if old := c.old(); old != nil {
-		return old.post(m)
-	}
-	if m.kind == jsonrpc.Request {
-		return c.postMessage(m.ctx, m, c.endpoint)
+	old, to := c.old(), c.endpoint
+	switch {
+	case m.kind == jsonrpc.Request && old != nil:
+		return old.ask(m)
+	case m.kind == jsonrpc.Request:
+		return c.postMessage(m.ctx, m, to)
+	case old != nil:
+		to = old.endpoint
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, c.opts.NoteTimeout)
 	defer cancel()
-	return c.postMessage(ctx, m, c.endpoint)
+	return c.postMessage(ctx, m, to)
 }
 
 // postMessage sends a message by POST and reads the response to its end.
 func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) outcome {
 	var o outcome
-	before, written := wasTaken(c, m), atomic.Bool{}
+	before, written := m.taken.Load(), atomic.Bool{}
 	var req *http.Request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// net/http looks for another connection by itself only if nothing of a POST has left the first one, or if it was answered:
 		// by a redirect or a challenge. Headers count as written as soon as they are in its buffer.
 		GetConn: func(string) {
 			if !idempotent(req.Header) && written.CompareAndSwap(true, false) {
-				c.setTaken(m, before)
+				m.taken.Store(before)
 			}
 		},
 		WroteHeaders: func() {
 			if written.CompareAndSwap(false, true) {
-				c.setTaken(m, true)
+				m.taken.Store(true)
 			}
 		},
 		WroteRequest: func(httptrace.WroteRequestInfo) { m.onTheWire() },
