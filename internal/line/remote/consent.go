@@ -70,11 +70,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {g.RedirectURI}, "code_verifier": {verifier},
 	}
-	next, err := o.redeem(ctx, g, form)
-	if err == nil && len(next.Scopes) == 0 {
-		next.Scopes = scopes // the server names them only if they differ
-	}
-	return next, err
+	return o.redeem(ctx, g, form)
 }
 
 // listen takes the loopback port of the redirect: the configured one, the one registered before, or any.

@@ -101,11 +101,7 @@ func (o *OAuth) deviceGrant(ctx context.Context, g Grant, server authServer, sco
 	}
 	o.asking.Store(true)
 	defer o.asking.Store(false)
-	next, err := o.awaitConsent(ctx, g, answer, over.C)
-	if err == nil && len(next.Scopes) == 0 {
-		next.Scopes = scopes // the server names them only if they differ
-	}
-	return next, err
+	return o.awaitConsent(ctx, g, answer, over.C)
 }
 
 // deviceCode asks for a code.

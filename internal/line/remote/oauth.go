@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -340,20 +341,21 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way c
 	if err := o.checkIssuer(d.server.Issuer, anew); err != nil {
 		return err
 	}
-	g := Grant{Issuer: d.server.Issuer, TokenURL: d.server.TokenEndpoint, Resource: d.resource}
-	if o.opts.Resource != "" {
-		g.Resource = o.opts.Resource
-	}
+	g := Grant{Issuer: d.server.Issuer, TokenURL: d.server.TokenEndpoint, Resource: cmp.Or(o.opts.Resource, d.resource)}
 	if sameURI(o.grant.Issuer, g.Issuer) { // what was registered or granted elsewhere is of no use here
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes = o.grant.Scopes
 	}
-	g, err = way(ctx, g, d.server, o.scopes(d, asked, g.Scopes))
+	scopes := o.scopes(d, asked, g.Scopes)
+	g, err = way(ctx, g, d.server, scopes)
 	if errors.Is(err, errGrantedElsewhere) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if len(g.Scopes) == 0 {
+		g.Scopes = scopes // the server names them only if they differ
 	}
 	return o.replace(ctx, g)
 }

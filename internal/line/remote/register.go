@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,10 +74,8 @@ func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant
 	if made.ClientID == "" {
 		return g, errors.New("register at " + server.Issuer + ": it gave no client id")
 	}
-	g.ClientID, g.ClientSecret, g.ClientAuth = made.ClientID, made.ClientSecret, made.TokenAuth
-	if g.ClientAuth == "" {
-		g.ClientAuth = wayToAuthenticate(g.ClientSecret, server.TokenAuth)
-	}
+	g.ClientID, g.ClientSecret = made.ClientID, made.ClientSecret
+	g.ClientAuth = cmp.Or(made.TokenAuth, wayToAuthenticate(g.ClientSecret, server.TokenAuth))
 	return g, nil
 }
 
