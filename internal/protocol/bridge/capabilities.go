@@ -19,21 +19,28 @@ const (
 // tasksExtension is the modern era's form of what the bridge offers in neither.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
+// places are where raw capabilities name each ability, in the order in which they are written.
+var places = []struct {
+	can  abilities
+	path []string
+}{
+	{canRoots, []string{"roots"}},
+	{canSample, []string{"sampling"}},
+	{canSampleContext, []string{"sampling", "context"}},
+	{canSampleTools, []string{"sampling", "tools"}},
+	{canForm, []string{"elicitation", "form"}},
+	{canURL, []string{"elicitation", "url"}},
+}
+
 // abilitiesOf reads a client's raw capabilities, which are the same in both eras. An elicitation without a mode is by
 // form.
 func abilitiesOf(capabilities []byte) abilities {
 	var can abilities
-	has := func(what abilities, path ...string) {
-		if v := member(capabilities, path...); jsonrpc.IsObject(v) {
-			can |= what
+	for _, one := range places {
+		if jsonrpc.IsObject(member(capabilities, one.path...)) {
+			can |= one.can
 		}
 	}
-	has(canRoots, "roots")
-	has(canSample, "sampling")
-	has(canSampleTools, "sampling", "tools")
-	has(canSampleContext, "sampling", "context")
-	has(canForm, "elicitation", "form")
-	has(canURL, "elicitation", "url")
 	if jsonrpc.IsObject(member(capabilities, "elicitation")) && can&canURL == 0 {
 		can |= canForm
 	}
@@ -53,42 +60,18 @@ func (a abilities) since(version string) abilities {
 
 // raw writes the abilities down as both eras do.
 func (a abilities) raw() []byte {
-	out := []byte(`{`)
-	add := func(name string, value string) {
-		if len(out) > 1 {
-			out = append(out, ',')
+	out := []byte("{}")
+	for _, one := range places {
+		if a&one.can != 0 {
+			out = set(out, []byte("{}"), one.path...)
 		}
-		out = append(out, `"`+name+`":`+value...)
 	}
-	pair := func(one abilities, oneName string, two abilities, twoName string) string {
-		switch {
-		case a&one != 0 && a&two != 0:
-			return `{"` + oneName + `":{},"` + twoName + `":{}}`
-		case a&one != 0:
-			return `{"` + oneName + `":{}}`
-		case a&two != 0:
-			return `{"` + twoName + `":{}}`
-		}
-		return `{}`
-	}
-	if a&canRoots != 0 {
-		add("roots", `{}`)
-	}
-	if a&canSample != 0 {
-		add("sampling", pair(canSampleContext, "context", canSampleTools, "tools"))
-	}
-	if a&(canForm|canURL) != 0 {
-		add("elicitation", pair(canForm, "form", canURL, "url"))
-	}
-	return append(out, '}')
+	return out
 }
 
 // modernCapabilities are the raw capabilities of a legacy client for a modern server.
 func modernCapabilities(capabilities []byte, version string) []byte {
-	out := abilitiesOf(capabilities).since(version).raw()
-	if v := objectsOf(member(capabilities, "experimental"), ""); v != nil {
-		out = set(out, v, "experimental")
-	}
+	out := legacyCapabilities(capabilities, abilitiesOf(capabilities).since(version))
 	if v := objectsOf(member(capabilities, "extensions"), tasksExtension); v != nil {
 		out = set(out, v, "extensions")
 	}

@@ -150,13 +150,7 @@ func withEnvelope(params, envelope []byte) ([]byte, bool) {
 		return params, false
 	}
 	params = withoutReserved(params)
-	out := append([]byte{'{'}, envelope...)
-	meta := member(params, "_meta")
-	for key, value := range jsonrpc.Members(meta) {
-		out = append(out, ',')
-		out = append(out, meta[key.Start:value.End]...)
-	}
-	return set(params, append(out, '}'), "_meta"), true
+	return set(params, withMembers(member(params, "_meta"), string(envelope)), "_meta"), true
 }
 
 // withMembers returns a raw object with members, given without braces, before its own.
