@@ -142,18 +142,23 @@ func (s *listens) acknowledge(l *listen) {
 
 // granted is the raw filter of what the client hears of.
 func (l *listen) granted() []byte {
+	return filterOf(func(list mcp.List) bool { return l.Lists[list] }, l.URIs)
+}
+
+// filterOf is a raw filter for changes of these lists and resources.
+func filterOf(lists func(mcp.List) bool, uris []string) []byte {
 	filter := []byte("{}")
 	for _, one := range mcp.Announced {
-		if l.Lists[one] {
+		if lists(one) {
 			filter = set(filter, []byte("true"), one.Filter())
 		}
 	}
-	if len(l.URIs) > 0 {
-		uris := make([][]byte, len(l.URIs))
-		for i, uri := range l.URIs {
-			uris[i] = jsonrpc.AppendQuoted(nil, uri)
+	if len(uris) > 0 {
+		raw := make([][]byte, len(uris))
+		for i, uri := range uris {
+			raw[i] = jsonrpc.AppendQuoted(nil, uri)
 		}
-		filter = set(filter, jsonrpc.AppendElements(nil, []byte("[]"), uris...), "resourceSubscriptions")
+		filter = set(filter, jsonrpc.AppendElements(nil, []byte("[]"), raw...), "resourceSubscriptions")
 	}
 	return filter
 }

@@ -37,6 +37,9 @@ type stream struct {
 	Until time.Time // when it has to be acknowledged
 }
 
+// awaited reports whether a waiter is answered with the stream.
+func (one *stream) awaited(w waiter) bool { return w.Stream == one.ID }
+
 // waiter is a resources/subscribe that has not been answered.
 type waiter struct {
 	ID     []byte // raw
@@ -140,19 +143,11 @@ func (s *legacySide) wake() {
 
 // filter is the filter to listen with; nil for nothing.
 func (s *legacySide) filter() []byte {
-	out := []byte("{}")
-	for _, one := range mcp.Announced {
-		if string(member(s.Offer, one.Capability(), "listChanged")) == "true" {
-			out = set(out, []byte("true"), one.Filter())
-		}
+	uris := s.Watch.URIs
+	if string(member(s.Offer, "resources", "subscribe")) != "true" {
+		uris = nil
 	}
-	if len(s.Watch.URIs) > 0 && string(member(s.Offer, "resources", "subscribe")) == "true" {
-		uris := []byte("[]")
-		for _, uri := range s.Watch.URIs {
-			uris = jsonrpc.AppendElements(nil, uris, jsonrpc.AppendQuoted(nil, uri))
-		}
-		out = set(out, uris, "resourceSubscriptions")
-	}
+	out := filterOf(func(list mcp.List) bool { return string(member(s.Offer, list.Capability(), "listChanged")) == "true" }, uris)
 	if len(out) == len("{}") {
 		return nil
 	}
@@ -205,10 +200,11 @@ func (s *legacySide) acknowledged(line []byte) {
 	w.Now, w.Next, w.Ends = w.Next, nil, 0
 	granted := member(s.env.Params.Of(line), "notifications", "resourceSubscriptions")
 	refused := func(uri string) bool { return !contains(granted, uri) }
-	s.settle(w.Now.ID, refused, []byte(tellsNothing))
+	s.settle(w.Now.awaited, refused, []byte(tellsNothing))
 	w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return slices.Contains(w.Now.URIs, uri) && refused(uri) })
 	w.Now.URIs = slices.DeleteFunc(w.Now.URIs, refused)
-	s.settleCovered()
+	covered := func(one waiter) bool { return slices.Contains(w.Now.URIs, one.URI) }
+	s.settle(covered, func(string) bool { return false }, nil)
 	if w.Missed {
 		w.Missed = false
 		s.lookAgain()
@@ -227,31 +223,17 @@ func (s *legacySide) lookAgain() {
 	}
 }
 
-// settleCovered answers waiters whose resource the present stream already covers.
-func (s *legacySide) settleCovered() {
-	w := &s.Watch
-	left := w.Waiting[:0]
-	for _, one := range w.Waiting {
-		if !slices.Contains(w.Now.URIs, one.URI) {
-			left = append(left, one)
-			continue
-		}
-		s.toClient(jsonrpc.AppendResult(nil, one.ID, nil))
-	}
-	w.Waiting = left
-}
-
 // The raw errors for a subscription that the server does not grant, and for one that it does not answer.
 const (
 	tellsNothing = `{"code":-32602,"message":"the server does not tell of changes of this resource"}`
 	staysSilent  = `{"code":-32603,"message":"the server has not answered in time; it is safe to retry"}`
 )
 
-// settle answers the waiters of a stream. why is the raw error for those whose resource is refused.
-func (s *legacySide) settle(id string, refused func(uri string) bool, why []byte) {
+// settle answers the waiters that which picks. why is the raw error for those whose resource is refused.
+func (s *legacySide) settle(which func(waiter) bool, refused func(uri string) bool, why []byte) {
 	var left, done []waiter
 	for _, one := range s.Watch.Waiting {
-		if one.Stream == id {
+		if which(one) {
 			done = append(done, one)
 		} else {
 			left = append(left, one)
@@ -273,12 +255,12 @@ func (s *legacySide) watchEnded(id, line []byte) bool {
 	w := &s.Watch
 	switch {
 	case w.Next != nil && string(id) == w.Next.ID:
-		w.Next = nil
 		why := []byte(tellsNothing)
 		if s.env.Kind == jsonrpc.ErrorResponse && s.mayListen(line) {
 			why = s.env.Error.Of(line)
 		}
-		s.settle(string(id), func(string) bool { return true }, why)
+		s.settle(w.Next.awaited, func(string) bool { return true }, why)
+		w.Next = nil
 	case w.Now != nil && string(id) == w.Now.ID:
 		w.Now = nil
 		w.Missed = true
@@ -343,7 +325,7 @@ func (s *legacySide) tickWatch() {
 		late := w.Next
 		w.Next = nil
 		s.endStream(late, replaced)
-		s.settle(late.ID, func(string) bool { return true }, []byte(staysSilent))
+		s.settle(late.awaited, func(string) bool { return true }, []byte(staysSilent))
 		s.openLater(true)
 	}
 	if s.due(w.Again) {
