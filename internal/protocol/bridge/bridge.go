@@ -55,7 +55,8 @@ type Bridge struct {
 
 // core is what both directions need.
 type core struct {
-	Last int // private id given out last
+	Phase phase // of the handshake with the server
+	Last  int   // private id given out last
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -112,20 +113,12 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 
 // Over reports that the server has answered a cancelled request, by its raw id there, so that it no longer works on it.
 func (b *Bridge) Over(id []byte, now time.Time) Output {
-	b.begin(now)
-	if s, modern := b.side.(*modernSide); modern {
-		s.over(id)
-	}
-	return b.end()
+	return ofSide(b, now, func(s *modernSide) { s.over(id) })
 }
 
 // Reborn reports that all processes that know of earlier requests are dead.
 func (b *Bridge) Reborn(now time.Time) Output {
-	b.begin(now)
-	if s, modern := b.side.(*modernSide); modern {
-		s.restarted()
-	}
-	return b.end()
+	return ofSide(b, now, (*modernSide).restarted)
 }
 
 // Tick handles everything that is due.
@@ -137,18 +130,19 @@ func (b *Bridge) Tick(now time.Time) Output {
 
 // Rest reports that the server sleeps. The bridge's own requests must not wake it; the client's do.
 func (b *Bridge) Rest(now time.Time) Output {
-	b.begin(now)
-	if s, legacy := b.side.(*legacySide); legacy {
-		s.rest()
-	}
-	return b.end()
+	return ofSide(b, now, (*legacySide).rest)
 }
 
 // Wake reports that the server is up again.
 func (b *Bridge) Wake(now time.Time) Output {
+	return ofSide(b, now, (*legacySide).wake)
+}
+
+// ofSide does what one direction has, and the other one not.
+func ofSide[S side](b *Bridge, now time.Time, do func(S)) Output {
 	b.begin(now)
-	if s, legacy := b.side.(*legacySide); legacy {
-		s.wake()
+	if s, is := b.side.(S); is {
+		do(s)
 	}
 	return b.end()
 }

@@ -22,7 +22,6 @@ const (
 type legacySide struct {
 	*core
 
-	Phase    phase
 	Hello    hello
 	Version  string    // both sides settled on, as the client sees it
 	Params   []byte    // raw, of its initialize that was answered
@@ -88,8 +87,7 @@ func (s *legacySide) fromClient(line []byte) {
 func (s *legacySide) hold(line []byte) {
 	if len(s.Held) >= queueMost {
 		if s.env.Kind == jsonrpc.Request {
-			s.toClient(jsonrpc.AppendError(nil, s.env.ID.Of(line), jsonrpc.InvalidRequest,
-				"invalid request: initialize has not been answered yet", nil))
+			s.refuse(s.env.ID.Of(line), jsonrpc.InvalidRequest, "invalid request: initialize has not been answered yet")
 		}
 		return
 	}

@@ -14,7 +14,6 @@ type modernSide struct {
 	*core
 	sealer sealer
 
-	Phase   phase
 	Hello   string    // raw id of the initialize in flight
 	Can     abilities // the server was told of
 	Result  []byte    // raw InitializeResult

@@ -45,15 +45,7 @@ func (b *Bridge) Resume(told Told, now time.Time) Output {
 }
 
 // Ready reports whether the server is greeted.
-func (b *Bridge) Ready() bool {
-	switch s := b.side.(type) {
-	case *legacySide:
-		return s.Phase == ready
-	case *modernSide:
-		return s.Phase == ready
-	}
-	return false
-}
+func (b *Bridge) Ready() bool { return b.Phase == ready }
 
 // Told returns what both have said; ok is false before a legacy client's handshake is over, or a modern one's first request.
 func (b *Bridge) Told() (told Told, ok bool) {
