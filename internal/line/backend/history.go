@@ -114,13 +114,11 @@ func (h *history) beginRestart(r supervise.Report) {
 }
 
 func (h *history) tellReady(p *process) {
+	text := fmt.Sprintf("Server ready (startup: %dms)", p.startup.Milliseconds())
 	if h.reconnecting() {
-		h.emitOf(p, event.ServerReady, slog.LevelInfo, "Connected again after "+h.now.Sub(h.begun).Round(time.Millisecond).String(),
-			slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
-		return
+		text = "Connected again after " + h.now.Sub(h.begun).Round(time.Millisecond).String()
 	}
-	h.emitOf(p, event.ServerReady, slog.LevelInfo, fmt.Sprintf("Server ready (startup: %dms)", p.startup.Milliseconds()),
-		slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
+	h.emitOf(p, event.ServerReady, slog.LevelInfo, text, slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
 }
 
 // reconnecting reports whether what runs is no restart: a connection to a remote server was lost.

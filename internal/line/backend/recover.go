@@ -87,15 +87,11 @@ func (f *flow) mayRepeat(gen int, id []byte, m mcp.Method, why string) bool {
 	}
 	p := f.byGen(gen)
 	if p == nil || !m.Resendable() && !f.toolRepeats(c, p) {
-		f.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), why),
-			slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
-			slog.String(event.KeyReason, why))
+		f.tellOf(c, event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), why), why)
 		return false
 	}
 	c.resent++
-	f.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s is sent again: %s", c.what(), why),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
-		slog.String(event.KeyReason, why))
+	f.tellOf(c, event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s is sent again: %s", c.what(), why), why)
 	return true
 }
 
@@ -132,9 +128,7 @@ func (f *flow) toolsOf(p *process) mcp.Catalog {
 
 // resend puts a request back into the queue, where it is the oldest and goes first.
 func (f *flow) resend(c *call, why string) {
-	f.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s waits for the new server: %s", c.what(), why),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
-		slog.String(event.KeyReason, why))
+	f.tellOf(c, event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s waits for the new server: %s", c.what(), why), why)
 	if f.hopeless() && c.method != mcp.Initialize {
 		f.turnAway(c)
 		return

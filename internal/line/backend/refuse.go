@@ -70,13 +70,17 @@ func (f *flow) refuse(c *call, r refusal) {
 	if c.method == mcp.Listen && f.closing {
 		level = slog.LevelDebug // streams end with outlive
 	}
-	f.emit(event.RequestRefused, level, fmt.Sprintf("Request %s refused: %s", c.method, r.reason),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
-		slog.String(event.KeyReason, r.reason))
+	f.tellOf(c, event.RequestRefused, level, fmt.Sprintf("Request %s refused: %s", c.method, r.reason), r.reason)
 	data := outcome{Reason: r.reason, Delivered: c.delivered(), Retryable: r.retry,
 		RetryAfterMS: r.after.Milliseconds(), Generation: f.process.gen}
 	c.done, c.reason = doneRefused, r.reason
 	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
+}
+
+// tellOf emits an event about a call.
+func (f *flow) tellOf(c *call, t event.Type, level slog.Level, message, reason string) {
+	f.emit(t, level, message, slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyReason, reason))
 }
 
 // maybeBegun reports whether a process may have begun a waiting call: only one that was sent again. The backend's own question for
@@ -111,9 +115,7 @@ func (c *call) methodName() string {
 // lost answers a call that the dead process p may have carried out.
 func (f *flow) lost(c *call, p *process, reason string) {
 	how := p.ending.why
-	f.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), how),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
-		slog.String(event.KeyReason, reason))
+	f.tellOf(c, event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), how), reason)
 	then := "was restarted"
 	if cause := f.machine.Snapshot().Cause; f.over || cause == supervise.Clean || cause == supervise.Shutdown {
 		then = "is not started again"

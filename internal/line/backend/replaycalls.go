@@ -33,7 +33,7 @@ func (rp *replay) noteReplay(c *call, result []byte) {
 		arguments = []byte("{}")
 	}
 	rp.noted[name] = arguments
-	for _, p := range rp.spares.withoutCall(c) {
+	for _, p := range rp.spares.without(c, (*process).answered) {
 		rp.repeatOne(p, rp.opts.Replays[i], arguments, func() {})
 	}
 }

@@ -69,13 +69,6 @@ func (s *spares) spawnLater() {
 	}
 }
 
-// dismissLater removes a delayed spare from the list; false: it is not there.
-func (s *spares) dismissLater(gen int) bool {
-	before := len(s.later)
-	s.later = slices.DeleteFunc(s.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
-	return len(s.later) < before
-}
-
 // spawnSpare starts a process beside the serving one.
 func (s *spares) spawnSpare(a supervise.SpawnSpare) {
 	if a.Reload {
@@ -126,24 +119,15 @@ func (s *spares) checkedAll(p *process) {
 // mirror sends the spares a setting that a process has granted the client, and the serving one, if an earlier one has.
 func (s *spares) mirror(c *call) {
 	params := c.param.Of(c.line)
-	tell := func(p *process) {
+	for _, p := range s.without(c, (*process).familiar) {
 		s.questions.ask(p, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, c.method.String(), params) }, func([]byte) {})
-	}
-	for _, p := range s.beside {
-		if p.role == spare && p.familiar() {
-			tell(p)
-		}
-	}
-	if c.gen < s.process.gen && s.process.answered() {
-		tell(s.process)
 	}
 }
 
-// withoutCall are the processes that have repeated the client's calls without this one: spares that stand by, and the serving one, if an
-// earlier one has answered it.
-func (s *spares) withoutCall(c *call) (all []*process) {
+// without are the processes that miss an answered call: such spares, and the serving one if an earlier one answered.
+func (s *spares) without(c *call, such func(*process) bool) (all []*process) {
 	for _, p := range s.beside {
-		if p.role == spare && p.answered() {
+		if p.role == spare && such(p) {
 			all = append(all, p)
 		}
 	}
@@ -213,9 +197,7 @@ func (s *spares) retire(p *process) {
 
 // dismiss ends a spare that is not needed.
 func (s *spares) dismiss(gen int) {
-	if s.dismissLater(gen) {
-		return
-	}
+	s.later = slices.DeleteFunc(s.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
 	if p := s.byGen(gen); p != nil && p.role == spare {
 		s.retire(p)
 	}
@@ -249,7 +231,13 @@ func (s *spares) reloadFailed(a supervise.ReloadFailed) {
 	s.process.stalled = false
 	s.limits.notRenewed()
 	s.history.begun = time.Time{}
-	failed := reloadFailure{at: s.now, gen: a.Gen, why: a.Why, stderr: s.stderrOf(a.Gen)}
+	about, failed := s.process, reloadFailure{at: s.now, gen: a.Gen, why: a.Why}
+	if p := s.byGen(a.Gen); p != nil {
+		about = p
+		if p.server != nil {
+			failed.stderr = p.server.LastStderr(stderrShown)
+		}
+	}
 	if a.Gen < 0 { // it was not even started
 		failed.gen = s.machine.Newest()
 	}
@@ -259,20 +247,8 @@ func (s *spares) reloadFailed(a supervise.ReloadFailed) {
 	if h := s.history.lastReloadFailure.hint(); h != "" {
 		attrs = append(attrs, slog.String(event.KeyHint, h))
 	}
-	about := s.process
-	if p := s.byGen(a.Gen); p != nil {
-		about = p
-	}
 	s.emitOf(about, event.ReloadFailed, slog.LevelError, "The new server did not come up, the old one goes on serving: "+s.history.lastReloadFailure.text(), attrs...)
 	s.tools.answerVerify(false)
-}
-
-// stderrOf is the end of a process's stderr, also of one that is being settled.
-func (s *spares) stderrOf(gen int) []string {
-	if p := s.byGen(gen); p != nil && p.server != nil {
-		return p.server.LastStderr(stderrShown)
-	}
-	return nil
 }
 
 // checkRetired ends the retired processes that have finished their requests.
