@@ -33,13 +33,9 @@ func (s *Session) listen(e *exchange, line []byte) {
 	sc.whenListed(e, func() {
 		filter := jsonrpc.Find(params, "notifications").Of(params)
 		l := &listen{exchange: e, line: kept, lists: map[mcp.Method]bool{}}
-		ack := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), e.id...)
-		ack = append(ack, `},"notifications":{`...)
+		wants := func(kind mcp.List) bool { return string(jsonrpc.Find(filter, kind.Filter()).Of(filter)) == "true" }
 		for _, kind := range mcp.Announced {
-			if string(jsonrpc.Find(filter, kind.Filter()).Of(filter)) == "true" {
-				l.lists[kind.Changed()] = true
-				ack = append(ack, `"`+kind.Filter()+`":true,`...)
-			}
+			l.lists[kind.Changed()] = wants(kind)
 		}
 		uris := jsonrpc.Find(filter, "resourceSubscriptions").Of(filter)
 		for at := range jsonrpc.Elements(uris) {
@@ -48,16 +44,12 @@ func (s *Session) listen(e *exchange, line []byte) {
 			}
 			l.uris = append(l.uris, at.Of(uris))
 		}
-		if len(l.uris) > 0 {
-			ack = append(jsonrpc.AppendElements(append(ack, `"resourceSubscriptions":`...), []byte("[]"), l.uris...), ',')
-		}
 		view := s.shown()
 		for kind := range mcp.Lists {
 			l.seen[kind] = view
 		}
 		sc.listens = append(sc.listens, l)
-		ack = append(bytes.TrimSuffix(ack, []byte(",")), "}}"...)
-		e.stream.Send(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), ack))
+		e.stream.Send(mcp.AcknowledgedLine([]byte(e.id), mcp.ListenFilter(wants, l.uris)))
 		s.listenForResources(l)
 	})
 }

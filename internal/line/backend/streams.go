@@ -261,9 +261,7 @@ func (s *streams) keepStreams() bool {
 		switch granted := l.Lists(); {
 		case l.Acked == nil:
 			l.Acked = granted
-			params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
-			params = append(append(append(params, `},"notifications":`...), granted...), '}')
-			s.tell(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+			s.tell(mcp.AcknowledgedLine(l.ID, granted))
 			s.lists.tellMissed()
 		case !mcp.Covers(granted, l.Acked):
 			s.endListen(l)

@@ -135,32 +135,21 @@ func (s *listens) acknowledge(l *listen) {
 		}
 		return
 	}
-	params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
-	params = append(append(append(params, `},"notifications":`...), l.granted()...), '}')
-	s.toClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+	s.toClient(mcp.AcknowledgedLine(l.ID, l.granted()))
 }
 
 // granted is the raw filter of what the client hears of.
 func (l *listen) granted() []byte {
-	return filterOf(func(list mcp.List) bool { return l.Lists[list] }, l.URIs)
+	return mcp.ListenFilter(func(list mcp.List) bool { return l.Lists[list] }, quoted(l.URIs))
 }
 
-// filterOf is a raw filter for changes of these lists and resources.
-func filterOf(lists func(mcp.List) bool, uris []string) []byte {
-	filter := []byte("{}")
-	for _, one := range mcp.Announced {
-		if lists(one) {
-			filter = set(filter, []byte("true"), one.Filter())
-		}
+// quoted are texts as raw strings.
+func quoted(texts []string) [][]byte {
+	raw := make([][]byte, len(texts))
+	for i, text := range texts {
+		raw[i] = jsonrpc.AppendQuoted(nil, text)
 	}
-	if len(uris) > 0 {
-		raw := make([][]byte, len(uris))
-		for i, uri := range uris {
-			raw[i] = jsonrpc.AppendQuoted(nil, uri)
-		}
-		filter = set(filter, jsonrpc.AppendElements(nil, []byte("[]"), raw...), "resourceSubscriptions")
-	}
-	return filter
+	return raw
 }
 
 // end ends one that the client has cancelled, and unsubscribes from resources that no other listen wants.

@@ -147,7 +147,7 @@ func (s *legacySide) filter() []byte {
 	if string(member(s.Offer, "resources", "subscribe")) != "true" {
 		uris = nil
 	}
-	out := filterOf(func(list mcp.List) bool { return string(member(s.Offer, list.Capability(), "listChanged")) == "true" }, uris)
+	out := mcp.ListenFilter(func(list mcp.List) bool { return string(member(s.Offer, list.Capability(), "listChanged")) == "true" }, quoted(uris))
 	if len(out) == len("{}") {
 		return nil
 	}

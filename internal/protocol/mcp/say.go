@@ -86,6 +86,27 @@ func ChangedLine(l List, subscription []byte) []byte {
 	return jsonrpc.AppendNotification(nil, l.Changed().String(), append(params, "}}"...))
 }
 
+// ListenFilter is the raw filter of a subscriptions/listen about these lists, and resources with these raw URIs.
+func ListenFilter(lists func(List) bool, uris [][]byte) []byte {
+	filter := []byte("{}")
+	for _, l := range Announced {
+		if lists(l) {
+			filter, _ = jsonrpc.Set(nil, filter, []byte("true"), l.Filter()) // an object
+		}
+	}
+	if len(uris) > 0 {
+		filter, _ = jsonrpc.Set(nil, filter, jsonrpc.AppendElements(nil, []byte("[]"), uris...), "resourceSubscriptions")
+	}
+	return filter
+}
+
+// AcknowledgedLine tells a client what its subscriptions/listen with this raw id covers, as a raw filter.
+func AcknowledgedLine(id, filter []byte) []byte {
+	params := append([]byte(`{"_meta":{"`+MetaSubscriptionID+`":`), id...)
+	params = append(append(append(params, `},"notifications":`...), filter...), '}')
+	return jsonrpc.AppendNotification(nil, NoteAcknowledged.String(), params)
+}
+
 // ListenEndedLines tell a client that its subscriptions/listen with this raw id has ended: why, and the request's answer.
 func ListenEndedLines(id []byte, why string) (cancelled, answer []byte) {
 	result := append([]byte(`{"resultType":"complete","_meta":{"`+MetaSubscriptionID+`":`), id...)

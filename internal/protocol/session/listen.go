@@ -43,12 +43,4 @@ func (l *Listen) Wants(list mcp.List) bool {
 }
 
 // Lists is the part of the request's raw filter that is about lists.
-func (l *Listen) Lists() []byte {
-	out := []byte("{}")
-	for _, list := range mcp.Announced {
-		if l.Wants(list) {
-			out, _ = jsonrpc.Set(nil, out, []byte("true"), list.Filter())
-		}
-	}
-	return out
-}
+func (l *Listen) Lists() []byte { return mcp.ListenFilter(l.Wants, nil) }
