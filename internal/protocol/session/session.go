@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -84,12 +85,7 @@ func (s *Session) Subscribe(params []byte) {
 // Unsubscribe removes the subscription named in the params.
 func (s *Session) Unsubscribe(params []byte) {
 	uri, _ := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
-	for i := range s.subs {
-		if s.subs[i].uri == uri {
-			s.subs = append(s.subs[:i], s.subs[i+1:]...)
-			return
-		}
-	}
+	s.subs = slices.DeleteFunc(s.subs, func(sub subscription) bool { return sub.uri == uri })
 }
 
 // Subscribed returns the raw JSON string of each subscribed URI, in order.
