@@ -8,7 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
+
+// claudeLimit matches the end of claude -p at --max-turns or --max-budget-usd, with exit status 1, as text and as JSON (from its
+// source; 2.1.177, 2.1.199).
+var claudeLimit = lazyregexp.New(`\A(?:Error: (?:Reached max turns|Exceeded USD budget) \([\d.]{1,32}\)|error_max_(?:turns|budget_usd))\z`)
 
 // claudeRecord is a line of a transcript of Claude Code (recorded: 2.1.330). It has the members of all types of
 // lines; those that a type does not have are empty.

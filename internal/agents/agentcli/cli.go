@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // Kind is the type of an agent: one of the agent CLIs in the table, or another kind of a registry.
@@ -39,6 +41,9 @@ type CLI struct {
 	// ErrorExits are exit statuses of errors that a restart does not fix, LimitExits those of a limit of its own. None:
 	// every status but 0 is a crash.
 	ErrorExits, LimitExits []int
+	// ownLimit matches how its output says that it has ended at a limit of its own, if no exit status does. nil: one does, or
+	// it is not known.
+	ownLimit *lazyregexp.Pattern
 
 	// Resume is the command that continues a session without a terminal, as in a registry. "": none is suggested.
 	Resume string
@@ -171,6 +176,15 @@ func Of(kind Kind) CLI {
 
 // Known reports whether its processes and sessions are known by themselves, without a declaration.
 func (c CLI) Known() bool { return c.files != nil }
+
+// OwnLimit is how the last line of its output, or the error that this names, says that it has ended at a limit of its own.
+// "": it does not.
+func (c CLI) OwnLimit(text string) string {
+	if c.ownLimit == nil {
+		return ""
+	}
+	return c.ownLimit.FindString(text)
+}
 
 // Titles are what people call the CLIs for which a field is set, in the table's order.
 func Titles(set func(CLI) bool) []string {

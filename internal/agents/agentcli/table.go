@@ -29,7 +29,8 @@ var table = []CLI{
 		},
 		Place: Place{Variables: []string{"CLAUDE_CONFIG_DIR"}, Folder: ".claude"}, files: newClaudeFiles,
 		TellsStatus: true, EndsOnSIGINT: true, // measured: 2.1.330 exits with status 0
-		Resume: "claude -p --resume {session} {preamble}",
+		ownLimit: claudeLimit,
+		Resume:   "claude -p --resume {session} {preamble}",
 		// With it the CLI keeps retrying an overloaded model (529) and a rate limit (429); without it it gives up
 		// after ten retries and ends the turn (measured: 2.1.330).
 		Patience: Patience{Variable: "CLAUDE_CODE_RETRY_WATCHDOG", Value: "1", Unless: "CLAUDE_CODE_MAX_RETRIES"},

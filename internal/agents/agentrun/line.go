@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strings"
 )
 
 // lineLimit is how much of a JSON line is read, in bytes. Later parts, such as long results, are not needed.
@@ -78,7 +79,10 @@ func readLine(line []byte) (e streamEvent) {
 // Claude Code with is_error, although its subtype is success.
 func (e *streamEvent) ended(m map[string]json.RawMessage) {
 	e.session, e.goesOn = text(m["session_id"]), true
-	if string(m["is_error"]) == "true" || text(m["status"]) == "error" {
+	switch subtype := text(m["subtype"]); {
+	case strings.HasPrefix(subtype, "error_max_"):
+		e.failed = subtype // a limit of its own; result is what it had until then
+	case string(m["is_error"]) == "true" || text(m["status"]) == "error":
 		e.failed = cmp.Or(text(m["result"]), text(members(m["error"])["message"]))
 	}
 }

@@ -120,6 +120,7 @@ type Exit struct {
 	Known  bool   `json:"known,omitempty"`
 	Code   int    `json:"code,omitempty"`
 	Signal string `json:"signal,omitempty"` // such as "killed"; "": it was not ended by a signal
+	Limit  string `json:"limit,omitempty"`  // the limit of its own at which it has ended, as its output says; "": none
 }
 
 // Artefact is the first thing that an agent of this kind writes once it runs: a session file, a transcript, a beat.

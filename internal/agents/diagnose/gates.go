@@ -168,6 +168,9 @@ func errorExit(e *Evidence, p Policy) answer {
 }
 
 func limitExit(e *Evidence, p Policy) answer {
+	if e.Process.Life == Dead && e.Exit.Known && e.Exit.Limit != "" {
+		return yes(e.Process.Gone, "%s, at a limit of its own: %s", e.Exit.text(), e.Exit.Limit)
+	}
 	return exitOf(e, p.LimitExits, "a limit of its own")
 }
 

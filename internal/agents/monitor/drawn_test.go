@@ -27,7 +27,7 @@ func TestWhatIsOnlyDrawnIsNoOutput(t *testing.T) {
 			called := w.wall
 			w.spends(29*time.Minute, time.Minute)
 			w.pass(2 * time.Minute)
-			w.geminiReports("shop", func(r *agentrun.Report) {
+			w.reportIs("shop", func(r *agentrun.Report) {
 				r.StartedAt, r.OutputAt = called.Add(-time.Minute), w.wall
 				if tt.text > 0 {
 					r.TextAt = called.Add(tt.text)

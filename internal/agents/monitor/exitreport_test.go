@@ -60,6 +60,37 @@ func TestAnEndThatItsWrapperHasYetToReport(t *testing.T) {
 	}
 }
 
+// A limit that its owner has set ends claude -p with the status of any error. To go on with it would defy that limit.
+func TestACommandThatEndsAtALimitOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		failed string
+		last   []string
+		rungs  []string
+		class  diagnose.Class // "": whatever follows a start
+	}{
+		"of turns":              {last: []string{"a warning", "Error: Reached max turns (3)"}, class: diagnose.BudgetExceeded},
+		"of money":              {last: []string{"Error: Exceeded USD budget (0.5)"}, class: diagnose.BudgetExceeded},
+		"of turns, as JSON":     {failed: "error_max_turns", class: diagnose.BudgetExceeded},
+		"of money, as JSON":     {failed: "error_max_budget_usd", class: diagnose.BudgetExceeded},
+		"of tries, as JSON":     {failed: "error_max_structured_output_retries", rungs: []string{"resume"}},
+		"it has written of one": {last: []string{"Error: Reached max turns (3)", "Execution error"}, rungs: []string{"resume"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := atWorkHeadless(t)
+			delete(w.living, 1001)
+			w.reportIs("shop", func(r *agentrun.Report) {
+				r.Headless, r.Failed, r.LastLines, r.Exit = true, tt.failed, tt.last, &agentrun.Exit{Code: 1, At: w.wall}
+			})
+			w.spends(24*time.Second, 4*time.Second)
+			if v := w.diagnosis(); !slices.Equal(w.rungs(), tt.rungs) || tt.class != "" && v.Class != tt.class {
+				t.Errorf("%s (%s), started %v; want %s, %v", v.Class, v.Details, w.rungs(), tt.class, tt.rungs)
+			}
+		})
+	}
+}
+
 // The wrapper reports between the reading of the reports and the look at the process.
 func TestAReportThatComesDuringALook(t *testing.T) {
 	t.Parallel()

@@ -318,7 +318,7 @@ const outputGrain = 10 * time.Second
 
 // ended takes the exit from the wrapper's report, which has more details than the process table.
 func (g *gathering) ended(r *agentrun.Report) {
-	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal}
+	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal, Limit: g.ownLimit(r)}
 	if g.e.Process.Life == diagnose.Alive {
 		if proc, err := g.processes.Look(r.PID); err != nil && !errors.Is(err, os.ErrProcessDone) || err == nil && proc.Identity == g.f.process {
 			return // a contradiction, which has its own class
@@ -329,6 +329,18 @@ func (g *gathering) ended(r *agentrun.Report) {
 	p := &g.e.Process
 	p.Life, p.Detail, p.Gone = diagnose.Dead, fmt.Sprintf("PID %d has ended", r.PID), g.age(r.Exit.At)
 	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
+}
+
+// ownLimit is the limit of its own at which a CLI has ended, as the end of its output says. To go on with it would defy that.
+func (g *gathering) ownLimit(r *agentrun.Report) string {
+	if r.Exit.Code == 0 || r.Exit.Signal != "" {
+		return ""
+	}
+	cli, last := agentcli.Of(vendorKind(g.agent.Kind)), ""
+	if n := len(r.LastLines); n > 0 {
+		last = r.LastLines[n-1]
+	}
+	return cmp.Or(cli.OwnLimit(r.Failed), cli.OwnLimit(last))
 }
 
 // told takes the error that a CLI's output named at its end, if its session shows none. `gemini -p` writes none into it.

@@ -33,8 +33,8 @@ func (w *world) gemini(name string) {
 	w.write(filepath.Join("gemini", "tmp", "shop", "chats", "session-1.jsonl"), fmt.Sprintf(chat, stamp(w.wall.Add(-time.Second)), stamp(w.wall)))
 }
 
-// geminiReports is what its wrapper says.
-func (w *world) geminiReports(name string, change func(*agentrun.Report)) {
+// reportIs is what the wrapper of the process 1001 says.
+func (w *world) reportIs(name string, change func(*agentrun.Report)) {
 	w.t.Helper()
 	id := func(pid int) process.Identity {
 		return process.Identity{PID: pid, Start: uint64(pid)*1000 + 1, Boot: w.boot}
@@ -68,7 +68,7 @@ func TestATitleOverAQuietCommand(t *testing.T) {
 			w.pass(time.Minute)
 			w.process(helper, w.dir("shop"), w.wall.Sub(answered.Add(tt.began)))
 			w.parents[helper], w.parents[1001] = 1001, 1000
-			w.geminiReports("shop", func(r *agentrun.Report) {
+			w.reportIs("shop", func(r *agentrun.Report) {
 				r.StartedAt, r.OutputAt = answered.Add(-time.Minute), w.wall
 				r.Title, r.TitleState, r.TitleAt = "✋  Action Required (shop)", agentcli.Waiting, answered.Add(33*time.Second)
 			})
@@ -100,11 +100,11 @@ func TestAnErrorThatOnlyTheOutputShows(t *testing.T) {
 			w := newWorld(t)
 			w.declare("", w.agent("shop", "kind: gemini\n"))
 			w.gemini("shop")
-			w.geminiReports("shop", func(r *agentrun.Report) { r.Headless = true })
+			w.reportIs("shop", func(r *agentrun.Report) { r.Headless = true })
 			w.cycle()
 			w.pass(10 * time.Second)
 			delete(w.living, 1001)
-			w.geminiReports("shop", func(r *agentrun.Report) {
+			w.reportIs("shop", func(r *agentrun.Report) {
 				r.StartedAt, r.Headless, r.Failed, r.Exit = w.wall.Add(-70*time.Second), true, tt.failed, &agentrun.Exit{Code: tt.code, At: w.wall}
 			})
 			w.cycle()
