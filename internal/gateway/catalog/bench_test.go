@@ -83,7 +83,7 @@ func BenchmarkView(b *testing.B) {
 	b.Run("tool", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, _, ok := v.Tool("server77_tool_33"); !ok {
+			if _, _, ok := v.Named(mcp.Tools, "server77_tool_33"); !ok {
 				b.Fatal("not found")
 			}
 		}

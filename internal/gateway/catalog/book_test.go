@@ -79,7 +79,7 @@ func TestForget(t *testing.T) {
 	if diff := cmp.Diff([]string{"read"}, seen(t, v, mcp.Tools)); diff != "" {
 		t.Error(diff)
 	}
-	if _, own, ok := old.Tool("read"); !ok || own != "read" {
+	if _, own, ok := old.Named(mcp.Tools, "read"); !ok || own != "read" {
 		t.Error("a View changed")
 	}
 }

@@ -99,7 +99,7 @@ func TestAllowAndDeny(t *testing.T) {
 			if _, _, ok := v.Owner("write_file"); !ok {
 				t.Error("a resource is filtered by the names of tools")
 			}
-			if _, _, ok := v.Tool("write_file"); ok && len(tc.deny) > 0 {
+			if _, _, ok := v.Named(mcp.Tools, "write_file"); ok && len(tc.deny) > 0 {
 				t.Error("a denied tool can be called")
 			}
 		})

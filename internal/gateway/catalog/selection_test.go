@@ -44,7 +44,7 @@ func TestSelection(t *testing.T) {
 			}
 			all := New(OnCollision).Merge(servers, lists, nil)
 			for _, tool := range seen(t, all, mcp.Tools) {
-				if _, _, found := v.Tool(tool); found != slices.Contains(got.Tools, tool) {
+				if _, _, found := v.Named(mcp.Tools, tool); found != slices.Contains(got.Tools, tool) {
 					t.Errorf("%s is found: %v", tool, found)
 				}
 			}

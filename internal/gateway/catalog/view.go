@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/binary"
-	"iter"
 	"slices"
 	"strings"
 
@@ -135,9 +134,6 @@ func scheme(uri string) string {
 	return strings.ToLower(name)
 }
 
-// Tool returns the server of a shown tool, and the tool's own name there.
-func (v *View) Tool(shown string) (server int, own string, ok bool) { return v.Named(mcp.Tools, shown) }
-
 // Named returns the server of a shown tool or prompt, and its own name there.
 func (v *View) Named(l mcp.List, shown string) (server int, own string, ok bool) {
 	place, ok := v.places[l][shown]
@@ -219,17 +215,6 @@ func (v *View) Owner(uri string) (server int, own string, ok bool) {
 // Candidates are the servers, in order, that have a resource or template of the URI's scheme: they can be asked for a
 // URI without an Owner. The slice must not be changed.
 func (v *View) Candidates(uri string) []int { return v.schemes[scheme(uri)] }
-
-// All yields the entries of a list in order: the shown name, and the entry as its server wrote it.
-func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
-	return func(yield func(string, Item) bool) {
-		for _, s := range v.shown[l] {
-			if !yield(s.name, s.item) {
-				return
-			}
-		}
-	}
-}
 
 // DigestSize is the length of one of [View.Digests], in bytes. With hundreds of servers they are most of a session's record.
 const DigestSize = 12

@@ -41,7 +41,7 @@ func TestBytesStayAsTheyAre(t *testing.T) {
 	if server, own, ok := v.Named(mcp.Prompts, "s_p"); server != 0 || own != "p" || !ok {
 		t.Error(server, own, ok)
 	}
-	if _, _, ok := v.Tool("s_p"); ok {
+	if _, _, ok := v.Named(mcp.Tools, "s_p"); ok {
 		t.Error("a prompt is called as a tool")
 	}
 }
@@ -226,7 +226,7 @@ func TestTaskOnlyToolIsNotShown(t *testing.T) {
 	if diff := cmp.Diff([]string{"s_b", "s_c"}, seen(t, v, mcp.Tools)); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, ok := v.Tool("s_a"); ok {
+	if _, _, ok := v.Named(mcp.Tools, "s_a"); ok {
 		t.Error("it can be called")
 	}
 }

@@ -111,8 +111,10 @@ func (to told) Send(line []byte) {
 // shown are the tools that the client would find.
 func (c *modelClient) shown() map[string]bool {
 	all := map[string]bool{}
-	for name := range c.Session.shown().All(mcp.Tools) {
-		all[name] = true
+	page, _ := c.Session.shown().Page(mcp.Tools, nil, 0) // it begins at no cursor, so that none can be wrong
+	items, _ := catalog.Items(mcp.Tools, page)
+	for _, item := range items {
+		all[item.Own()] = true
 	}
 	return all
 }

@@ -41,7 +41,7 @@ func (s *Session) withTools(result []byte, view *catalog.View) []byte {
 	}
 	var free [][]byte
 	for i, name := range []string{toolStatus, toolRestart} {
-		if _, _, theirs := view.Tool(name); !theirs {
+		if _, _, theirs := view.Named(mcp.Tools, name); !theirs {
 			free = append(free, ownTools[i])
 		}
 	}
@@ -56,7 +56,7 @@ func (s *Session) callTool(e *exchange, line []byte) bool {
 		return false
 	}
 	name, _ := jsonrpc.Unquote(raw)
-	if _, _, theirs := s.shown().Tool(name); theirs {
+	if _, _, theirs := s.shown().Named(mcp.Tools, name); theirs {
 		return false
 	}
 	params := g.client.Params.Of(line)
