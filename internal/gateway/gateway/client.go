@@ -208,11 +208,7 @@ func (s *Session) notification(line []byte) {
 		if s.own == nil {
 			return
 		}
-		for l := range s.own.each { // about the client itself, such as changed roots
-			if l.phase == ready {
-				s.gw.post(l, bytes.Clone(line))
-			}
-		}
+		s.own.tell(line) // about the client itself, such as changed roots
 		s.tellPool(line)
 	}
 }

@@ -13,12 +13,7 @@ func (r *Runner) Hub() streamhttp.Hub { return hub{r} }
 type hub struct{ runner *Runner }
 
 // Open implements streamhttp.Hub.
-func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
-	if v := h.open(peer, nil); v != nil {
-		return v
-	}
-	return nil
-}
+func (h hub) Open(peer streamhttp.Peer) streamhttp.Session { return h.open(peer, nil) }
 
 // Resume implements streamhttp.Hub.
 func (h hub) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool) {
@@ -26,14 +21,11 @@ func (h hub) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool
 	if !ok {
 		return nil, false
 	}
-	if v := h.open(peer, &r); v != nil {
-		return v, true
-	}
-	return nil, true
+	return h.open(peer, &r), true
 }
 
 // open makes a session, which goes on from the record if there is one; nil: the runner has ended.
-func (h hub) open(peer streamhttp.Peer, from *record) *httpSession {
+func (h hub) open(peer streamhttp.Peer, from *record) streamhttp.Session {
 	select {
 	case <-h.runner.ended:
 		return nil

@@ -136,11 +136,7 @@ func (sc *scope) asksRoots() bool {
 // take makes the client's roots those of the scope's processes.
 func (sc *scope) take(s *Session) {
 	if sc.pool.rootsKey != "" { // the client has other roots now
-		for l := range sc.each {
-			if l.phase == ready {
-				sc.gw.post(l, jsonrpc.AppendNotification(nil, rootsChanged, nil))
-			}
-		}
+		sc.tell(jsonrpc.AppendNotification(nil, rootsChanged, nil))
 	}
 	sc.pool.rootsKey, sc.pool.roots = s.roots.key, s.roots.said
 }
@@ -196,10 +192,6 @@ func (s *Session) tellPool(line []byte) {
 			s.askRoots()
 		}
 	case s.pool.only() == s:
-		for l := range s.pool.each {
-			if l.phase == ready {
-				s.gw.post(l, bytes.Clone(line))
-			}
-		}
+		s.pool.tell(line)
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -36,11 +37,17 @@ func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
 	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, main: showing{stale: true}}
 }
 
+// of is the scope that has the links of s: what its owner shares with others, if s is shared.
+func (sc *scope) of(s *server) *scope {
+	if sc.owner != nil && s.Shared {
+		return sc.owner.pool
+	}
+	return sc
+}
+
 // link returns the link for a call to s, opened if needed; nil if s does not speak the scope's era.
 func (sc *scope) link(s *server) *Link {
-	if sc.owner != nil && s.Shared {
-		return sc.owner.pool.link(s)
-	}
+	sc = sc.of(s)
 	if sc.era == mcp.Modern && s.modern == refuses {
 		return nil
 	}
@@ -56,10 +63,7 @@ func (sc *scope) link(s *server) *Link {
 
 // all returns the links of s that the scope has, open or not.
 func (sc *scope) all(s *server) []*Link {
-	if sc.owner != nil && s.Shared {
-		return sc.owner.pool.links[s]
-	}
-	return sc.links[s]
+	return sc.of(s).links[s]
 }
 
 // open makes the links of s.
@@ -85,11 +89,9 @@ func (sc *scope) openAll(view string) {
 	for _, s := range sc.gw.servers {
 		switch {
 		case !selection.Has(s.Catalog.Name):
-		case sc.owner != nil && s.Shared:
-			sc.owner.pool.open(s)
 		case sc.era == mcp.Modern && s.modern == refuses:
 		default:
-			sc.open(s)
+			sc.of(s).open(s)
 		}
 	}
 }
@@ -170,6 +172,15 @@ func (sc *scope) each(yield func(*Link) bool) {
 	}
 }
 
+// tell sends a notification of a client to the servers that are ready.
+func (sc *scope) tell(line []byte) {
+	for l := range sc.each {
+		if l.phase == ready {
+			sc.gw.post(l, bytes.Clone(line))
+		}
+	}
+}
+
 // lists returns the lists of s in this scope, or those last shown to a client with the same capabilities; nil if
 // unknown.
 func (sc *scope) lists(s *server) *catalog.Lists {
@@ -182,9 +193,7 @@ func (sc *scope) lists(s *server) *catalog.Lists {
 
 // shownLists is lists without what is presumed.
 func (sc *scope) shownLists(s *server) *catalog.Lists {
-	if sc.owner != nil && s.Shared {
-		sc = sc.owner.pool
-	}
+	sc = sc.of(s)
 	for _, l := range sc.links[s] {
 		if l.listed() {
 			return l.lists.all
@@ -195,9 +204,7 @@ func (sc *scope) shownLists(s *server) *catalog.Lists {
 
 // knownLists are the lists of s that a client with the same capabilities was shown last; nil: none was.
 func (sc *scope) knownLists(s *server) *catalog.Lists {
-	if sc.owner != nil && s.Shared {
-		sc = sc.owner.pool
-	}
+	sc = sc.of(s)
 	return s.known.of(sc.key())
 }
 
