@@ -90,7 +90,13 @@ func (b *Backend) join(w World) {
 	}
 }
 
-// tellWake calls WakeAt if the deadline has changed. Every method with a time argument ends with it.
+// at begins a call, in which it is now. Every method with a time argument begins with it, and ends with tellWake.
+func (b *Backend) at(now time.Time) *Backend {
+	b.now = now
+	return b
+}
+
+// tellWake calls WakeAt if the deadline has changed.
 func (b *Backend) tellWake() {
 	if at := b.deadline(); at != b.wakeAt {
 		b.wakeAt = at
@@ -112,8 +118,7 @@ func (b *Backend) deadline() time.Time {
 
 // Tick handles everything that is due.
 func (b *Backend) Tick(now time.Time) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	for t := range timerCount {
 		if at := b.timers[t]; !at.IsZero() && !now.Before(at) {
 			b.timers[t] = time.Time{}
@@ -164,8 +169,7 @@ func (b *Backend) expire(t timer) {
 
 // Open starts the first process, unless it starts on demand.
 func (b *Backend) Open(now time.Time) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	if !b.memory.lazy(b.opts) {
 		b.life.step(supervise.Start{})
 	}
@@ -185,15 +189,13 @@ func (b *Backend) Unspoken() bool { return b.unspoken() }
 
 // Restart requests a planned restart; source and reason are recorded.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	b.life.restart(source, reason)
 }
 
 // Interrupted ends everything at once: outlive itself was told to stop.
 func (b *Backend) Interrupted(now time.Time) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	b.closing, b.signalled = true, true
 	b.life.step(supervise.Stop{Profile: supervise.Signal})
 	if b.over && !b.stopped {
@@ -203,8 +205,7 @@ func (b *Backend) Interrupted(now time.Time) {
 
 // MarkerSeen reports that process gen printed the restart marker on its stderr (TP-1).
 func (b *Backend) MarkerSeen(now time.Time, gen int) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	if gen != b.process.gen || !b.process.up() {
 		return
 	}
@@ -214,8 +215,7 @@ func (b *Backend) MarkerSeen(now time.Time, gen int) {
 
 // ServerSpawned reports that process gen, which was NotSpawned, runs now.
 func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	if p := b.byGen(gen); p != nil {
 		b.life.spawned(p, pid)
 	}
@@ -223,8 +223,7 @@ func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
 
 // ServerExited reports that process gen has exited. Its output may still be coming.
 func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	switch p := b.byGen(gen); {
 	case p == nil:
 		return
@@ -236,8 +235,7 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 
 // ServerClosed reports that process gen's stdout has ended.
 func (b *Backend) ServerClosed(now time.Time, gen int) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	p := b.byGen(gen)
 	if p == nil || p.closed {
 		return
@@ -259,8 +257,7 @@ func (b *Backend) Asleep() bool { return b.asleep() }
 
 // Drained reports that process gen's pipe has accepted everything queued for it.
 func (b *Backend) Drained(now time.Time, gen int) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	if gen == b.process.gen {
 		b.flow.flushQueue()
 	}
@@ -269,7 +266,6 @@ func (b *Backend) Drained(now time.Time, gen int) {
 // MayRepeat decides whether a request that the remote server may have processed is sent again, by the rules that apply
 // after a process has died. why describes the failure.
 func (b *Backend) MayRepeat(now time.Time, gen int, id []byte, m mcp.Method, why string) bool {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	return b.flow.mayRepeat(gen, id, m, why)
 }

@@ -16,8 +16,7 @@ import (
 
 // ClientLine takes one line of the client, without its newline. The bytes may be forwarded but are not kept.
 func (b *Backend) ClientLine(now time.Time, line []byte) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	if line = jsonrpc.Trim(line); len(line) == 0 {
 		return
 	}
@@ -88,8 +87,7 @@ func (b *Backend) message(line []byte) {
 
 // ClientOversize takes the beginning and the end of a line over the limit.
 func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	id, ok := jsonrpc.RecoverID(head, tail)
 	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
@@ -337,8 +335,7 @@ func (b *Backend) forwardNote(line []byte) {
 // ClientClosed reports that the client has closed its end. What is queued is still forwarded; then the server's stdin is
 // closed and its remaining output forwarded.
 func (b *Backend) ClientClosed(now time.Time) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	if b.closing || b.stopped {
 		return
 	}

@@ -48,16 +48,14 @@ func (b *Backend) Down() bool {
 
 // Rest lets the server sleep, which needs nobody meanwhile; reason says why. What the client asks next wakes it.
 func (b *Backend) Rest(now time.Time, reason string) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	b.limits.rest(reason)
 	b.eras.settle() // a bridge ends its streams before the server says more on them
 }
 
 // Wake starts a server that sleeps.
 func (b *Backend) Wake(now time.Time) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	b.life.wake()
 	b.eras.settle()
 }
@@ -77,8 +75,7 @@ func (b *Backend) Record() session.Record {
 // Resume is [Backend.Open] for a client whose session another backend has recorded. The process that it
 // starts is told what the client told the one before.
 func (b *Backend) Resume(now time.Time, r session.Record) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	b.session, b.replay.noted, b.failedInit = r.Session(), r.Repeats, r.Refused
 	for _, id := range r.Withdrawn {
 		b.asks.tombstone(id)

@@ -17,8 +17,7 @@ const taskTokensKept = 256
 
 // ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
 func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	p := b.process
 	if gen != p.gen {
 		if p = b.byGen(gen); p == nil {
@@ -234,8 +233,7 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 
 // ServerOversize takes the beginning and the end of a line of process gen over the limit.
 func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size int64) {
-	b.now = now
-	defer b.tellWake()
+	defer b.at(now).tellWake()
 	p := b.byGen(gen)
 	if p == nil {
 		return
