@@ -63,6 +63,9 @@ type core struct {
 	out Output
 }
 
+// reach notes how far the handshake with the server is.
+func (c *core) reach(p phase) { c.Phase = p }
+
 // side is one direction of translation.
 type side interface {
 	fromClient(line []byte)

@@ -185,7 +185,8 @@ func (s *legacySide) introduced(params []byte, version string) {
 
 // greet asks the server for its identity. Without an id nobody waits for the handshake: the client has had its answer before.
 func (s *legacySide) greet(h hello) {
-	s.Phase, s.Hello = greeting, h
+	s.reach(greeting)
+	s.Hello = h
 	s.discover()
 }
 
@@ -215,7 +216,8 @@ func (s *legacySide) close(why string) {
 	}
 	s.closeWatch()
 	s.Held, s.Level = nil, nil
-	s.Phase, s.Params, s.Result = noHandshake, nil, nil
+	s.reach(noHandshake)
+	s.Params, s.Result = nil, nil
 }
 
 func (s *legacySide) discover() {

@@ -117,13 +117,13 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 		can &= everyAbility
 	}
 	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Questions.Open) == 0 {
-		s.Phase = noHandshake
+		s.reach(noHandshake)
 	}
 	if s.Meta == nil {
 		s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
 	}
 	if s.Phase == noHandshake {
-		s.Phase = greeting
+		s.reach(greeting)
 		s.Can |= can
 		id := s.private()
 		s.Hello = string(id)
@@ -147,14 +147,15 @@ func (s *modernSide) welcomed(line []byte) {
 	s.Held, s.Hello = nil, ""
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
-		s.Phase = noHandshake
+		s.reach(noHandshake)
 		text := "the server refused the handshake: " + messageOf(s.env.Error.Of(line))
 		for _, one := range held {
 			s.refuse(member(one, "id"), jsonrpc.InternalError, text)
 		}
 		return
 	}
-	s.Phase, s.Result = ready, bytes.Clone(result)
+	s.reach(ready)
+	s.Result = bytes.Clone(result)
 	s.Leveling.reset()
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())

@@ -75,7 +75,7 @@ func (b *Bridge) Quiet() bool {
 
 // greeted answers the client's initialize from the server's DiscoverResult.
 func (s *legacySide) greeted(discover []byte) {
-	s.Phase = ready
+	s.reach(ready)
 	s.Offer = bytes.Clone(member(discover, "capabilities"))
 	s.Result = initializeResult(discover, s.Version, s.Extended)
 	if s.Hello.ID != nil {
@@ -88,7 +88,7 @@ func (s *legacySide) greeted(discover []byte) {
 
 // notGreeted answers the client's initialize, and its later requests, with the reason why the server cannot be used.
 func (s *legacySide) notGreeted(text string) {
-	s.Phase = noHandshake
+	s.reach(noHandshake)
 	if s.Hello.ID != nil {
 		s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
 	}
