@@ -21,9 +21,10 @@ const (
 	helloTime = 5 * time.Second
 	// goodbyeTime is how long clients may take to read the rest after the agent's end.
 	goodbyeTime = time.Second
-	// keysKept is how many messages of keys wait for an agent that does not read, each of 4 KiB at most. What is typed beyond
-	// them is lost, as at any terminal whose buffer is full.
+	// keysKept is how many messages of keys wait for an agent that does not read. Each has 4 KiB at most.
 	keysKept = 256
+	// keysTime is how long whoever types more than that waits for the agent. What is typed then is lost until it reads again.
+	keysTime = 10 * time.Second
 	// redrawPause is how long the agent's terminal gets another size to force a redraw, if joining does not change the
 	// size. A program that checks its size only after that sees no change, and draws nothing.
 	redrawPause = 150 * time.Millisecond
@@ -349,8 +350,31 @@ func (sh *shared) stopNudge() {
 	}
 }
 
+// hand gives keys to the agent, and reports whether they were taken. With patient it waits for the agent: a long text that is pasted comes
+// faster than a busy one reads.
+func (sh *shared) hand(keys []byte, patient bool) bool {
+	select {
+	case sh.keys <- keys:
+		return true
+	default:
+	}
+	if !patient {
+		return false
+	}
+	late := time.NewTimer(keysTime)
+	defer late.Stop()
+	select {
+	case sh.keys <- keys:
+		return true
+	case <-late.C:
+	case <-sh.quit:
+	}
+	return false
+}
+
 // listen takes a client's input until it leaves.
 func (sh *shared) listen(j *joiner) {
+	reads := true // the agent does; whoever waited for each key of one that does not would not see the client leave
 	for {
 		kind, content, err := readFrame(j.conn)
 		if err != nil {
@@ -362,10 +386,7 @@ func (sh *shared) listen(j *joiner) {
 				continue
 			}
 			sh.seen.input(content, time.Now())
-			select {
-			case sh.keys <- content:
-			default: // it does not read; whoever waited for it here would not see the client leave
-			}
+			reads = sh.hand(content, reads)
 		case windowFrame:
 			var w window
 			if json.Unmarshal(content, &w) != nil {

@@ -114,3 +114,37 @@ func TestAnAgentThatReadsNothing(t *testing.T) {
 		close(reads)
 	})
 }
+
+// An agent that is busy for some seconds gets all of a long text that somebody pastes meanwhile.
+func TestABusyAgentGetsAllThatIsPasted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		got := 0
+		sh := terminalOfSize(t, 24, 80, func(b []byte) error {
+			if got == 0 {
+				time.Sleep(keysTime / 2)
+			}
+			got += len(b)
+			return nil
+		})
+		ours, client := net.Pipe()
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			sh.listen(&joiner{conn: ours})
+		}()
+		for range 3 * keysKept {
+			if err := sendFrame(client, inputFrame, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-left
+		synctest.Wait()
+		if got != 3*keysKept {
+			t.Errorf("it has got %d of %d keys", got, 3*keysKept)
+		}
+	})
+}
