@@ -101,18 +101,19 @@ func TestADayOfAServer(t *testing.T) {
 	})
 }
 
-// The clock is set back by a moment, and the timer, which goes by another one, ends before the minute does: no call is lost.
+// The clock is set back by a moment, and the timer, which goes by another one, ends before the minute does: no call is lost. Where it is set
+// back by an hour, no minute is said to have the calls of that hour.
 func TestAClockThatIsSetBack(t *testing.T) {
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var r Recorder
 	for _, look := range []struct {
 		at    time.Duration
 		calls int64
-	}{{0, 10}, {time.Minute - time.Millisecond, 15}, {time.Minute, 16}} {
+	}{{0, 10}, {time.Minute - time.Millisecond, 15}, {time.Minute, 16}, {-time.Hour, 20}, {2 * time.Minute, 21}} {
 		r.take(noon.Add(look.at), map[string]Totals{"till": {Calls: look.calls}})
 	}
 	all := r.After(0)["till"].Points
-	if last := all[len(all)-2:]; last[0].Calls != 10 || last[1].Calls != 6 {
+	if last := all[len(all)-3:]; last[0].Calls != 10 || last[1].Calls != 6 || last[2].Calls != 1 {
 		t.Errorf("%+v", last)
 	}
 }
