@@ -208,6 +208,12 @@ func TestWhyAServerIsNotThereAnyMore(t *testing.T) {
 	expect("later", look(gateway, one, run), "gw@1 serving false ", "gw@1/one ready false ", "x@2 ready false ")
 	expect("the gateway has ended", look(run), "x@2 ready false ", "gw@1 has ended true its outlive is not there any more",
 		"gw@1/one has ended true its outlive is not there any more")
+	look(gateway, one, run)
+	look(mute, run)
+	at = at.Add(2 * goneFor)
+	look(mute, run)
+	expect("it has ended without having answered", look(run), "x@2 ready false ", "gw@1 has ended true its outlive is not there any more",
+		"gw@1/one has ended true its outlive is not there any more")
 }
 
 // A run is followed as soon as it listens, however long it is until the next look: also the first one, which makes the directory.

@@ -22,6 +22,7 @@ const (
 type departed struct {
 	server overview.Server
 	at     time.Time
+	until  time.Time // it is shown
 }
 
 // awaitReturn tells that an outlive was killed: it is not there any more, and has not said that it ends.
@@ -43,7 +44,7 @@ func (c *Collector) awaitReturn(ctx context.Context, i control.Instance) {
 }
 
 // seeGone adds the servers that were there a moment ago and are not any more, so that nothing vanishes unseen. Those of a gateway that
-// does not answer stay until it does.
+// does not answer stay until it does, and as long as all others after that.
 func (c *Collector) seeGone(s *overview.State) {
 	there := map[string]*overview.Server{}
 	for n := range s.Servers {
@@ -56,13 +57,16 @@ func (c *Collector) seeGone(s *overview.State) {
 	if was := c.state.Load(); was != nil {
 		for _, one := range was.Servers {
 			if there[one.Key] == nil && !one.Gone && !left[one.Key] {
-				c.gone = append(c.gone, departed{one, s.At})
+				c.gone = append(c.gone, departed{one, s.At, s.At.Add(goneFor)})
 			}
 		}
 	}
-	c.gone = slices.DeleteFunc(c.gone, func(d departed) bool {
-		return there[d.server.Key] != nil || s.At.Sub(d.at) > goneFor && !silent(there[d.server.Of])
-	})
+	for n := range c.gone {
+		if silent(there[c.gone[n].server.Of]) {
+			c.gone[n].until = s.At.Add(goneFor)
+		}
+	}
+	c.gone = slices.DeleteFunc(c.gone, func(d departed) bool { return there[d.server.Key] != nil || s.At.After(d.until) })
 	for label, at := range c.killed {
 		if s.At.Sub(at) > goneFor {
 			delete(c.killed, label)

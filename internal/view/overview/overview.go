@@ -347,7 +347,7 @@ func worstFirst(all []Server) []Server {
 	return list
 }
 
-// Leave adds servers that are not there any more: those of a gateway that is there stand behind its others.
+// Leave adds servers that are not there any more. Those of a gateway stand behind its others, or behind the gateway that has gone, too.
 func (s *State) Leave(gone []Server) {
 	if len(gone) == 0 {
 		return
@@ -365,6 +365,11 @@ func (s *State) Leave(gone []Server) {
 			delete(behind, of)
 		}
 	}
+	for _, one := range behind[""] {
+		list = append(append(list, one), behind[one.Key]...)
+		delete(behind, one.Key)
+	}
+	delete(behind, "")
 	for _, one := range gone {
 		if _, apart := behind[one.Of]; apart {
 			list = append(list, one)
