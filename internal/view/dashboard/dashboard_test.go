@@ -192,7 +192,9 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	mute := overview.Server{Key: "mute@3", Name: "mute", State: control.NoAnswer, Health: overview.Bad, Why: "outlive runs, and does not answer", LogPath: log}
-	c, at, _ := open(t, Options{Source: &fixed{state: overview.State{At: noon, Servers: []overview.Server{mute}}}})
+	never := mute // it has answered nobody who looks
+	never.Key, never.LogPath = "never@4", ""
+	c, at, _ := open(t, Options{Source: &fixed{state: overview.State{At: noon, Servers: []overview.Server{mute, never}}}})
 	_, page := get(t, c, at+"/server/mute@3")
 	text, ids, _ := parsed(t, page)
 	for _, wrong := range []string{"None yet", "None in that time", "noted once a minute"} {
@@ -202,6 +204,9 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	}
 	if !strings.Contains(text, "✖ no answer") || !strings.Contains(text, "waiting for a lock") || ids["curves"] != 1 || ids["details"] != 1 {
 		t.Errorf("%v\n%s", ids, text)
+	}
+	if _, page := get(t, c, at+"/server/never@4"); strings.Contains(page, "Nothing is kept of it") {
+		t.Errorf("where its log is was never said, and the page says that there is none:\n%s", page)
 	}
 }
 

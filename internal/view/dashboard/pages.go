@@ -217,6 +217,10 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 		m.add("log", "log-there", "outlive logs --hosts "+one.Host+" "+overview.There(one.Host, one.Key))
 		return one.Name, true
 	}
+	if one.LogPath == "" && one.State == control.NoAnswer {
+		m.add("log", "not-known", "log") // it has never said where that is
+		return one.Name, true
+	}
 	text, err := collect.Tail(one.LogPath)
 	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, err})
 	return one.Name, true
