@@ -133,7 +133,7 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	}
 	commands := f.switchOn(place, changed, missing == nil)
 	if f.now {
-		return runAll(io, commands)
+		return runAll(io, place, commands)
 	}
 	fmt.Fprintln(io.out, "to start it now and at every login:")
 	showAll(io, commands)
@@ -162,7 +162,7 @@ func (f *serviceFlags) remove(io streams, name string, flags []string) error {
 		return err
 	}
 	if f.now && known(place) {
-		if err := runAll(io, place.Disable); err != nil {
+		if err := runAll(io, place, place.Disable); err != nil {
 			return err
 		}
 	}
@@ -330,13 +330,38 @@ func showAll(io streams, commands [][]string) {
 	}
 }
 
-// runAll runs commands one after the other, up to the first that fails.
-func runAll(io streams, commands [][]string) error {
+// leaveTime is how long a service may take to end: launchd kills one after 20 s. leaveLook is how often it is looked whether it has.
+const (
+	leaveTime = 30 * time.Second
+	leaveLook = 100 * time.Millisecond
+)
+
+// leave runs the command by which the system gives a service up, and waits until it has. Before that it refuses another file.
+func leave(cmd *exec.Cmd, place service.Place) error {
+	err := cmd.Run()
+	var status *exec.ExitError
+	if err != nil && (!errors.As(err, &status) || status.ExitCode() != place.InProgress) {
+		return err
+	}
+	for end := time.Now().Add(leaveTime); known(place); time.Sleep(leaveLook) {
+		if time.Now().After(end) {
+			return fmt.Errorf("the service has not ended within %s", leaveTime)
+		}
+	}
+	return nil
+}
+
+// runAll runs commands for a service one after the other, up to the first that fails.
+func runAll(io streams, place service.Place, commands [][]string) error {
 	for _, c := range commands {
 		fmt.Fprintln(io.out, "+", strings.Join(c, " "))
 		cmd := exec.Command(c[0], c[1:]...)
 		cmd.Stdout, cmd.Stderr = io.out, io.err
-		if err := cmd.Run(); err != nil {
+		run := cmd.Run
+		if slices.Equal(c, place.Leaves) {
+			run = func() error { return leave(cmd, place) }
+		}
+		if err := run(); err != nil {
 			hint := ""
 			if errors.Is(err, exec.ErrNotFound) {
 				hint = "; without --now the file alone is dealt with"

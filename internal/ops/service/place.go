@@ -32,7 +32,10 @@ type Place struct {
 	Stop [][]string
 	// Known is a command that fails when the system does not know the service. Empty: it knows what has a file.
 	Known []string
-	links []string // what [Place.Remove] takes away besides
+	// Leaves is a command of those above after which the system may know the service until it has ended. InProgress is its status then.
+	Leaves     []string
+	InProgress int
+	links      []string // what [Place.Remove] takes away besides
 	// Remark is what a person should know besides. "": nothing.
 	Remark string
 }
@@ -60,7 +63,7 @@ func PlaceOf(kind Kind, name, dir string, uid int) Place {
 			Path:    path,
 			Enable:  in,
 			Renew:   slices.Concat(out, in),
-			Disable: out, Stop: out, Known: []string{"launchctl", "print", target},
+			Disable: out, Stop: out, Known: []string{"launchctl", "print", target}, Leaves: out[0], InProgress: 36,
 		}
 	}
 	path := filepath.Join(dir, unit+".xml")
