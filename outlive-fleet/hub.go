@@ -100,7 +100,7 @@ func (s *settings) identity() (identity, tls.Certificate, error) {
 	return id, pair, err
 }
 
-// makeIdentity makes the identity at a path, one process at a time: whoever comes later takes the one that is there then.
+// makeIdentity makes the identity at a path, one process at a time. Whoever comes later takes the one that is there then.
 func makeIdentity(path string) (id identity, err error) {
 	unlock, err := lock(path + ".lock")
 	if err != nil {

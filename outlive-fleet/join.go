@@ -317,7 +317,7 @@ func (m *member) run(ctx context.Context) error {
 	return nil
 }
 
-// leaveLimit is longer than leaving takes where the hub answers nothing: it is told that this machine has left, and then to delete what it has.
+// leaveLimit is longer than leaving takes where the hub answers nothing. It is told that this machine has left, and then to delete what it has.
 const leaveLimit = 4 * askLimit
 
 // leave deletes what the fleet has of this machine, and what this machine has of the fleet.

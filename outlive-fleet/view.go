@@ -475,8 +475,8 @@ func (v *view) openCases() []fleetsocket.Case {
 	return list
 }
 
-// by is the machine whose monitor has told of a case, whoever judges since; before that the one that has found it. "": a machine that has it
-// has told by itself.
+// by is the machine whose monitor has told of a case, whoever judges since. Before that it is the one that has found it. "": a machine that
+// has it has told by itself.
 func by(n judge.Note) string {
 	if n.State == judge.Sent {
 		return n.Message // see [herald.Tell]

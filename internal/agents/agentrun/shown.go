@@ -16,8 +16,8 @@ type shown struct {
 }
 
 var (
-	// elapsed matches how long something takes, which changes while nothing else does, and a parenthesis that does not end: it
-	// is being drawn, and that time stands in it.
+	// elapsed matches how long something takes, which changes while nothing else does. It also matches a parenthesis that does not
+	// end: it is being drawn, and that time stands in it.
 	elapsed = lazyregexp.New(`(?i)\d+(?:[.,]\d+)?\s?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b|\d+(?::\d\d){1,2}|\([^()]*$`)
 	// tokens matches a count that goes up while a model answers. Claude Code: "↓ 1.2k tokens".
 	tokens = lazyregexp.New(`(\d[\d.,]*k?) tokens\b`)

@@ -23,7 +23,7 @@ func hookAsks(e *Evidence, _ Policy) answer {
 	return yes(oldest.Age, "%s", why)
 }
 
-// overtaken reports whether one of its sessions was at work so long after its latest beat that the beat is outdated.
+// overtaken reports whether a session was at work so long after the latest beat that the beat is outdated.
 func (e *Evidence) overtaken(after Span) bool {
 	for _, s := range e.Sessions {
 		if s.busy() && s.LastAge.plus(after) < e.Beat.Age {

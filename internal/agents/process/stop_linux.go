@@ -54,7 +54,7 @@ func (System) Stop(ctx context.Context, t Target) error {
 	return &StopError{left[0].pid, errStuck}
 }
 
-// mayBe reports whether an identity is that of the process which has its number now, as far as that one can be looked at.
+// mayBe reports whether the process that has the number of an identity now may be the one that is meant. One that cannot be looked at may be.
 func mayBe(id Identity) bool {
 	s, err := readStat(id.PID)
 	return id.Boot == bootID() && (err != nil || s.start == id.Start)

@@ -62,7 +62,7 @@ func (v view) see(d Digest, now time.Time) {
 	}
 }
 
-// reach is the best one of the machines that live, but for the judge's own: its digest is older than what it knows of itself.
+// reach is the best one of the machines that live, but for the judge's own. That machine's digest is older than what the judge knows of it.
 func (v view) reach(own string, silence time.Duration, now time.Time) (best Reach) {
 	for name, h := range v {
 		if name != own && h.lives && !h.digest.Left && now.Sub(h.changed) < silence {

@@ -147,7 +147,7 @@ func (b *Backend) Status(now time.Time) Status {
 	return s
 }
 
-// Used reports whether a client has made use of the server: a call, and not only its handshake and its lists, is over.
+// Used reports whether a client has made use of the server. A call is over then, and not only its handshake and its lists.
 func (b *Backend) Used() bool { return b.tally.used() }
 
 // trouble is why the server does not work.

@@ -138,7 +138,7 @@ func (t *tally) of(c *call) *measure {
 	return m
 }
 
-// makesUse reports whether a request with that method makes use of the server: it is none of its handshake, and no look at what it has.
+// makesUse reports whether a request with that method makes use of the server. One of its handshake does not, nor does a look at what it has.
 func makesUse(m mcp.Method) bool {
 	switch m {
 	case mcp.Initialize, mcp.Discover, mcp.Ping, mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList, mcp.SetLevel, mcp.Listen:

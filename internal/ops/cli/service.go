@@ -140,7 +140,7 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	return nil
 }
 
-// switchOn are the commands after which the system has the service with its file as it is now; thereWas says that it had one before.
+// switchOn are the commands after which the system has the service with its file as it is now. thereWas says that it had one before.
 func (f *serviceFlags) switchOn(place service.Place, changed, thereWas bool) [][]string {
 	if f.now && len(place.Known) > 0 && len(place.Renew) > 0 { // launchd refuses what it has, the same file as well
 		if thereWas = known(place); thereWas && !changed {

@@ -73,7 +73,7 @@ func (s sent) news(sections []section) (list []part) {
 	return list
 }
 
-// forget drops what no section has any more, once that is most of it: a page of events is open for days.
+// forget drops what no section has any more, once that is most of it. A page of events is open for days.
 func (s sent) forget(sections []section) {
 	n := 0
 	for _, one := range sections {
