@@ -240,6 +240,20 @@ func TestALogThatBreaksOff(t *testing.T) {
 			t.Errorf("follow %v: %q, %v", follow, out.String(), err)
 		}
 	}
+	dir = shortDir(t)
+	listen(t, dir, "y", 2, lost{newFake("y")})
+	var out strings.Builder
+	if err := discover(t, dir)[0].Logs(t.Context(), &out, false); err == nil || out.String() != "half" {
+		t.Errorf("of one that cannot be read to its end: %q, %v", out.String(), err)
+	}
+}
+
+// lost is one whose log cannot be read to its end.
+type lost struct{ *fake }
+
+func (lost) Log(_ context.Context, _ string, w io.Writer, _ bool) error {
+	_, _ = io.WriteString(w, "half")
+	return errors.New("the disk is gone")
 }
 
 func TestLogFailure(t *testing.T) {

@@ -125,7 +125,11 @@ func routes(src Source, curves *curve.Recorder) http.Handler {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		follow := r.URL.Query().Get("follow") == "1"
 		out := &flusher{w: w, c: http.NewResponseController(w)}
-		if err := src.Log(r.Context(), r.URL.Query().Get("server"), out, follow); err != nil && !out.begun {
+		err := src.Log(r.Context(), r.URL.Query().Get("server"), out, follow)
+		switch {
+		case err != nil && out.begun:
+			panic(http.ErrAbortHandler) // the client must not take what it got for the whole log
+		case err != nil:
 			answer(w, http.StatusInternalServerError, failure{err.Error()})
 		}
 	})
