@@ -78,8 +78,8 @@ func copyFile(out io.Writer, path string) error {
 
 // copyNew copies what is new in file, and returns the file to read next: another one after a rotation, nil while there is none.
 func copyNew(out io.Writer, file *os.File, path string) (next *os.File, n int64, err error) {
-	rotated, err := replaced(file, path)
-	if err == nil && file != nil {
+	rotated := replaced(file, path)
+	if file != nil {
 		n, err = io.Copy(out, file) // also what came before it was rotated
 	}
 	if err != nil || !rotated {
@@ -92,18 +92,16 @@ func copyNew(out io.Writer, file *os.File, path string) (next *os.File, n int64,
 	return next, n, err
 }
 
-// replaced reports whether the file at path is another one than the one that is open.
-func replaced(file *os.File, path string) (bool, error) {
+// replaced reports whether the file at path is known to be another one than the one that is open. A path that cannot be looked at
+// now is looked at again.
+func replaced(file *os.File, path string) bool {
 	if file == nil {
-		return true, nil
+		return true
 	}
 	open, err := file.Stat()
 	if err != nil {
-		return false, err
+		return false
 	}
 	now, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && !os.SameFile(open, now), err
+	return err == nil && !os.SameFile(open, now)
 }
