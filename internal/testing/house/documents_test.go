@@ -91,12 +91,12 @@ func TestWhereIsTable(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("no file of %s defines %s", files, symbol)
+				t.Errorf("docs/INDEX.md: no file of %s defines %s", files, symbol)
 			}
 		}
 		for file := range code {
 			if strings.HasSuffix(file, ".go") && !defines[file] {
-				t.Errorf("%s defines none of %s", file, symbols)
+				t.Errorf("docs/INDEX.md: %s defines none of %s: name one of its symbols in the row, or take it out", file, symbols)
 			}
 		}
 	}
