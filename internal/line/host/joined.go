@@ -47,15 +47,7 @@ func (j *joinedServer) connected(in, out *os.File, err error) {
 		j.end(err.Error())
 		return
 	}
-	h, gen := j.host, j.gen
-	j.input = h.loop.AddSink(out, lineloop.SinkOptions{OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) }})
-	j.output = h.loop.AddSource(in, lineloop.SourceOptions{
-		Limit:      h.opts.MaxToClient,
-		OnLine:     func(line []byte, whole bool) { h.Backend.ServerLine(h.loop.Now(), gen, line, whole) },
-		OnOversize: func(head, tail []byte, n int64) { h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n) },
-		OnEOF:      func(error) { j.end("the daemon of shared servers has closed the connection") },
-		Gate:       func() bool { return !h.client.Behind() },
-	})
+	j.input, j.output = j.host.relay(j.gen, out, in, func() { j.end("the daemon of shared servers has closed the connection") })
 	for _, line := range j.waiting {
 		j.input.Send(line)
 	}

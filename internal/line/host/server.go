@@ -203,25 +203,25 @@ func (h *Host) forget(s backend.Server) {
 
 // join joins the pipes of a process to the loop.
 func (h *Host) join(s *server) {
-	gen := s.gen
-	s.input = h.loop.AddSink(s.process.Stdin(), lineloop.SinkOptions{
-		OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) },
-	})
-	s.output = h.loop.AddSource(s.process.Stdout(), lineloop.SourceOptions{
-		Limit:  h.opts.MaxToClient,
-		OnLine: func(line []byte, whole bool) { h.Backend.ServerLine(h.loop.Now(), gen, line, whole) },
-		OnOversize: func(head, tail []byte, n int64) {
-			h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n)
-		},
-		OnEOF: func(error) {
-			if !s.ending {
-				h.neverReady(s) // it is killed if it stays
-			}
-			h.Backend.ServerClosed(h.loop.Now(), gen)
-		},
-		Gate: func() bool { return !s.held() },
+	s.input, s.output = h.relay(s.gen, s.process.Stdin(), s.process.Stdout(), func() {
+		if !s.ending {
+			h.neverReady(s) // it is killed if it stays
+		}
+		h.Backend.ServerClosed(h.loop.Now(), s.gen)
 	})
 	go h.readStderr(s)
+}
+
+// relay joins the two pipes of a server of that generation to the loop. ended is called once nothing more comes from it.
+func (h *Host) relay(gen int, to, from *os.File, ended func()) (*lineloop.Sink, *lineloop.Source) {
+	input := h.loop.AddSink(to, lineloop.SinkOptions{OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) }})
+	return input, h.loop.AddSource(from, lineloop.SourceOptions{
+		Limit:      h.opts.MaxToClient,
+		OnLine:     func(line []byte, whole bool) { h.Backend.ServerLine(h.loop.Now(), gen, line, whole) },
+		OnOversize: func(head, tail []byte, n int64) { h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n) },
+		OnEOF:      func(error) { ended() },
+		Gate:       func() bool { return !h.client.Behind() },
+	})
 }
 
 // gone waits for a dead process's last words and brings the news to the loop. It is called from package child.
