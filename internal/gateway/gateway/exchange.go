@@ -154,9 +154,7 @@ func (e *exchange) answerError(err []byte) {
 	if e.method == mcp.Subscribe {
 		e.session.unsubscribed(e.uri)
 	}
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.id...)
-	line = append(append(line, `,"error":`...), err...)
-	e.stream.Send(append(line, '}'))
+	e.stream.Send(jsonrpc.AppendErrorObject(nil, []byte(e.id), err))
 }
 
 // errorOf makes a raw JSON-RPC error object.

@@ -207,8 +207,7 @@ func (a *eraAdapter) refuseAll(err []byte) {
 	a.held = nil
 	for _, line := range waiting {
 		if a.env.Scan(line) == nil && a.env.Kind == jsonrpc.Request {
-			out := append([]byte(`{"jsonrpc":"2.0","id":`), a.env.ID.Of(line)...)
-			a.Client.SendToClient(append(append(append(out, `,"error":`...), err...), '}'))
+			a.Client.SendToClient(jsonrpc.AppendErrorObject(nil, a.env.ID.Of(line), err))
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (c *Connection) deliver(m *message, text []byte) (answered bool) {
 // deliverTo forwards one message that came in the response to m, and reports whether it is the answer.
 func (in *incoming) deliverTo(m *message, e *jsonrpc.Envelope, line []byte) bool {
 	if e.Kind == jsonrpc.ErrorResponse && (!e.ID.Present() || jsonrpc.IsNull(e.ID.Of(line))) {
-		line = errorLine(m.id, e.Error.Of(line)) // in its own response it is about this request
+		line = jsonrpc.AppendErrorObject(nil, m.id, e.Error.Of(line)) // in its own response it is about this request
 		if e.Scan(line) != nil {
 			return false
 		}
@@ -201,7 +201,7 @@ func (v decision) text() string {
 // because the model reads that.
 func (c *Connection) refusal(m *message, v decision) []byte {
 	if v.rpc != nil {
-		return errorLine(m.id, v.rpc)
+		return jsonrpc.AppendErrorObject(nil, m.id, v.rpc)
 	}
 	data := v.data()
 	if m.method == mcp.ToolsCall && !v.undone {
@@ -223,13 +223,6 @@ func (c *Connection) refusal(m *message, v decision) []byte {
 		text += " (the request was not carried out)"
 	}
 	return jsonrpc.AppendError(nil, m.id, jsonrpc.InternalError, text, data)
-}
-
-// errorLine is an error response with the server's own error object.
-func errorLine(id, object []byte) []byte {
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	line = append(append(line, `,"error":`...), object...)
-	return append(line, '}')
 }
 
 // data is the machine-readable form of the text.

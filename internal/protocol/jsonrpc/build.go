@@ -46,6 +46,12 @@ func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
 	return append(dst, "}}"...)
 }
 
+// AppendErrorObject appends an error response with a raw error object, without a newline. id is raw JSON.
+func AppendErrorObject(dst, id, object []byte) []byte {
+	dst = append(appendHead(dst, id), `,"error":`...)
+	return append(append(dst, object...), '}')
+}
+
 // AppendRequest appends a request without a newline. id and params are raw JSON; nil params are left out.
 func AppendRequest(dst, id []byte, method string, params []byte) []byte {
 	return appendCall(appendHead(dst, id), method, params)

@@ -17,6 +17,7 @@ func TestBuild(t *testing.T) {
 		{AppendResult(nil, id, nil), `{"jsonrpc":"2.0","id":"a\u0031","result":{}}`, Response},
 		{AppendError(nil, id, InvalidParams, `no "x" <here>`, nil), `{"jsonrpc":"2.0","id":"a\u0031","error":{"code":-32602,"message":"no \"x\" <here>"}}`, ErrorResponse},
 		{AppendError(nil, nil, ParseError, "", []byte(`[1]`)), `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"","data":[1]}}`, ErrorResponse},
+		{AppendErrorObject(nil, id, []byte(`{"code":1,"x":2}`)), `{"jsonrpc":"2.0","id":"a\u0031","error":{"code":1,"x":2}}`, ErrorResponse},
 		{AppendRequest(nil, id, "tools/call", []byte(`{"name":"x"}`)), `{"jsonrpc":"2.0","id":"a\u0031","method":"tools/call","params":{"name":"x"}}`, Request},
 		{AppendRequest(nil, []byte("1"), "ping", nil), `{"jsonrpc":"2.0","id":1,"method":"ping"}`, Request},
 		{AppendNotification(nil, "notifications/x", []byte(`{}`)), `{"jsonrpc":"2.0","method":"notifications/x","params":{}}`, Notification},
