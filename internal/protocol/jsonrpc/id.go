@@ -26,7 +26,7 @@ func ClassifyID(raw []byte) IDClass {
 		}
 		return IDOdd
 	}
-	if n, ok := parseInteger(raw); ok && -maxSafe <= n && n <= maxSafe {
+	if n, ok := Integer(raw); ok && -maxSafe <= n && n <= maxSafe {
 		return IDInteger
 	}
 	return IDOdd
@@ -41,7 +41,7 @@ func HashID(raw []byte) uint64 {
 	if len(raw) > 0 && raw[0] == '"' {
 		return hashText(raw)
 	}
-	if n, ok := parseInteger(raw); ok {
+	if n, ok := Integer(raw); ok {
 		return uint64(n)
 	}
 	return maphash.Bytes(idSeed, raw)
@@ -78,16 +78,13 @@ func SameID(a, b []byte) bool {
 	if a[0] == '"' {
 		return equalText(a, b)
 	}
-	n, whole := parseInteger(a)
+	n, whole := Integer(a)
 	if !whole {
 		return false
 	}
-	m, whole := parseInteger(b)
+	m, whole := Integer(b)
 	return whole && n == m
 }
-
-// Integer returns the whole number that a raw id is, in any notation that fits an int64.
-func Integer(raw []byte) (n int64, ok bool) { return parseInteger(raw) }
 
 // IntegerText returns the whole number that a raw string holds as its text ("7", "7.0"), as a part of raw; nil if it
 // holds anything else. Some servers return the number of a request as text.
@@ -96,7 +93,7 @@ func IntegerText(raw []byte) []byte {
 	if !ok || f != 0 {
 		return nil
 	}
-	if _, whole := parseInteger(text); !whole {
+	if _, whole := Integer(text); !whole {
 		return nil
 	}
 	return text

@@ -8,9 +8,9 @@ import (
 // shortDigits is the number of digits with which every number fits an int64.
 const shortDigits = 18
 
-// parseInteger parses a JSON number that is whole, in any notation (1, 1.0, 1e0), and whose digits and value fit an
-// int64. It returns false for every other number, and for what is not a number.
-func parseInteger(raw []byte) (n int64, ok bool) {
+// Integer parses a whole JSON number in any notation (1, 1.0, 1e0), if digits and value fit an int64. It returns false for
+// another number, and for what is not a number.
+func Integer(raw []byte) (n int64, ok bool) {
 	if n, ok = parseShort(raw); ok {
 		return n, true
 	}
