@@ -94,9 +94,7 @@ func (t Throttled) Tell(emit Emit) {
 
 // Tell reports once that a planned restart beside the serving process has begun.
 func (s SpawnSpare) Tell(emit Emit) {
-	if !s.Reload || s.Silent {
-		return
+	if s.Reload && !s.Silent {
+		Report{Cause: s.Cause, Source: s.Source, Reason: s.Reason}.initiated(emit)
 	}
-	emit(event.RestartInitiated, slog.LevelInfo, "Restart initiated: "+s.Reason, slog.String(event.KeyCause, s.Cause.String()),
-		slog.String(event.KeySource, s.Source.String()), slog.String(event.KeyReason, s.Reason))
 }
