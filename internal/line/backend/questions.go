@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"maps"
 	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -65,11 +66,7 @@ func (q *questions) of(p *process) bool {
 
 // forget drops the questions of p.
 func (q *questions) forget(p *process) {
-	for id, one := range q.open {
-		if one.of == p {
-			delete(q.open, id)
-		}
-	}
+	maps.DeleteFunc(q.open, func(_ string, one *question) bool { return one.of == p })
 }
 
 // Outlive's own ids are between these: whole numbers, since some servers and clients read no other, of 31 bits, and far from those by
