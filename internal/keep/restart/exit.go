@@ -26,17 +26,9 @@ const (
 )
 
 // String returns the meaning as a word.
-func (m Meaning) String() string {
-	switch m {
-	case Clean:
-		return "clean"
-	case Requested:
-		return "requested"
-	case Fail:
-		return "fail"
-	}
-	return "crash"
-}
+func (m Meaning) String() string { return meaningWords[m] }
+
+var meaningWords = [...]string{Crash: "crash", Clean: "clean", Requested: "requested", Fail: "fail"}
 
 // ExitRules are exit codes with a meaning of their own. The zero value is WD-1: 0 is Clean, 42 Requested, all else a
 // Crash.

@@ -15,22 +15,10 @@ const (
 )
 
 // String returns the state as a word, the one that status shows.
-func (s State) String() string {
-	switch s {
-	case Starting:
-		return "starting"
-	case Serving:
-		return "ready"
-	case Stopping:
-		return "stopping"
-	case Sweeping:
-		return "sweeping"
-	case Backoff:
-		return "backoff"
-	case Failed:
-		return "failed"
-	}
-	return "stopped"
+func (s State) String() string { return stateWords[s] }
+
+var stateWords = [...]string{
+	Stopped: "stopped", Starting: "starting", Serving: "ready", Stopping: "stopping", Sweeping: "sweeping", Backoff: "backoff", Failed: "failed",
 }
 
 // standing is what a state means for those who need the thing.
@@ -73,32 +61,11 @@ const (
 )
 
 // String returns the cause as one or two words, as the audit log shows it.
-func (c Cause) String() string {
-	switch c {
-	case Clean:
-		return "clean"
-	case Requested:
-		return "requested"
-	case Crash:
-		return "crash"
-	case StartFail:
-		return "start_failed"
-	case Misconfigured:
-		return "misconfigured"
-	case ProbeExit:
-		return "probe"
-	case Replace:
-		return "replace"
-	case Shutdown:
-		return "shutdown"
-	case Unhealthy:
-		return "unhealthy"
-	case Memory:
-		return "memory"
-	case Idle:
-		return "idle"
-	}
-	return "none"
+func (c Cause) String() string { return causeWords[c] }
+
+var causeWords = [...]string{
+	NoCause: "none", Clean: "clean", Requested: "requested", Crash: "crash", StartFail: "start_failed", Misconfigured: "misconfigured",
+	ProbeExit: "probe", Replace: "replace", Shutdown: "shutdown", Unhealthy: "unhealthy", Memory: "memory", Idle: "idle",
 }
 
 // planned reports whether the process's end was intended.
@@ -129,26 +96,11 @@ const (
 )
 
 // String returns the source as a word.
-func (s Source) String() string {
-	switch s {
-	case SourceExit:
-		return "exit"
-	case SourceMarker:
-		return "marker"
-	case SourceTool:
-		return "tool"
-	case SourceSignal:
-		return "signal"
-	case SourceControl:
-		return "control"
-	case SourceWatch:
-		return "watch"
-	case SourceLimit:
-		return "limit"
-	case SourceMonitor:
-		return "monitor"
-	}
-	return "none"
+func (s Source) String() string { return sourceWords[s] }
+
+var sourceWords = [...]string{
+	NoSource: "none", SourceExit: "exit", SourceMarker: "marker", SourceTool: "tool", SourceSignal: "signal", SourceControl: "control",
+	SourceWatch: "watch", SourceLimit: "limit", SourceMonitor: "monitor",
 }
 
 // SourceOf is the source of that word. A word of another version is SourceControl.

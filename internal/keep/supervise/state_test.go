@@ -9,8 +9,8 @@ func TestEveryValueHasAWordOfItsOwn(t *testing.T) {
 	words := map[string]bool{}
 	say := func(kind string, v fmt.Stringer) {
 		word := kind + " " + v.String()
-		if words[word] {
-			t.Errorf("%s stands for two", word)
+		if v.String() == "" || words[word] {
+			t.Errorf("%q is no word, or stands for two", word)
 		}
 		words[word] = true
 	}
@@ -20,7 +20,7 @@ func TestEveryValueHasAWordOfItsOwn(t *testing.T) {
 	for c := NoCause; c <= Idle; c++ {
 		say("cause", c)
 	}
-	for s := NoSource; s <= SourceLimit; s++ {
+	for s := NoSource; s <= SourceMonitor; s++ {
 		say("source", s)
 	}
 }
