@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -170,9 +171,7 @@ type queuedLine struct {
 
 // New returns a gateway without servers.
 func New(opts Options, w World) *Gateway {
-	if opts.ListWait == 0 {
-		opts.ListWait = 5 * time.Second
-	}
+	opts.ListWait = cmp.Or(opts.ListWait, 5*time.Second)
 	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
 	g.common = newScope(g, mcp.Legacy, nil)

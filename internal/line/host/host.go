@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -89,9 +90,7 @@ type Host struct {
 
 // New prepares a host on a loop; nothing is started yet.
 func New(loop *lineloop.Loop, client Client, opts Options) *Host {
-	if opts.MaxToClient == 0 {
-		opts.MaxToClient = DefaultMaxToClient
-	}
+	opts.MaxToClient = cmp.Or(opts.MaxToClient, DefaultMaxToClient)
 	if opts.Backend.BridgeKey == nil {
 		opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
 		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails

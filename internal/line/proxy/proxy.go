@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -52,9 +53,7 @@ type Proxy struct {
 
 // New prepares a proxy; nothing is started yet.
 func New(opts Options) (*Proxy, error) {
-	if opts.MaxToServer == 0 {
-		opts.MaxToServer = DefaultMaxToServer
-	}
+	opts.MaxToServer = cmp.Or(opts.MaxToServer, DefaultMaxToServer)
 	loop, err := lineloop.NewLoop()
 	if err != nil {
 		return nil, fmt.Errorf("make event loop: %w", err)
