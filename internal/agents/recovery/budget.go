@@ -60,13 +60,13 @@ func (b Budget) String() string {
 	case b.PerPhase && b.Window == phaseWindow:
 		return fmt.Sprintf("%d/phase", b.Max)
 	case b.PerPhase:
-		return fmt.Sprintf("%d/phase/%s", b.Max, short(b.Window))
+		return fmt.Sprintf("%d/phase/%s", b.Max, FormatDuration(b.Window))
 	}
-	return fmt.Sprintf("%d/%s", b.Max, short(b.Window))
+	return fmt.Sprintf("%d/%s", b.Max, FormatDuration(b.Window))
 }
 
-// short prints a duration without the zeros at its end.
-func short(d time.Duration) string {
+// FormatDuration formats a duration without zero units: 2m, not 2m0s.
+func FormatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -187,7 +187,7 @@ func (c *judged) climb() Decision {
 		until time.Time
 		why   string
 	}{
-		{b.open(starts), fmt.Sprintf("a crash loop: %d starts of this agent within %s, for whatever problem", b.Starts, short(b.Window))},
+		{b.open(starts), fmt.Sprintf("a crash loop: %d starts of this agent within %s, for whatever problem", b.Starts, FormatDuration(b.Window))},
 		{b.spent(mine, c.usage.Max), fmt.Sprintf("%d starts in a row for this problem did not help", len(mine))},
 	} {
 		if !brake.until.IsZero() && (c.now.Before(brake.until) || !c.h.Open) {

@@ -67,7 +67,7 @@ func (d *Document) set(v any, path ...string) error {
 		case Kind:
 			err = doc.Set(string(value), path...)
 		case time.Duration:
-			err = doc.Set(FormatDuration(value), path...)
+			err = doc.Set(recovery.FormatDuration(value), path...)
 		case recovery.Budget:
 			err = doc.Set(value.String(), path...)
 		case bool, int, float64, string, []string, tree.Map, tree.Raw:

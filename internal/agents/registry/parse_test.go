@@ -338,7 +338,7 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]string{time.Hour: "1h", 2 * time.Minute: "2m", 90 * time.Second: "1m30s", 10 * time.Second: "10s", 100 * time.Minute: "1h40m", 10 * time.Minute: "10m", 20 * time.Hour: "20h"} {
-		if got := FormatDuration(d); got != want {
+		if got := recovery.FormatDuration(d); got != want {
 			t.Errorf("%v is written %s, want %s", d, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/files/peer"
@@ -191,7 +192,7 @@ func (r *reader) checkAgent(f *tree.Node, label string, a Agent) {
 		r.Problem(f.KeyPos, label+" has no path", "write its directory")
 	case a.Expect.Beat > 0 && a.Expect.Stale > 0 && a.Expect.Stale <= a.Expect.Beat:
 		r.Problem(f.KeyPos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
-			label, FormatDuration(a.Expect.Stale), FormatDuration(a.Expect.Beat)), "let stale be three times beat")
+			label, recovery.FormatDuration(a.Expect.Stale), recovery.FormatDuration(a.Expect.Beat)), "let stale be three times beat")
 	}
 	r.warnOfCommands(f, label, a)
 }

@@ -144,7 +144,7 @@ func durationUpTo(to *time.Duration, most time.Duration) *schema.Shape {
 			return message, hint
 		}
 		if d, err := time.ParseDuration(text); err != nil || d > most {
-			return "is too long", "write at most " + FormatDuration(most)
+			return "is too long", "write at most " + recovery.FormatDuration(most)
 		}
 		return "", ""
 	}}

@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
@@ -58,7 +59,7 @@ func watchedOf(a registry.Agent) []string {
 		list = append(list, "its process once outlive has started it")
 	}
 	if a.Expect.Beat > 0 {
-		return append(list, "heartbeats every "+registry.FormatDuration(a.Expect.Beat))
+		return append(list, "heartbeats every "+recovery.FormatDuration(a.Expect.Beat))
 	}
 	return append(list, "heartbeats if there are any")
 }
@@ -109,7 +110,7 @@ func nextFor(o monitor.Options, view monitor.View, a registry.Agent) string {
 
 func beatText(a registry.Agent) string {
 	if a.Expect.Beat > 0 {
-		return registry.FormatDuration(a.Expect.Beat)
+		return recovery.FormatDuration(a.Expect.Beat)
 	}
 	return "minute or two"
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
@@ -89,7 +90,7 @@ func newHeartbeat(io streams) *cobra.Command {
 	fl.IntVar(&f.phase, "phase", 0, "number of the phase it is in")
 	fl.StringVar(&f.note, "note", "", "a line for people")
 	fl.StringVar(&f.progress, "progress", "", "how far it is: `DONE/TOTAL`, or DONE")
-	fl.DurationVar(&f.next, "next", 0, "the next sign may take so long; more than "+registry.FormatDuration(heartbeat.LongestPromise)+" counts as that")
+	fl.DurationVar(&f.next, "next", 0, "the next sign may take so long; more than "+recovery.FormatDuration(heartbeat.LongestPromise)+" counts as that")
 	fl.IntVar(&f.pid, "pid", 0, "the agent's process, whose end is noticed then: $$ in a script")
 	defineHome(fl, &f.home)
 	return cmd
