@@ -226,8 +226,11 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	defer b.at(now).tellWake()
 	switch p := b.byGen(gen); {
 	case p == nil:
+		b.life.endsAfterAll(gen, exit)
 		return
-	case !p.gone():
+	case p.gone():
+		b.life.endsAfterAll(gen, exit)
+	default:
 		b.life.exited(p, exit)
 	}
 	b.eras.settle()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
@@ -34,6 +35,9 @@ func (lc *lifecycle) processTick(p *process) {
 		lc.stdoutClosed(p)
 	}
 	lc.spares.retirementTick(p)
+	if due(&p.endBy) {
+		lc.isStuck(p)
+	}
 }
 
 // stdoutClosed handles a process that has closed its stdout and does not exit.
@@ -42,7 +46,7 @@ func (lc *lifecycle) stdoutClosed(p *process) {
 		lc.step(supervise.StdoutClosed{Gen: p.gen})
 		return
 	}
-	p.server.Kill()
+	lc.kill(p)
 }
 
 // closeInput closes the server's stdin: before a restart at once, since the queue is for the next process; when the
@@ -80,17 +84,42 @@ func (lc *lifecycle) checkDrained() {
 	lc.closeInputWhenFlushed()
 }
 
+// isStuck gives up waiting for the end of p, which SIGKILL does not end: another user's process, or one that is stuck in the kernel.
+func (lc *lifecycle) isStuck(p *process) {
+	if p.server.PID() == NotSpawned {
+		p.endBy = lc.now.Add(stuckAfter) // it is killed once it is there
+		return
+	}
+	lc.stuck = append(lc.stuck, p)
+	p.server.Abandon()
+	p.closed = true
+	lc.exited(p, Exit{Code: -1, Stuck: true})
+}
+
+// endsAfterAll forgets a stuck process that has ended.
+func (lc *lifecycle) endsAfterAll(gen int, exit Exit) {
+	at := slices.IndexFunc(lc.stuck, func(p *process) bool { return p.gen == gen })
+	if at >= 0 {
+		lc.tellExit(lc.stuck[at], exit)
+		lc.stuck = slices.Delete(lc.stuck, at, at+1)
+	}
+}
+
 // exited handles the exit of a process.
 func (lc *lifecycle) exited(p *process, exit Exit) {
 	now := lc.now
+	p.endBy = time.Time{}
 	if exit.Unstarted != nil {
 		exit.Unread = int(p.sent)
 	}
 	shell, _ := child.ShellStatus(exit.Unstarted)
 	p.undelivered = uint64(exit.Unread)
 	p.ending = lastExit{code: exit.Code, shell: shell, signal: exit.Signal, at: now, why: lc.whyExited(p, exit), ended: lc.whyEnded(p)}
-	if exit.Unstarted != nil {
+	switch {
+	case exit.Unstarted != nil:
 		p.ending.kind = neverStarted
+	case exit.Stuck:
+		p.ending.kind, p.ending.ended = neverEnded, ""
 	}
 	if exit.Connection {
 		p.ending.code, p.ending.kind, p.ending.ended = -1, connectionEnded, ""
@@ -119,6 +148,10 @@ func (lc *lifecycle) exited(p *process, exit Exit) {
 }
 
 func (lc *lifecycle) tellExit(p *process, exit Exit) {
+	if exit.Stuck {
+		lc.emitOf(p, event.ServerStuck, slog.LevelWarn, fmt.Sprintf("Server does not end even when it is killed (PID: %d): it is waited for no longer, and may still be at work", p.pid))
+		return
+	}
 	if exit.Connection {
 		lc.emitOf(p, event.ServerExited, slog.LevelInfo, "Connection ended: "+p.ending.why,
 			slog.String(event.KeyReason, p.ending.why), slog.Int64(event.KeyUptimeMS, lc.now.Sub(p.started).Milliseconds()))
@@ -149,7 +182,7 @@ func (lc *lifecycle) servingExited(p *process, exit Exit) {
 // endOf translates the exit of the serving process p for the machine. A process that exited before it read the probe did
 // not exit because of it; the next one gets the probe.
 func (lc *lifecycle) endOf(p *process, exit Exit) supervise.Exited {
-	probed := lc.prober.probing() && exit.Unread == 0
+	probed := lc.prober.probing() && exit.Unread == 0 && !exit.Stuck
 	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why}
 }
 
@@ -158,6 +191,8 @@ func (lc *lifecycle) whyExited(p *process, exit Exit) string {
 	switch {
 	case exit.Unstarted != nil:
 		return "could not be started: " + exit.Unstarted.Error()
+	case exit.Stuck:
+		return fmt.Sprintf("does not end even when it is killed (PID %d)", p.pid)
 	case p.refusal != "" && exit.Connection:
 		return p.refusal
 	case p.role == retired:

@@ -28,7 +28,7 @@ type history struct {
 
 // lastExit is how the last process ended.
 type lastExit struct {
-	code   int // -1: it could not be started
+	code   int // -1: it could not be started, or has not ended
 	shell  int // the exit status of a shell, 126 or 127; 0: another try may succeed
 	signal string
 	at     time.Time
@@ -46,6 +46,7 @@ const (
 	processEnded    endKind = iota
 	neverStarted            // the process could not be started, and why says so
 	connectionEnded         // a connection to a remote server has ended: code is -1, why is the reason
+	neverEnded              // the process was killed and has not ended: code is -1, and why says so
 )
 
 // describeExit says how the last process ended: "exit status 3", "exit status 139 (segmentation fault)".

@@ -18,8 +18,9 @@ type lifecycle struct {
 
 	events      []supervise.Event // not yet given to the machine
 	stepping    bool
-	closeWanted bool // the server's stdin is to be closed once nothing waits for it
-	code        int  // to finish with
+	closeWanted bool       // the server's stdin is to be closed once nothing waits for it
+	stuck       []*process // were killed and have not ended; nothing waits for them any more
+	code        int        // to finish with
 
 	flow      *flow
 	replay    *replay
@@ -40,6 +41,8 @@ const (
 	lastGrace = 300 * time.Millisecond
 	// closedFor is how long a process that closed its stdout may take to exit.
 	closedFor = time.Second
+	// stuckAfter is how long a process that was killed may take to end. The keeper waits up to 10 s for its descendants before it tells.
+	stuckAfter = 15 * time.Second
 )
 
 // Exit is how a process ended.
@@ -53,6 +56,8 @@ type Exit struct {
 	// Connection: it was a connection to a remote server, which ended because of Why; "": it was closed.
 	Connection bool
 	Why        string
+	// Stuck: it was killed and has not ended. What it was given may be done yet, so none of it counts as unread.
+	Stuck bool
 	// Unread is how many of the bytes for the process's stdin it never read, including our own queue.
 	Unread int
 }
@@ -122,7 +127,7 @@ func (lc *lifecycle) carryOut(actions []supervise.Action) {
 		case supervise.Terminate:
 			lc.process.server.Terminate()
 		case supervise.Kill:
-			lc.process.server.Kill()
+			lc.kill(lc.process)
 		case supervise.SpawnSpare:
 			lc.spares.wantSpare(a)
 		case supervise.Throttled:
@@ -202,6 +207,14 @@ func (lc *lifecycle) spawned(p *process, pid int) {
 		text = "Connecting to " + secret.Line(lc.opts.Command) // it runs remotely
 	}
 	lc.emitOf(p, event.ServerSpawned, slog.LevelInfo, text)
+}
+
+// kill kills p. An end that does not come is waited for only so long; a connection always ends.
+func (lc *lifecycle) kill(p *process) {
+	p.server.Kill()
+	if p.endBy.IsZero() && !lc.opts.Remote {
+		p.endBy = lc.now.Add(stuckAfter)
+	}
 }
 
 // shutInput closes the server's stdin. Later messages are not for this process.

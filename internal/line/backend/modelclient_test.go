@@ -37,7 +37,7 @@ type simCall struct {
 	progress              float64 // the last; before the first, less than all
 	batch                 *simBatch
 	runs                  []int  // generations that began it
-	whole                 bool   // a process died that had read all of it but the newline
+	whole                 bool   // a process died that had read all of it but the newline, or is stuck and was given it
 	line                  string // but for its id and its end
 	state                 string // raw requestState of a parked call
 	responses             string // raw inputResponses that it waits for

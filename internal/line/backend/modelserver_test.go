@@ -159,10 +159,26 @@ func (s *simServer) Installing() bool        { return false }
 func (s *simServer) Unread() (int, bool)     { return len(s.pipe), s.m.counts }
 
 func (s *simServer) Abandon() {
-	if !s.exited {
+	if !s.exited && !s.killed {
 		s.m.rt.Fatalf("process %d is abandoned alive", s.gen)
 	}
+	if !s.exited { // it is stuck, and may yet take what it was given
+		s.mayHaveTaken(append(bytes.Clone(s.partial), s.pipe...))
+	}
 	s.closed = true
+}
+
+// mayHaveTaken marks the calls in a text that outlive must not say to be undelivered.
+func (s *simServer) mayHaveTaken(text []byte) {
+	for line := range bytes.Lines(text) {
+		var msg wireMessage
+		if json.Unmarshal(line, &msg) != nil || msg.ID == nil {
+			continue
+		}
+		if k := s.m.client.all[string(member(msg.Params, "key"))]; k != nil {
+			k.whole = true
+		}
+	}
 }
 
 func (s *simServer) Backlog() int {
@@ -421,12 +437,7 @@ func (s *simServer) exit(code int) {
 	}
 	s.begins()
 	s.exited = true
-	var last wireMessage
-	if json.Unmarshal(s.partial, &last) == nil && last.ID != nil {
-		if k := s.m.client.all[string(member(last.Params, "key"))]; k != nil {
-			k.whole = true
-		}
-	}
+	s.mayHaveTaken(s.partial)
 	e := Exit{Code: code}
 	if code > 128 {
 		e.Signalled, e.Signal = true, "killed"

@@ -34,7 +34,7 @@ type Signals interface {
 	// Terminate asks the process group to end; Kill kills the whole tree.
 	Terminate()
 	Kill()
-	// Abandon stops reading what descendants of a dead process may still write.
+	// Abandon stops reading what descendants of a dead process may still write, and ends all connection with a stuck one.
 	Abandon()
 	// Continue lets a stopped process go on.
 	Continue()
@@ -129,6 +129,7 @@ type process struct {
 	settingsBy     time.Time // deadline of the replayed settings
 	drainBy        time.Time // deadline of its output after the exit
 	closedBy       time.Time // deadline of its exit after it closed its stdout
+	endBy          time.Time // deadline of its exit after it was killed
 }
 
 // offerDigest is a digest of p's handshake result; "": it had none.
@@ -172,7 +173,7 @@ func (p *process) say(line []byte) {
 
 // deadline is the earliest of p's own deadlines; zero: none.
 func (p *process) deadline() time.Time {
-	at := deadline.Earliest(p.settingsBy, p.drainBy, p.closedBy, p.trial.deadline())
+	at := deadline.Earliest(p.settingsBy, p.drainBy, p.closedBy, p.endBy, p.trial.deadline())
 	if p.retirement != nil && p.up() {
 		at = deadline.Earliest(at, p.retirement.Deadline())
 	}

@@ -221,7 +221,7 @@ func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
 		case supervise.Terminate:
 			p.server.Terminate()
 		case supervise.Kill:
-			p.server.Kill()
+			s.life.kill(p)
 		}
 	}
 }

@@ -53,7 +53,7 @@ type Status struct {
 type Beside struct {
 	PID        int    `json:"pid"`
 	Generation int    `json:"generation"`
-	Role       string `json:"role"` // starting or standby, or retired: it finishes what it was asked
+	Role       string `json:"role"` // starting or standby, or retired: it finishes what it was asked; stuck: it was killed and has not ended
 	InFlight   int    `json:"in_flight,omitempty"`
 	RSS        int64  `json:"rss_bytes,omitempty"` // of its whole tree
 }
@@ -94,7 +94,7 @@ const mostCalls = 50
 
 // LastExit is how the last process ended.
 type LastExit struct {
-	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is not a process
+	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, has not ended, or is not a process
 	Signal string    `json:"signal,omitempty"`
 	Why    string    `json:"why,omitempty"` // in words: "exit status 3", "could not be started: …"
 	At     time.Time `json:"at"`
@@ -205,6 +205,9 @@ func (b *Backend) besideStatus() (all []Beside) {
 			}
 		}
 		all = append(all, one)
+	}
+	for _, p := range b.life.stuck {
+		all = append(all, Beside{PID: p.pid, Generation: p.gen, Role: "stuck", RSS: p.server.Vitals().RSS})
 	}
 	return all
 }

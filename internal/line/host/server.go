@@ -84,6 +84,7 @@ func (s *server) Backlog() int {
 func (s *server) Abandon() {
 	if s.output != nil {
 		s.output.Close()
+		s.input.Close()
 	}
 }
 

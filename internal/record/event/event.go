@@ -56,6 +56,8 @@ const (
 	// ServerCrashed: the exit was unexpected (WD-15 "Server crashed").
 	// Attrs: KeyExitCode, KeyReason, KeyRestarting.
 	ServerCrashed Type = "server_crashed"
+	// ServerStuck: the process was killed and has not ended. It is waited for no longer, and may still be at work.
+	ServerStuck Type = "server_stuck"
 	// CleanShutdown: the server exited 0 by itself (WD-15 "Clean shutdown requested").
 	CleanShutdown Type = "clean_shutdown"
 	// ServerSlept: the process was ended because it was not needed; the next call starts it. Attr: KeyReason.
@@ -206,7 +208,7 @@ func Types() []Type {
 	return []Type{
 		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, Upgraded, UpgradeFailed, StraysSwept, FatalError,
 		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
-		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept, ConnectionLost,
+		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, ServerStuck, CleanShutdown, ServerSlept, ConnectionLost,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,

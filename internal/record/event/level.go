@@ -26,7 +26,7 @@ func LevelOf(e Event) slog.Level {
 // needsPerson reports whether nothing goes on, or nothing new is used, until somebody does something.
 func (e Event) needsPerson() bool {
 	switch e.Type {
-	case FatalError, SpawnFailed, BreakerOpened, ServerUnusable, ReloadFailed, ConfigRejected, IncidentOpened:
+	case FatalError, SpawnFailed, ServerStuck, BreakerOpened, ServerUnusable, ReloadFailed, ConfigRejected, IncidentOpened:
 		return true
 	case ServerCrashed:
 		restarting, known := e.Attr(KeyRestarting)

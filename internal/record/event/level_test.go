@@ -19,6 +19,7 @@ func TestLevels(t *testing.T) {
 		{"new code that does not come up", Event{Type: ReloadFailed, Level: slog.LevelError}, "ERROR"},
 		{"a server of a gateway that cannot be used", Event{Type: ServerUnusable, Level: slog.LevelWarn}, "ERROR"},
 		{"a mistake in outlive.yaml", Event{Type: ConfigRejected, Level: slog.LevelError}, "ERROR"},
+		{"a server that cannot be killed", Event{Type: ServerStuck, Level: slog.LevelWarn}, "ERROR"},
 		{"an incident", Event{Type: IncidentOpened, Level: slog.LevelWarn}, "ERROR"},
 		{"a defect of outlive", Event{Type: FatalError, Level: slog.LevelError}, "ERROR"},
 
