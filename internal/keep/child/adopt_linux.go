@@ -22,7 +22,7 @@ func (k *kept) lost(pid int) Status {
 	}
 	dying := candidate{slot: k.slot, leader: pid, spares: k.spares}
 	if !k.spares {
-		endAllAdopted(dying)
+		endAllAdopted(dying, stuckTime)
 	}
 	var ws unix.WaitStatus
 	var usage unix.Rusage
@@ -37,13 +37,16 @@ func (k *kept) lost(pid int) Status {
 	}
 }
 
-// noLeader stands for the leader of a lost process whose PID is not known.
-const noLeader = -1
+// Of a lost process, or of all of them.
+const (
+	noLeader = -1 // its PID is not known
+	anySlot  = -1
+)
 
-// endAllAdopted returns when no descendant of a lost process is left among our children. Two scans must agree: the
-// kernel's list of children may be incomplete while others die.
-func endAllAdopted(dying candidate) {
-	for began := time.Now(); endAdopted(dying)+endAdopted(dying) > 0; {
+// endAllAdopted returns when no descendant of a lost process is left among our children, or after so long: what is stuck in the
+// kernel stays. Two scans must agree: the kernel's list of children may be incomplete while others die.
+func endAllAdopted(dying candidate, long time.Duration) {
+	for began := time.Now(); endAdopted(dying)+endAdopted(dying) > 0 && time.Since(began) < long; {
 		time.Sleep(pause(time.Since(began)))
 	}
 }
@@ -57,7 +60,7 @@ func endAdopted(dying candidate) (found int) {
 			continue
 		}
 		k := lookAt(pid, mine)
-		if slot, known := owner(k, mine, []candidate{dying}); !known || slot != dying.slot {
+		if slot, known := owner(k, mine, []candidate{dying}); !known || slot == spared || dying.slot != anySlot && slot != dying.slot {
 			continue
 		}
 		found++

@@ -188,7 +188,7 @@ func EndKeeper() {
 // No process may be started nor waited for meanwhile.
 func RestKeeper() { endKeeper(0) }
 
-// endKeeper ends the keeper as if so many had been tried since.
+// endKeeper ends the keeper as if so many had been tried since. What a keeper that had to be killed has left is ours, and ended, too.
 func endKeeper(tries int) {
 	keeping.mu.Lock()
 	l := keeping.now
@@ -196,6 +196,7 @@ func endKeeper(tries int) {
 	keeping.mu.Unlock()
 	if l != nil {
 		l.end()
+		endAllAdopted(candidate{slot: anySlot, leader: noLeader}, lastGrace)
 	}
 	for {
 		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {

@@ -3,6 +3,7 @@ package child
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -90,5 +91,33 @@ func TestAProcessThatCannotBeHeldIsEnded(t *testing.T) {
 	}
 	if m, err := decodeMessage(b[:n]); err != nil || m.kind != kindSignal || m.number != int32(unix.SIGKILL) {
 		t.Errorf("the keeper is told %+v, %v", m, err)
+	}
+}
+
+// TestWhatAKeeperLeavesIsEnded: a keeper that does not end in time is killed, and what it had becomes ours.
+func TestWhatAKeeperLeavesIsEnded(t *testing.T) {
+	start(t, "exit", "0").wait(t)
+	if keeperPID() == 0 {
+		t.Skip("there is no keeper: the kernel or container has no pidfds or refuses subreapers")
+	}
+	left := exec.Command("sleep", "600")
+	left.Env = append(os.Environ(), cookieVar+"="+ownTag().with(7).cookie())
+	spare := exec.Command("sleep", "600")
+	spare.Env = append(os.Environ(), cookieVar+"="+ownTag().with(spared).cookie())
+	for _, c := range []*exec.Cmd{left, spare} {
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}()
+	}
+	RestKeeper()
+	if err := unix.Kill(left.Process.Pid, 0); err != unix.ESRCH {
+		t.Errorf("a server's orphan lives on: %v", err)
+	}
+	if err := unix.Kill(spare.Process.Pid, 0); err != nil {
+		t.Errorf("what is to be spared is gone: %v", err)
 	}
 }

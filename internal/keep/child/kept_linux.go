@@ -75,7 +75,7 @@ func (p *Process) startKept(o startRequest, theirs [3]*os.File) error {
 			return err
 		}
 		if o.tag.slot() != spared {
-			endAllAdopted(candidate{slot: o.slot, leader: noLeader}) // it may have started the process without reporting it
+			endAllAdopted(candidate{slot: o.slot, leader: noLeader}, stuckTime) // it may have started the process without reporting it
 		}
 	}
 	return errNoKeeper
