@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -31,16 +32,18 @@ type keeperConn struct {
 	proc  *os.Process
 	pidfd *os.File
 	gone  sync.Once
+	lives int // processes that it is the parent of; under keeping.mu
 }
 
-// keeping is this program's use of keepers: one at a time, started with the first process.
+// keeping is this program's use of keepers: one at a time, started with the first process. One that does not answer keeps what it has.
 var keeping struct {
 	mu      sync.Mutex // held while a keeper is chosen and asked; nothing waits in it
 	now     *keeperConn
-	tries   int          // keepers started since the last that proved itself
-	inherit bool         // see PrepareToInherit
-	slot    int          // the last that was given away
-	slots   map[int]bool // in use
+	slow    []*keeperConn // did not answer in time, and have processes
+	tries   int           // keepers started since the last that proved itself
+	inherit bool          // see PrepareToInherit
+	slot    int           // the last that was given away
+	slots   map[int]bool  // in use
 }
 
 // PrepareToInherit says that all processes are started with [Spec.Inherit]. The keeper then stays in our session,
@@ -191,11 +194,16 @@ func RestKeeper() { endKeeper(0) }
 // endKeeper ends the keeper as if so many had been tried since. What a keeper that had to be killed has left is ours, and ended, too.
 func endKeeper(tries int) {
 	keeping.mu.Lock()
-	l := keeping.now
-	keeping.now, keeping.tries = nil, tries
+	all := keeping.slow
+	if keeping.now != nil {
+		all = append(all, keeping.now)
+	}
+	keeping.now, keeping.slow, keeping.tries = nil, nil, tries
 	keeping.mu.Unlock()
-	if l != nil {
+	for _, l := range all {
 		l.end()
+	}
+	if len(all) > 0 {
 		endAllAdopted(candidate{slot: anySlot, leader: noLeader}, lastGrace)
 	}
 	for {
@@ -214,6 +222,45 @@ func (l *keeperConn) end() {
 		late.Stop()
 		_ = l.pidfd.Close()
 	})
+}
+
+// hold notes that l has one process more.
+func (l *keeperConn) hold() {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	l.lives++
+}
+
+// release notes that one of its processes is gone. A keeper that was slow ends with the last.
+func (l *keeperConn) release() {
+	keeping.mu.Lock()
+	l.lives--
+	at := slices.Index(keeping.slow, l)
+	over := at >= 0 && l.lives == 0
+	if over {
+		keeping.slow = slices.Delete(keeping.slow, at, at+1)
+	}
+	keeping.mu.Unlock()
+	if over {
+		l.end()
+	}
+}
+
+// giveUp deals with a keeper that has not answered on a channel in time. One that has processes lives on for them alone, and kills the
+// one that it may yet start; the next start has another keeper. One that has none is killed.
+func (l *keeperConn) giveUp(channel int) error {
+	keeping.mu.Lock()
+	parent := l.lives > 0
+	if parent && keeping.now == l {
+		keeping.now, keeping.slow = nil, append(keeping.slow, l)
+	}
+	keeping.mu.Unlock()
+	if !parent {
+		l.kill()
+		return errNoKeeper
+	}
+	_ = send(channel, message{kind: kindSignal, number: int32(unix.SIGKILL)}.encode())
+	return unix.ETIMEDOUT
 }
 
 // takeSlot returns a slot that none of our living processes has. ok is false when there are too many.
@@ -294,17 +341,17 @@ func ofKeeper(err error) bool {
 func pollTimeout(end, now time.Time) int { return int(max(0, end.Sub(now)).Milliseconds()) }
 
 // answer waits for the keeper's answer to a start request: the new process and its pidfd. If the process cannot be
-// started, the error is its errno; any other error says that the outcome is unknown, and that no such process will live.
-func (l *keeperConn) answer(channel int) (pid, pidfd int, err error) {
-	for end := time.Now().Add(answerTime); ; {
+// started, the error is its errno, and ETIMEDOUT where the keeper is still at it, as with a file on a dead network file system; any
+// other error says that the outcome is unknown, and that no such process will live.
+func (l *keeperConn) answer(channel int, within time.Duration) (pid, pidfd int, err error) {
+	for end := time.Now().Add(within); ; {
 		p := []unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}
 		n, err := unix.Poll(p, pollTimeout(end, time.Now()))
 		if n > 0 {
 			break
 		}
 		if err == nil || !errors.Is(err, unix.EINTR) {
-			l.kill() // it hangs
-			return 0, -1, errNoKeeper
+			return 0, -1, l.giveUp(channel)
 		}
 	}
 	var b [messageSize]byte

@@ -81,7 +81,7 @@ func TestAProcessThatCannotBeHeldIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var l keeperConn // nobody is behind it
-	if _, _, err := l.answer(pair[0]); !errors.Is(err, unix.EMFILE) {
+	if _, _, err := l.answer(pair[0], answerTime); !errors.Is(err, unix.EMFILE) {
 		t.Errorf("error %v, want %v", err, unix.EMFILE)
 	}
 	var b [messageSize]byte
@@ -120,4 +120,47 @@ func TestWhatAKeeperLeavesIsEnded(t *testing.T) {
 	if err := unix.Kill(spare.Process.Pid, 0); err != nil {
 		t.Errorf("what is to be spared is gone: %v", err)
 	}
+}
+
+// TestASlowStartEndsNothing: a keeper that takes too long to start one process goes on with those that it has. What it may yet start is
+// killed, and the next process has another keeper.
+func TestASlowStartEndsNothing(t *testing.T) {
+	r := start(t, "ignore-term")
+	if r.tree.kept == nil {
+		t.Skip("there is no keeper: the kernel or container has no pidfds or refuses subreapers")
+	}
+	keeper := keeperPID()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeFds(pair[0], pair[1])
+	if _, _, err := r.tree.kept.line.answer(pair[0], 0); !errors.Is(err, unix.ETIMEDOUT) {
+		t.Errorf("error %v, want %v", err, unix.ETIMEDOUT)
+	}
+	var b [messageSize]byte
+	n, _, err := receive(pair[1], b[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := decodeMessage(b[:n]); err != nil || m.kind != kindSignal || m.number != int32(unix.SIGKILL) {
+		t.Errorf("the keeper is told %+v, %v", m, err)
+	}
+	next := start(t, "exit", "4")
+	if now := keeperPID(); next.tree.kept == nil || now == keeper {
+		t.Errorf("keeper %d, before %d", now, keeper)
+	}
+	if s := next.wait(t); s.Code != 4 {
+		t.Errorf("the next process ended with %+v", s)
+	}
+	select {
+	case s := <-r.exited:
+		t.Errorf("a process has ended with it: %+v", s)
+	default:
+	}
+	if err := r.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(t)
+	gone(t, keeper)
 }

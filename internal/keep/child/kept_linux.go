@@ -63,8 +63,9 @@ func (p *Process) startKept(o startRequest, theirs [3]*os.File) error {
 		if err != nil {
 			return fmt.Errorf("%w: %v", errNoKeeper, err)
 		}
-		pid, pidfd, err := l.answer(channel)
+		pid, pidfd, err := l.answer(channel, answerTime)
 		if err == nil {
+			l.hold()
 			p.pid = pid
 			p.tree.kept = &kept{line: l, channel: os.NewFile(uintptr(channel), "keeper"), pidfd: pidfd, slot: o.slot,
 				spares: o.tag.slot() == spared, inherits: o.group != 0}
@@ -94,6 +95,7 @@ func (p *Process) end() Status {
 	closeFds(k.pidfd)
 	p.mu.Unlock()
 	freeSlot(k.slot)
+	k.line.release()
 	reapForgotten(time.Now())
 	return status
 }

@@ -50,6 +50,9 @@ func (w *server) listen() {
 		if errors.Is(err, unix.EAGAIN) {
 			return
 		}
+		if errors.Is(err, unix.ECONNRESET) {
+			continue // outlive has closed its end before it read our answer: what it said comes after that
+		}
 		if err != nil || n == 0 {
 			closeFds(w.channel)
 			w.channel = -1
