@@ -23,7 +23,8 @@ type kept struct {
 
 // start spawns the process, by the keeper if there is one.
 func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File) error {
-	if spec.Inherit && !mayInherit() {
+	// A group whose leader is in another PID namespace has no number here, by which a keeper could put the process into it.
+	if spec.Inherit && (!mayInherit() || unix.Getpgrp() == 0) {
 		return p.startDirect(path, spec, env, theirs)
 	}
 	slot, ok := takeSlot()

@@ -1,10 +1,12 @@
 package child
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,5 +116,19 @@ func TestIdleProcessesHoldNoThread(t *testing.T) {
 		_ = p.Kill()
 		<-exited
 		closeAll(p.ours)
+	}
+}
+
+// A process group whose leader is outside of our PID namespace, as below unshare --pid or bwrap --unshare-pid, is inherited all the same.
+func TestInheritAGroupFromOutside(t *testing.T) {
+	c := exec.Command(os.Args[0])
+	c.Env = withMode("inherits")
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID}
+	out, err := c.Output()
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSPC) {
+		t.Skipf("no PID namespace can be made here: %v", err)
+	}
+	if got := strings.TrimSpace(string(out)); err != nil || got != "0" {
+		t.Errorf("group %q, %v; want 0, the number here of outlive's own", got, err)
 	}
 }

@@ -127,6 +127,16 @@ func attack(mode string, args []string) (code int, known bool) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("up")
 		hydra()
+	case "inherits": // starts a process in its own group, which tells the number of that
+		PrepareToInherit()
+		ends := make(chan Status, 1)
+		if _, err := Start(Spec{Argv: []string{os.Args[0]}, Env: withMode("tells-group"), Inherit: true}, func(s Status) { ends <- s }); err != nil {
+			fmt.Println(err)
+			return 1, true
+		}
+		<-ends
+	case "tells-group":
+		fmt.Println(unix.Getpgrp())
 	default:
 		return 0, false
 	}
