@@ -266,3 +266,14 @@ func TestTreeUsage(t *testing.T) {
 		t.Errorf("of nobody: %v", err)
 	}
 }
+
+// A process that exits by itself while it is to be killed was not killed.
+func TestAnExitBeforeTheKillIsItsOwn(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "3")
+	cmd.Env = withMode("exit")
+	_ = cmd.Run() // its state says how it went
+	p := &Process{tree: tree{killed: true}}
+	if s := p.status(cmd.ProcessState, nil); s.Code != 3 || s.Signalled {
+		t.Errorf("status %+v", s)
+	}
+}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -19,7 +20,7 @@ type tree struct {
 	job  windows.Handle // 0: could not be made
 	peak int64          // bytes, read before the job is closed
 
-	killed bool // by us: the exit code is ours
+	killed bool // by us, if it has killedCode: it may have exited just before
 }
 
 // Supports says why a kill mode is not possible on this system.
@@ -159,7 +160,9 @@ func (p *Process) kill() error {
 			return nil
 		}
 	}
-	return p.proc.Kill()
+	var failed error
+	err := p.proc.WithHandle(func(h uintptr) { failed = windows.TerminateProcess(windows.Handle(h), killedCode) })
+	return errors.Join(err, failed)
 }
 
 // status translates the result of the wait.
@@ -169,7 +172,7 @@ func (p *Process) status(state *os.ProcessState, err error) Status {
 		s.Code = state.ExitCode()
 		s.CPU = state.UserTime() + state.SystemTime()
 	}
-	if p.tree.killed {
+	if p.tree.killed && (err != nil || s.Code == killedCode) {
 		s.Code, s.Signalled, s.Signal = killedCode, true, "killed"
 	}
 	return s
