@@ -25,6 +25,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{"npx, shell, server", []process{npx, shell, server}, 3, nil},
 		{"uvx, server", []process{uvx, under(server, 1)}, 3, nil},
+		{"uvx that was updated meanwhile", []process{with(uvx, func(p *process) { p.exe += " (deleted)" }), under(server, 1)}, 3, nil},
 		{"a server elsewhere", []process{npx, shell, with(server, func(p *process) { p.dir = "/srv" })}, 0, ErrMoved},
 		{"a launcher elsewhere", []process{npx, with(shell, func(p *process) { p.dir = "/srv" }), with(server, func(p *process) { p.dir = "/srv" })}, 3, nil},
 		{"uvx, and a server that is run by a shell", []process{uvx, shell, server}, 0, ErrSeveral},

@@ -90,9 +90,12 @@ type process struct {
 // has a script in its place, none does.
 const npmTitle = "npm exec "
 
+// deleted is what Linux puts behind the name of an executable that is gone or was replaced, as by an update while it runs.
+const deleted = " (deleted)"
+
 // isLauncher recognises npm, by the title that it gives itself, and uv, by its executable.
 func (p process) isLauncher() bool {
-	return len(p.argv) > 0 && strings.HasPrefix(p.argv[0], npmTitle) || filepath.Base(p.exe) == "uv"
+	return len(p.argv) > 0 && strings.HasPrefix(p.argv[0], npmTitle) || filepath.Base(strings.TrimSuffix(p.exe, deleted)) == "uv"
 }
 
 // isNpmShell recognises the shell between npm and the server. It adds nothing that the server's process does not show.
