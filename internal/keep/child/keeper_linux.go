@@ -43,6 +43,7 @@ func RunKeeperIfAsked() bool {
 	}
 	// Pdeathsig fires when the thread that started the child ends. This thread lives as long as the process.
 	runtime.LockOSThread()
+	admitSignals()
 	k, err := newKeeper()
 	if err != nil {
 		return true // outlive sees the closed socket and does without
@@ -53,6 +54,16 @@ func RunKeeperIfAsked() bool {
 	}
 	unix.Exit(0) // outlive waits for this: skip the runtime's own exit work, such as the race detector's second
 	return true
+}
+
+// admitSignals unblocks what servers are asked to end by: an upgrade of outlive blocks it, and what most threads of the next image
+// start inherits that.
+func admitSignals() {
+	var set unix.Sigset_t
+	for _, sig := range []unix.Signal{unix.SIGUSR2, unix.SIGHUP, unix.SIGTERM, unix.SIGINT} {
+		set.Val[0] |= 1 << (uint(sig) - 1) // all are under 32, so they are in the first word on every machine
+	}
+	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 }
 
 func isSocket(fd int) bool {

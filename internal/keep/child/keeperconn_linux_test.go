@@ -2,8 +2,12 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,4 +167,44 @@ func TestASlowStartEndsNothing(t *testing.T) {
 	}
 	r.wait(t)
 	gone(t, keeper)
+}
+
+// TestServersHearSIGTERM: also those of a keeper that was started while the signal was blocked, as after an upgrade.
+func TestServersHearSIGTERM(t *testing.T) {
+	start(t, "exit", "0").wait(t)
+	if keeperPID() == 0 {
+		t.Skip("there is no keeper: the kernel or container has no pidfds or refuses subreapers")
+	}
+	RestKeeper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const bit = 1 << (unix.SIGTERM - 1)
+	blocked, was := unix.Sigset_t{}, unix.Sigset_t{}
+	blocked.Val[0] = bit
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &blocked, &was); err != nil {
+		t.Fatal(err)
+	}
+	Prepare()
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &was, nil); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan Status, 1)
+	p, err := Start(Spec{Argv: []string{"/bin/sleep", "600"}}, func(s Status) { exited <- s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = p.Kill()
+		<-exited
+		closeAll(p.ours)
+	}()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(status), "SigBlk:")
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if mask, err := strconv.ParseUint(text, 16, 64); err != nil || mask&bit != 0 {
+		t.Errorf("it has blocked %q, %v; want SIGTERM to reach it", text, err)
+	}
 }
