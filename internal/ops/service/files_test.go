@@ -294,4 +294,8 @@ func TestPlace(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"launchctl", "bootstrap", "gui/501", filepath.Join("/l", "io.github.outlive-mcp.gateway.plist")}}, got); diff != "" {
 		t.Error(diff)
 	}
+	// Windows starts no second one beside what runs.
+	if got := PlaceOf(ForWindows, "gateway", "/l", 501).Remark; !strings.Contains(got, "schtasks /End /TN outlive-gateway") {
+		t.Errorf("remark %q", got)
+	}
 }
