@@ -38,10 +38,20 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 // place is where a minute is kept.
 func place(minute int64) int { return int(minute % Minutes) }
 
-// add adds the point of a minute. What lies between that and the last one is a gap; an earlier minute is passed over.
+// Ahead reports whether a minute is so far ahead that the clock was in the future then, and was not only set back a little.
+func Ahead(minute, now int64) bool { return minute-now > 2*Minutes }
+
+// passes reports whether the curve has no room for a minute any more.
+func (c *Curve) passes(minute int64) bool { return minute <= c.last && !Ahead(c.last, minute) }
+
+// add adds the point of a minute. What lies between that and the last one is a gap; an earlier minute is passed over. A curve of the
+// future begins anew.
 func (c *Curve) add(minute int64, p Point) {
-	if c.last >= minute && c.last != 0 {
+	if c.passes(minute) {
 		return
+	}
+	if c.last > minute {
+		*c = Curve{}
 	}
 	for m := max(c.last+1, minute-Minutes); m < minute; m++ {
 		c.points[place(m)] = Point{}

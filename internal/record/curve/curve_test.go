@@ -118,6 +118,19 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
+// The clock of a machine may be years ahead until it is set: what comes then is kept all the same.
+func TestAClockThatWasInTheFuture(t *testing.T) {
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	var r Recorder
+	r.take(noon.AddDate(10, 0, 0), map[string]Totals{"till": {Calls: 10}})
+	shown := (*Curve)(nil).With(r.After(0)["till"])
+	r.take(noon, map[string]Totals{"till": {Calls: 15}})
+	r.take(noon.Add(time.Minute), map[string]Totals{"till": {Calls: 16}})
+	if got := shown.With(r.After(0)["till"]).Last(2, noon.Add(time.Minute)); got[0].Calls != 5 || got[1].Calls != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A server that is not there any more is shown for a day, and takes no room afterwards.
 func TestAServerThatIsTakenOut(t *testing.T) {
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

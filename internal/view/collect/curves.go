@@ -32,7 +32,7 @@ func (c *Collector) askCurves(ctx context.Context, all []overview.Instance) {
 	minute := time.Now().Add(-curvesLate).Truncate(time.Minute)
 	for _, i := range all {
 		if k := &c.known[i.Path].curves; !i.Silent && k.asking == nil && k.minute.Before(minute) {
-			after := k.newest
+			after := k.after(minute)
 			k.minute, k.begun = minute, true
 			k.asking = begin(ctx, c, func(ctx context.Context) (map[string]curve.Part, error) { return i.Instance.Curves(ctx, after) })
 		}
@@ -49,6 +49,14 @@ func (c *Collector) askCurves(ctx context.Context, all []overview.Instance) {
 		}
 		all[n].Curves = k.seen
 	}
+}
+
+// after is the newest minute that is there. Where the clock was in the future once, as before it was set, nothing is.
+func (k *curves) after(now time.Time) int64 {
+	if curve.Ahead(k.newest, now.Unix()/60) {
+		k.newest, k.seen = 0, nil
+	}
+	return k.newest
 }
 
 // take takes up what is new. Whoever has the curves of before keeps them as they are.
