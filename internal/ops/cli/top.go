@@ -182,11 +182,10 @@ func printPlain(ctx context.Context, w io.Writer, c *collect.Collector, follow b
 		}
 		s = c.State()
 	}
-	was := terminal.Lines(s)
 	if _, err := fmt.Fprintf(out, "As of %s: ", s.At.Local().Format(time.TimeOnly)); err != nil {
 		return err
 	}
-	for _, l := range was {
+	for _, l := range terminal.Lines(s) {
 		if _, err := fmt.Fprintln(out, l.Text); err != nil {
 			return err
 		}
@@ -203,13 +202,12 @@ func printPlain(ctx context.Context, w io.Writer, c *collect.Collector, follow b
 		case <-news:
 		case <-every.C:
 		}
-		s = c.State() // keeps it looking often
-		is := terminal.Lines(s)
-		for _, text := range terminal.News(was, is) {
-			if _, err := fmt.Fprintln(out, s.At.Local().Format(time.TimeOnly)+" "+text); err != nil {
+		is := c.State() // keeps it looking often
+		for _, text := range terminal.News(s, is) {
+			if _, err := fmt.Fprintln(out, is.At.Local().Format(time.TimeOnly)+" "+text); err != nil {
 				return err
 			}
 		}
-		was = is
+		s = is
 	}
 }

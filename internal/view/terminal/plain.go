@@ -237,19 +237,23 @@ func sentence(about string, facts []string) string {
 	return strings.Join(append([]string{logline.Printable(about)}, facts...), "; ") + "."
 }
 
-// News are the lines that an earlier overview had otherwise or not at all, and those of what is not there any more.
-func News(was, is []Line) (list []string) {
+// News are the lines that an earlier overview had otherwise or not at all, and those of what is not there any more. That a time is
+// written with its date, because a day has passed, is none.
+func News(was, is overview.State) (list []string) {
 	before, now := map[string]string{}, map[string]bool{}
-	for _, l := range was {
+	for _, l := range Lines(was) {
 		before[l.Key] = l.Text
 	}
-	for _, l := range is {
+	then := is
+	then.At = was.At
+	said := Lines(then)
+	for n, l := range Lines(is) {
 		now[l.Key] = true
-		if text, known := before[l.Key]; !known || text != l.Text {
+		if text, known := before[l.Key]; !known || text != said[n].Text {
 			list = append(list, l.Text)
 		}
 	}
-	for _, l := range was {
+	for _, l := range Lines(was) {
 		if !now[l.Key] {
 			list = append(list, "Not there any more: "+l.Key+".")
 		}

@@ -69,12 +69,16 @@ func TestNewsAreWhatHasChanged(t *testing.T) {
 	is := scene()
 	is.At = noon.Add(time.Second)
 	is.Servers[0].Memory = 1 << 20
-	if got := News(Lines(was), Lines(is)); got != nil {
+	if got := News(was, is); got != nil {
 		t.Errorf("nothing has changed, and told was %q", got)
+	}
+	is.At = noon.Add(13 * time.Hour)
+	if got := News(was, is); got != nil {
+		t.Errorf("a day has passed, and told was %q", got)
 	}
 	is.Servers[0].State, is.Servers[0].Health = "starting", overview.Busy
 	is.Servers = is.Servers[:3]
-	got := News(Lines(was), Lines(is))
+	got := News(was, is)
 	if len(got) != 2 || !strings.HasPrefix(got[0], "Server works@1: starting; ") || got[1] != "Not there any more: gateway gate@4." {
 		t.Errorf("news: %q", got)
 	}
