@@ -99,6 +99,17 @@ func (f *File) open() error {
 	return nil
 }
 
+// seeCut has the log read again if it was changed from outside: its records are at other places then. The lock is held.
+func (f *File) seeCut() {
+	if f.log == nil {
+		return
+	}
+	if info, err := f.log.Stat(); err == nil && info.Size() != f.size {
+		_ = f.log.Close() // every line was written
+		f.log = nil
+	}
+}
+
 // read finds the valid records of the log.
 func (f *File) read(now time.Time) error {
 	dir := filepath.Dir(f.path)
@@ -272,6 +283,7 @@ func (f *File) append(c change) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.note(c, time.Now())
+	f.seeCut()
 	if err := f.open(); err != nil && f.log == nil {
 		return err
 	}

@@ -151,6 +151,30 @@ func TestACutLogLosesTheLastChangeOnly(t *testing.T) {
 	}
 }
 
+// Somebody cuts the log of a running gateway, as to make room: what is whole in it counts, and what is saved from then on.
+func TestALogThatIsCutMeanwhile(t *testing.T) {
+	path, later := filepath.Join(t.TempDir(), "log"), time.Now().Add(time.Hour)
+	f := open(t, path, 10)
+	save(t, f, "a", `"one"`, later)
+	whole := f.size
+	save(t, f, "b", `"two"`, later)
+	if err := os.Truncate(path, whole+5); err != nil {
+		t.Fatal(err)
+	}
+	f.cleared = time.Time{} // it is time to write it anew
+	save(t, f, "c", `"three"`, later)
+	for range 2 {
+		for key, want := range map[string]string{"a": `"one"`, "b": "", "c": `"three"`} {
+			has(t, f, key, want)
+		}
+		ends(t, f)
+		f = open(t, path, 10)
+	}
+	if f.Damaged() != 0 {
+		t.Errorf("%d lines are still damaged", f.Damaged())
+	}
+}
+
 // A log that cannot be opened is tried again with each change; what was saved meanwhile is not lost.
 func TestALogThatOpensLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
