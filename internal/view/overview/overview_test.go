@@ -197,6 +197,28 @@ func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	}
 }
 
+// Two processes of one server behind a gateway are restarted at once: each restart has its own end.
+func TestRestartsThatOverlap(t *testing.T) {
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	begun := func(s, generation int) *Event {
+		return &Event{At: at(s), Type: event.RestartInitiated, Cause: "requested", Generation: generation}
+	}
+	done := func(s, generation, took int) *Event {
+		return &Event{At: at(s), Type: event.RestartCompleted, Cause: "requested", Generation: generation, Took: time.Duration(took) * time.Second}
+	}
+	for name, events := range map[string][]*Event{
+		"of several generations": {begun(0, 3), begun(1, 7), done(5, 4, 5), done(8, 8, 7)},
+		"of one generation":      {begun(0, 0), begun(1, 0), done(5, 1, 5), done(8, 1, 7)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := []Renewal{{At: at(1), Took: 7 * time.Second, Done: true, Cause: "requested"}, {At: at(0), Took: 5 * time.Second, Done: true, Cause: "requested"}}
+			if d := cmp.Diff(want, renewalsOf(events)); d != "" {
+				t.Errorf("restarts (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 func TestEventsOfTheDay(t *testing.T) {
 	line := `{"timestamp":"2026-05-04T11:00:00.000Z","level":"INFO","logger":"mcp_proxy","message":"Restart completed in 80ms","event_type":"restart_completed","proxy_pid":1,"server_pid":2,"restart_count":1,"generation":1,"restart_duration_ms":80,"cause":"crash","server":"files"}`
 	e, err := ParseEvent([]byte(line))

@@ -172,21 +172,30 @@ func pastOf(events []*Event, started, now time.Time, health Health) (p past) {
 	return p
 }
 
-// renewalsOf are the restarts among events, the newest first.
+// renewalsOf are the restarts among events, the newest first. Those of several processes behind a gateway may overlap: one that is
+// completed has replaced the last generation before it, and of several such began when the event says.
 func renewalsOf(events []*Event) (list []Renewal) {
+	var old []int // the generation that each replaces
 	for _, e := range events {
 		switch e.Type {
 		case event.RestartInitiated:
 			if ofAProbe(e.Cause) {
 				continue
 			}
-			list = append(list, Renewal{At: e.At, Cause: e.Cause, Source: e.Source, Reason: e.Reason})
+			list, old = append(list, Renewal{At: e.At, Cause: e.Cause, Source: e.Source, Reason: e.Reason}), append(old, e.Generation)
 		case event.RestartCompleted:
-			for n := range slices.Backward(list) { // the last try of that cause
-				if r := &list[n]; !r.Done && (r.Cause == e.Cause || e.Cause == "") {
-					r.Done, r.Took = true, e.Took
-					break
+			began, best := e.At.Add(-e.Took), -1
+			off := func(n int) time.Duration { return list[n].At.Sub(began).Abs() }
+			for n, r := range list {
+				if r.Done || r.Cause != e.Cause && e.Cause != "" || old[n] > e.Generation {
+					continue
 				}
+				if best < 0 || old[n] > old[best] || old[n] == old[best] && off(n) <= off(best) {
+					best = n
+				}
+			}
+			if best >= 0 {
+				list[best].Done, list[best].Took = true, e.Took
 			}
 		}
 	}
