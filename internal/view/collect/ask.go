@@ -14,14 +14,22 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// giveUp is when a question is asked anew.
-const giveUp = 30 * time.Second
+const (
+	// giveUp is when a question is asked anew.
+	giveUp = 30 * time.Second
+	// unheardFor is how long nothing is heard of an outlive before it counts as silent. With the time that passes without a question it
+	// makes the 7 s of docs/TOP.md.
+	unheardFor = 5 * time.Second
+	// backWithin is how soon an outlive that was silent must answer to be back. One that takes longer would be silent again at once.
+	backWithin = 3 * time.Second
+)
 
 // question is one that was asked. It may take longer than a look: what does not answer keeps nothing else from being seen.
 type question[T any] struct {
 	done   chan struct{} // closed when answer and err are there
 	answer T
 	err    error
+	took   time.Duration
 	cancel context.CancelFunc
 	late   atomic.Bool // a look has given up waiting for it
 }
@@ -29,10 +37,12 @@ type question[T any] struct {
 // begin asks in a goroutine of its own.
 func begin[T any](ctx context.Context, c *Collector, ask func(context.Context) (T, error)) *question[T] {
 	ctx, cancel := context.WithTimeout(ctx, giveUp)
+	begun := time.Now()
 	q := &question[T]{done: make(chan struct{}), cancel: cancel}
 	c.done.Go(func() {
 		defer cancel()
 		q.answer, q.err = ask(ctx)
+		q.took = time.Since(begun)
 		close(q.done)
 		if q.late.Load() {
 			c.lookAgain()
@@ -164,8 +174,8 @@ func (c *Collector) status(ctx context.Context, i control.Instance) (control.Sta
 // take takes the answer to a question, if it comes in time. false: the outlive is gone.
 func (k *known) take(c *Collector, q *question[control.Status], wait context.Context) bool {
 	path, was := k.one.Path, k.one
-	k.one.Status, k.one.Silent = control.Status{LogPath: was.Status.LogPath}, true // what it has written may say why
 	if !q.answered(wait) {
+		k.unheard()
 		return true
 	}
 	delete(c.asked, path)
@@ -174,14 +184,26 @@ func (k *known) take(c *Collector, q *question[control.Status], wait context.Con
 		return false
 	}
 	if q.err != nil || q.answer.State == control.NoAnswer { // its socket answers, and its loop does not
+		k.unheard()
 		return true
 	}
 	k.asked = time.Now()
-	k.one.Status, k.one.Silent, k.one.Heard = q.answer, false, k.asked
+	k.one.Heard = k.asked
+	if was.Silent && !was.Heard.IsZero() && q.took > backWithin {
+		return true
+	}
+	k.one.Status, k.one.Silent = q.answer, false
 	if k.still++; was.Silent || !reflect.DeepEqual(moving(was.Status), moving(q.answer)) {
 		k.still = 0
 	}
 	return true
+}
+
+// unheard notes that there is no answer yet. What it has said last holds for a while: an outlive on a busy machine may be late.
+func (k *known) unheard() {
+	if time.Since(k.one.Heard) >= unheardFor {
+		k.one.Status, k.one.Silent = control.Status{LogPath: k.one.Status.LogPath}, true // what it has written may say why
+	}
 }
 
 // forget drops what is known of those that are not there any more.

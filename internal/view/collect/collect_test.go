@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -412,9 +413,38 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	shows(t, c, "the late answers", func(o overview.State) bool {
 		return o.Servers[1].State == "ready" && o.Home == "/h" && o.Trouble == nil
 	})
-	works.state.Store(control.NoAnswer) // its socket answers, and its loop does not
-	c.LookSoon()
-	shows(t, c, "one that says so itself", func(o overview.State) bool {
-		return strings.HasPrefix(o.Servers[0].Key, "x@") && o.Servers[0].State == control.NoAnswer && o.Servers[0].Health == overview.Bad
+}
+
+// An outlive that answers late now and then is no silent one, and one that is silent is back when it answers in time: what is shown of it
+// does not change to and fro.
+func TestALateAnswerIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Collector{asked: map[string]*question[control.Status]{}, known: map[string]*known{}}
+		over, end := context.WithCancel(t.Context())
+		end()
+		k := &known{}
+		look := func(why string, state string, took time.Duration, silent bool) {
+			t.Helper()
+			q := &question[control.Status]{done: make(chan struct{}), took: took}
+			if q.answer.State = state; state != "" {
+				close(q.done)
+			}
+			if !k.take(c, q, over) || k.one.Silent != silent || !silent && k.one.Status.State != "ready" {
+				t.Errorf("%s: silent %v, state %q", why, k.one.Silent, k.one.Status.State)
+			}
+		}
+		look("never heard of", "", 0, true)
+		look("the first answer", "ready", 10*time.Second, false)
+		time.Sleep(2 * time.Second)
+		look("no answer in time", "", 0, false)
+		look("its loop does not answer in time", control.NoAnswer, 2*time.Second, false)
+		time.Sleep(2 * time.Second)
+		look("a late answer", "ready", 4*time.Second, false)
+		time.Sleep(unheardFor)
+		look("its loop does not answer any more", control.NoAnswer, 2*time.Second, true)
+		look("an answer that is too late", "ready", 4*time.Second, true)
+		look("an answer", "ready", time.Second, false)
+		time.Sleep(unheardFor)
+		look("no answer any more", "", 0, true)
 	})
 }
