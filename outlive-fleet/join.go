@@ -124,7 +124,8 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 	}
 	next := membership{Version: fileVersion, Machine: m.Machine, Permissions: f.permissions}
 	if f.nats != "" {
-		return next, true, f.ownServer(&next, address)
+		err = f.ownServer(&next, address)
+		return next, true, err
 	}
 	if f.creds != "" || f.name != "" {
 		return m, false, wrong("--creds and --name go with --nats: the token says what this machine is called")
