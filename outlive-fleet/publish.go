@@ -78,12 +78,11 @@ type publisher struct {
 	cut      func()     // ends what is being written; nil: nothing was yet
 	marks    []mark     // our last digests, the oldest first
 	taken    time.Time  // when what was written last was sent, or could have been for the first time
+	told     string     // sign of the last state that was written
+	stateAt  time.Time  // when that was
 	busy     sync.Mutex // held while something is written
 
-	// Of the goroutine that writes.
-	beat    uint64
-	told    string // sign of the last state that was written
-	stateAt time.Time
+	beat uint64 // of the goroutine that writes
 }
 
 func newPublisher(m *member) *publisher {
@@ -237,7 +236,9 @@ func (p *publisher) write(ctx context.Context) {
 		if p.putState(ctx, s) != nil {
 			again(&p.stateDue)
 		} else {
+			p.mu.Lock()
 			p.told, p.stateAt = sign, time.Now()
+			p.mu.Unlock()
 		}
 	}
 }
@@ -343,8 +344,9 @@ func (p *publisher) line(line []byte) {
 			p.taken = time.Now()
 		}
 		p.snapshot, p.sign, p.have = *l.State, sign, true
+		due := first || sign != p.told
 		p.mu.Unlock()
-		if first || sign != p.lastSign() {
+		if due {
 			p.wake()
 		}
 		return
@@ -367,12 +369,6 @@ func (p *publisher) line(line []byte) {
 	p.newsDue = true
 	p.mu.Unlock()
 	p.wake()
-}
-
-func (p *publisher) lastSign() string {
-	p.busy.Lock()
-	defer p.busy.Unlock()
-	return p.told
 }
 
 // signOf is what of a state is told at once when it changes: not what is counted.

@@ -46,6 +46,25 @@ func wantTimes(t *testing.T, what string, got []time.Duration, want ...time.Dura
 	}
 }
 
+// What happens here is taken also while the hub takes nothing: outlive watch, whose lines they are, does not wait for it.
+func TestLinesAreTakenWhileTheHubTakesNothing(t *testing.T) {
+	p := newPublisher(nil)
+	p.line(stateOf1("ready", 0))
+	p.busy.Lock() // something is being written
+	defer p.busy.Unlock()
+	taken := make(chan struct{})
+	go func() { defer close(taken); p.line(stateOf1("failed", 0)) }()
+	select {
+	case <-taken:
+	case <-time.After(time.Minute):
+		t.Fatal("it waits until that is written")
+	}
+	if p.mu.Lock(); p.snapshot.Instances[0].Status.State != "failed" {
+		t.Error("the state is lost")
+	}
+	p.mu.Unlock()
+}
+
 // A machine writes nothing until it knows how it stands; then a digest each beat, and its state once a minute where nothing changes.
 func TestPace(t *testing.T) {
 	publishing(t, func(t *testing.T, m *member, e *inMemory) {
