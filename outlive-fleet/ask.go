@@ -70,8 +70,16 @@ const reconnects = 3 * time.Second
 // it, or this one, may be on its way to another server.
 func (m *member) request(ctx context.Context, host string, o order, first bool) (part, *fleetsocket.Ending) {
 	began := time.Now()
+	var sent time.Time // when it may have been delivered for the first time
 	for {
+		if !sent.IsZero() {
+			o.Age = time.Since(sent)
+		}
+		begun := time.Now()
 		p, err := m.send(ctx, host, o)
+		if sent.IsZero() && !errors.Is(err, engine.ErrNoOwner) {
+			sent = begun
+		}
 		connected, since, why := m.linkNow()
 		switch {
 		case err == nil:

@@ -30,6 +30,8 @@ type order struct {
 	ID   string   `json:"id"` // of the command; its sender has made it by chance
 	Args []string `json:"args,omitempty"`
 	Part int      `json:"part,omitempty"` // of next: which part is wanted, from 1
+	// Age is how long ago a run was first sent that may have been delivered. 0: this is the first time.
+	Age time.Duration `json:"age,omitempty"`
 }
 
 // part is an answer: a piece of what a command writes.
@@ -44,13 +46,14 @@ type part struct {
 
 // jobs are the commands that run here for other machines.
 type jobs struct {
-	m *member
+	m     *member
+	begun time.Time // those of a member before are not known
 
 	mu  sync.Mutex
 	all map[string]*job
 }
 
-func newJobs(m *member) *jobs { return &jobs{m: m, all: map[string]*job{}} }
+func newJobs(m *member) *jobs { return &jobs{m: m, begun: time.Now(), all: map[string]*job{}} }
 
 // answer is an engine.Handler.
 func (j *jobs) answer(ctx context.Context, asker string, request []byte) []byte {
@@ -73,6 +76,9 @@ func (j *jobs) do(ctx context.Context, asker string, o order) part {
 	case "run":
 		if one != nil {
 			return part{} // it was asked for twice
+		}
+		if o.Age > 0 && time.Since(j.begun) < o.Age+partLimit { // so long it may have been on its way
+			return part{Failed: "the member there was started anew meanwhile; what was asked for may have happened"}
 		}
 		return j.start(asker, o)
 	case "next":

@@ -51,6 +51,34 @@ func TestJobAskedForTwice(t *testing.T) {
 	}
 }
 
+// A command that is asked for again may have been carried out for a member that was started anew since: it is not carried out twice.
+func TestJobOfAMemberBefore(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "outlive")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		up, age time.Duration
+		begun   bool
+	}{
+		"the first time": {up: time.Second, begun: true}, "it was sent to this member before": {up: time.Minute, age: 5 * time.Second, begun: true},
+		"it was sent to the one before": {up: time.Second, age: 5 * time.Second}, "perhaps to the one before": {up: 6 * time.Second, age: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, _ := memberIn(enginemem.New(), "a", "")
+				m.program = program
+				time.Sleep(c.up)
+				p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}, Age: c.age})
+				if begun := len(m.jobs.all) == 1; begun != c.begun || begun == (p.Failed != "") || p.Declined != "" {
+					t.Errorf("begun %v: %+v", begun, p)
+				}
+				m.jobs.do(t.Context(), "third", order{Op: "end", ID: "x"})
+			})
+		})
+	}
+}
+
 // Who asks for more of a command that says nothing is answered after a while that there is nothing, and at once when there is.
 func TestJobHolds(t *testing.T) {
 	sweeping(t, func(t *testing.T, m *member) {
