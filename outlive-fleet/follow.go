@@ -71,8 +71,8 @@ func (f *following) tellNews(n news) error {
 	if f.inc == "" || n.Incarnation == "" {
 		return nil
 	}
-	if n.Incarnation == f.inc && n.First > f.next {
-		if err := f.each(missingLine(n.First - f.next)); err != nil {
+	if missing := f.missing(n); missing > 0 {
+		if err := f.each(missingLine(missing)); err != nil {
 			return err
 		}
 	}
@@ -87,6 +87,21 @@ func (f *following) tellNews(n news) error {
 	return nil
 }
 
+// missing is how many events are kept no more that were not told yet, as far as that is known.
+func (f *following) missing(n news) uint64 {
+	from, lost := f.next, uint64(0)
+	if n.Incarnation != f.inc {
+		from = 1
+		if inc, end, _ := positionOf(n.After); inc == f.inc && end > f.next {
+			lost = end - f.next
+		}
+	}
+	if n.First > from {
+		lost += n.First - from
+	}
+	return lost
+}
+
 // missingLine is the event of events that are kept no more.
 func missingLine(count uint64) []byte {
 	line, _ := json.Marshal(overview.Event{ // texts and a time: no error
@@ -96,9 +111,9 @@ func missingLine(count uint64) []byte {
 }
 
 // position is where it goes on later. Of who knows nothing yet it is none: what is found then is old.
-func (f *following) position() string {
-	return f.inc + ":" + strconv.FormatUint(f.next, 10)
-}
+func (f *following) position() string { return positionAt(f.inc, f.next) }
+
+func positionAt(inc string, next uint64) string { return inc + ":" + strconv.FormatUint(next, 10) }
 
 // positionOf reads a position, and the word of the ending with which it was told.
 func positionOf(text string) (inc string, next uint64, word string) {

@@ -59,6 +59,7 @@ type news struct {
 	Incarnation string            `json:"inc"`
 	First       uint64            `json:"first"`
 	Lines       []json.RawMessage `json:"lines"`
+	After       string            `json:"after,omitempty"` // the position at the end of the incarnation before, as far as it is known
 }
 
 // publisher writes to the hub what happens here. What could not be written is written later, in its newest form.
@@ -82,7 +83,9 @@ type publisher struct {
 	stateAt  time.Time  // when that was
 	busy     sync.Mutex // held while something is written
 
-	beat uint64 // of the goroutine that writes
+	// Of the goroutine that writes.
+	beat    uint64
+	resumed bool // how far the incarnation before has told was looked at
 }
 
 func newPublisher(m *member) *publisher {
@@ -228,7 +231,11 @@ func (p *publisher) write(ctx context.Context) {
 		again(&p.beatDue)
 	}
 	if newsDue {
-		if _, err := p.put(ctx, newsTable, ring); err != nil {
+		err := p.resume(ctx, &ring)
+		if err == nil {
+			_, err = p.put(ctx, newsTable, ring)
+		}
+		if err != nil {
 			again(&p.newsDue)
 		}
 	}
@@ -263,6 +270,33 @@ func (p *publisher) putDigest(ctx context.Context, s overview.Snapshot, incarnat
 	}
 	return err
 }
+
+// resume notes in the ring, before it is written for the first time, how far the incarnation before has told: whoever had not read all of
+// that is told how many events it was.
+func (p *publisher) resume(ctx context.Context, ring *news) error {
+	if p.resumed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	e, err := p.m.engine.Get(ctx, engine.Key(newsTable, p.m.Host))
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	p.resumed = true
+	var before news
+	if err != nil || json.Unmarshal(e.Value, &before) != nil || before.Incarnation == "" || before.Incarnation == ring.Incarnation {
+		return nil
+	}
+	ring.After = before.position()
+	p.mu.Lock()
+	p.ring.After = ring.After
+	p.mu.Unlock()
+	return nil
+}
+
+// position is the end of what is told.
+func (n news) position() string { return positionAt(n.Incarnation, n.First+uint64(len(n.Lines))) }
 
 func servers(s overview.Snapshot) (n int) {
 	for _, i := range s.Instances {

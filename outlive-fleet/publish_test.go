@@ -65,6 +65,28 @@ func TestLinesAreTakenWhileTheHubTakesNothing(t *testing.T) {
 	p.mu.Unlock()
 }
 
+// A member that is started anew says how far the one before has told, for those who have not read all of it.
+func TestNewsGoOn(t *testing.T) {
+	fleet, after := enginemem.New(), ""
+	for range 2 {
+		m, _ := memberIn(fleet, "a", "")
+		m.publisher.line(stateOf1("ready", 0))
+		var told news
+		for range 2 {
+			m.publisher.line([]byte(crashed))
+			m.publisher.write(t.Context())
+			e, err := fleet.Get(t.Context(), engine.Key(newsTable, "a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told = (news{}); json.Unmarshal(e.Value, &told) != nil || told.After != after {
+				t.Errorf("%s: after %q, want %q", e.Value, told.After, after)
+			}
+		}
+		after = told.Incarnation + ":3"
+	}
+}
+
 // A machine writes nothing until it knows how it stands; then a digest each beat, and its state once a minute where nothing changes.
 func TestPace(t *testing.T) {
 	publishing(t, func(t *testing.T, m *member, e *inMemory) {

@@ -356,6 +356,7 @@ func TestFollowing(t *testing.T) {
 		"nothing is known yet":             {sees: []glance{{}, {news: news{Incarnation: "x", First: 1, Lines: lines("1")}}, said("x", 1, "1"), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
 		"some are kept no more":            {sees: []glance{said("x", 1, "1"), said("x", 4, "4", "5")}, told: "(2 events of this machine were not kept for the fleet; its audit logs have them) 4 5", at: "x:6"},
 		"it was started anew":              {sees: []glance{said("x", 1, "1"), said("y", 1, "2")}, told: "2", at: "y:2"},
+		"anew, and some are kept no more":  {sees: []glance{said("x", 1, "1"), {ready: true, news: news{Incarnation: "y", First: 3, Lines: lines("3"), After: "x:4"}}}, told: "(4 events of this machine were not kept for the fleet; its audit logs have them) 3", at: "y:4"},
 		"what it has told is lost":         {sees: []glance{said("x", 1, "1"), said("", 0), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
 		"from a position on":               {after: "x:2", sees: []glance{said("x", 1, "1", "2")}, told: "2", at: "x:3"},
 		"from the position before all":     {after: "none:0", sees: []glance{said("x", 1, "1", "2")}, told: "1 2", at: "x:3"},
