@@ -224,24 +224,24 @@ type writtenTables interface {
 // lookEvery is how often the tokens are looked at where their file cannot be watched.
 const lookEvery = 2 * time.Second
 
-// notices are the events of the hub's directory, until stop is called. Where the system has no watcher left (128 for each user, by default of
+// notices are the events of the hub's directory, and that some were lost, until stop is called. Where the system has no watcher left (128 for each user, by default of
 // Linux) the hub looks by itself.
-func (h *hubRun) notices() (events <-chan fsnotify.Event, looks <-chan time.Time, stop func()) {
+func (h *hubRun) notices() (events <-chan fsnotify.Event, lost <-chan error, looks <-chan time.Time, stop func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
 		if err = watcher.Add(h.hubDir()); err == nil {
-			return watcher.Events, nil, func() { _ = watcher.Close() }
+			return watcher.Events, watcher.Errors, nil, func() { _ = watcher.Close() }
 		}
 		_ = watcher.Close()
 	}
 	h.log.Warn("the file of the tokens cannot be watched; it is looked at every "+lookEvery.String(), "why", err)
 	tick := time.NewTicker(lookEvery)
-	return nil, tick.C, tick.Stop
+	return nil, nil, tick.C, tick.Stop
 }
 
 // followTokens acts on what is done with the tokens until ctx ends.
 func (h *hubRun) followTokens(ctx context.Context) error {
-	events, looks, stop := h.notices()
+	events, lost, looks, stop := h.notices()
 	defer stop()
 	if err := h.tokensChanged(); err != nil {
 		return err
@@ -252,6 +252,7 @@ func (h *hubRun) followTokens(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-looks:
+		case <-lost: // some events, such as by too many at once; the watcher waits until it has said so
 		case n := <-events:
 			if filepath.Base(n.Name) != filepath.Base(h.tokensPath()) {
 				continue

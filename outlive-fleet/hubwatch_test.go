@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ func TestTokensThatCannotBeWatched(t *testing.T) {
 	dir := t.TempDir() // the hub has none in it yet
 	synctest.Test(t, func(t *testing.T) {
 		h := &hubRun{settings: &settings{state: dir}, log: slog.New(slog.DiscardHandler)}
-		events, looks, stop := h.notices()
+		events, _, looks, stop := h.notices()
 		defer stop()
 		if events != nil || looks == nil {
 			t.Fatalf("events %v, looks %v", events, looks)
@@ -24,4 +25,18 @@ func TestTokensThatCannotBeWatched(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A watcher that has lost events waits until that is heard, and tells nothing more meanwhile.
+func TestLostNoticesAreHeard(t *testing.T) {
+	dir := t.TempDir()
+	h := &hubRun{settings: &settings{state: dir}, log: slog.New(slog.DiscardHandler)}
+	if err := os.MkdirAll(h.hubDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	events, lost, looks, stop := h.notices()
+	defer stop()
+	if events == nil || lost == nil || looks != nil {
+		t.Errorf("events %v, lost %v, looks %v: want to hear of both", events, lost, looks)
+	}
 }
