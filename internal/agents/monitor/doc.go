@@ -38,8 +38,8 @@
 //
 // State that outlasts a run is in monitor.db (SQLite, one transaction for each step). An action is recorded before it is
 // performed, with what identifies its result. After a kill the next run completes it: no restart is forgotten or done
-// twice, no escalation lost or repeated. A button press and its request are stored in one transaction with the offset in
-// the bot's updates.
+// twice, no escalation lost. A message that may have been sent when the run was killed is sent once more, and says so. A
+// button press and its request are stored in one transaction with the offset in the bot's updates.
 //
 // # What is never done
 //

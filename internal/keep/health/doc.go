@@ -7,8 +7,10 @@
 // explanation (a call, a debugger, a stopped process, a busy disk, a loaded machine, a suspend, a client that does
 // not read the server's output, outlive itself not having run), the waiting starts again or takes longer.
 //
-// At the default settings a server with nothing in flight that neither reads nor answers counts as hung after 20 s if
-// it uses no CPU time, after 3 min if it keeps one core busy, and after 15 min if it uses some CPU time.
+// At the default settings a server with nothing in flight that neither reads nor answers counts as hung 20 s after the
+// first probe that it leaves unanswered if it uses no CPU time, 3 min after it if it keeps one core busy, and 15 min
+// after it if it uses some CPU time. An idle server is probed once a minute: from the moment that it hangs the 20 s are
+// about 70 s.
 //
 // The same looks show whether a call is worked on by a server that can answer nothing meanwhile ([Watch.Worked]).
 //

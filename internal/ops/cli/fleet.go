@@ -25,7 +25,8 @@ const fleetProgram = "outlive-fleet"
 const memberAgain = 2 * time.Second
 
 const fleetLong = `Join machines that cannot reach each other over ssh, or that are many: each of them connects to one hub, outwards only, and says
-there how its servers and agents stand. Then --fleet shows all of them, from any of them, and restart, logs and ack work there.
+there how its servers and agents stand. Then --fleet shows all of them, from any of them, and restart, agent restart, logs and ack work
+there.
 
   outlive fleet hub                        run the hub, on a machine that all others can reach
   outlive fleet token make NAME            on the hub: a token for the machine that is to be called NAME
@@ -33,7 +34,7 @@ there how its servers and agents stand. Then --fleet shows all of them, from any
   outlive fleet status                     the machines of the fleet
   outlive fleet leave                      take this machine out of it
   outlive fleet nats-user NAME             a user of your own NATS servers, which take the place of the hub
-  outlive status --fleet                   also: agent list, restart, logs, ack, watch, top, dashboard
+  outlive status --fleet                   also: agent list, agent restart, restart, logs, ack, watch, top, dashboard
 
 The program outlive-fleet does this; it belongs beside outlive. "outlive fleet hub --help" and so on have more, and
 https://github.com/outlive-mcp/outlive/blob/main/docs/FLEET.md the whole.`

@@ -150,7 +150,7 @@ type hostRecord struct {
 }
 
 type hostError struct {
-	Kind string `json:"kind"` // no answer, no connection, no outlive, failed, not understood
+	Kind string `json:"kind"` // no answer, no connection, no outlive, failed, not understood, not allowed
 	Text string `json:"text"`
 }
 

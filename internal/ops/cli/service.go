@@ -46,7 +46,7 @@ type serviceFlags struct {
 func newService(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
-		Short: "Have the system keep the monitor, the gateway or the fleet's hub running",
+		Short: "Have the system keep the monitor, the gateway, the fleet's hub or member running",
 		Long:  serviceLong,
 		Args:  takes(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
