@@ -159,8 +159,11 @@ func (t *tally) used() bool {
 
 // Used reports whether a request is among them that makes use of the server.
 func (c *Counters) Used() bool {
-	return slices.ContainsFunc(c.Calls, func(one Calls) bool { return makesUse(mcp.Lookup([]byte(`"` + one.Method + `"`))) })
+	return slices.ContainsFunc(c.Calls, func(one Calls) bool { return one.MakesUse() })
 }
+
+// MakesUse reports whether they make use of the server, and are no handshake and no look at what it has.
+func (c *Calls) MakesUse() bool { return makesUse(mcp.Lookup([]byte(`"` + c.Method + `"`))) }
 
 // happened counts an event.
 func (t *tally) happened(e *event.Event) {

@@ -37,10 +37,13 @@ func totalsOf(s Status) map[string]curve.Totals {
 	return all
 }
 
-// totals are what was counted of a server, and what its processes use.
+// totals are what was counted of a server but for handshakes and lists, which its client asks for by itself, and what its processes use.
 func totals(c backend.Counters, processes ...backend.Status) (t curve.Totals) {
 	for n := range c.Calls {
 		one := &c.Calls[n]
+		if !one.MakesUse() {
+			continue
+		}
 		t.Calls += one.Total()
 		t.Errors += one.Bad()
 		t.Latency.Merge(&one.Latency)
