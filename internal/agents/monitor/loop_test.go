@@ -21,11 +21,9 @@ import (
 // run lets the loop run for so long, under the clock of the bubble.
 func (w *world) run(d time.Duration) {
 	w.t.Helper()
-	base, mono := time.Now(), w.mono
-	w.wall = base
+	w.wall = time.Now()
 	w.opts.clock = func() Clocks {
-		passed := time.Since(base)
-		w.wall, w.mono = base.Add(passed), mono+passed
+		w.pass(time.Since(w.wall))
 		return w.now()
 	}
 	m, err := Open(w.t.Context(), w.opts)

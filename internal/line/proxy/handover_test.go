@@ -127,10 +127,10 @@ func TestNoHandoverWhileAServerStarts(t *testing.T) {
 	r := start(t, argv)
 	r.client.Go("initialize", map[string]any{"protocolVersion": "2025-11-25"})
 	r.waitFor(t, event.InitializeCaptured)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
 	defer cancel()
 	err := r.proxy.HandOver(ctx, func(*Saved) error { return errors.New("handed over") })
-	if !errors.Is(err, ErrNoHandover) || !strings.HasSuffix(err.Error(), "ms: the server is starting; nothing has changed, try again later") {
+	if !errors.Is(err, ErrNoHandover) || !strings.HasSuffix(err.Error(), "s: the server is starting; nothing has changed, try again later") {
 		t.Errorf("handover: %v", err)
 	}
 	r.proxy.Interrupt()
