@@ -72,7 +72,7 @@ func PlaceOf(kind Kind, name, dir string, uid int) Place {
 		Path:    path,
 		Enable:  [][]string{{"schtasks", "/Create", "/F", "/TN", unit, "/XML", path}, {"schtasks", "/Run", "/TN", unit}},
 		Disable: out, Stop: out, Known: []string{"schtasks", "/Query", "/TN", unit},
-		Remark:  "What runs already keeps its old flags: \"schtasks /End /TN " + unit + "\" ends it before the next start.",
+		Remark: "What runs already keeps its old flags: \"schtasks /End /TN " + unit + "\" ends it before the next start.",
 	}
 }
 
