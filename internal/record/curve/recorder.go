@@ -67,8 +67,8 @@ func (r *Recorder) take(at time.Time, totals map[string]Totals) {
 			}
 			one.was = Totals{} // it was taken out, and has come again
 		}
-		if one.curve.passes(minuteOf(at) - 1) {
-			continue // the clock was set back: what is new is of the next minute that is not there yet
+		if minuteOf(at)-1 == one.curve.last {
+			continue // the clock was set back by a moment: what is new is of the next minute
 		}
 		one.curve.add(minuteOf(at)-1, one.since(is, at))
 		one.was, one.at = is, at
