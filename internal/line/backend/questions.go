@@ -82,8 +82,11 @@ func (q *questions) newID() []byte {
 	return strconv.AppendInt(nil, ownFrom+int64(q.lastID)%(ownTo-ownFrom), 10)
 }
 
-// ours reports whether a raw id is one of outlive's.
+// ours reports whether a raw id is one of outlive's, or the text of one, as which some servers return it.
 func ours(id []byte) bool {
+	if text := jsonrpc.IntegerText(id); text != nil {
+		id = text
+	}
 	n, whole := jsonrpc.Integer(id)
 	return whole && ownFrom <= n && n < ownTo
 }

@@ -30,7 +30,7 @@ func TestQuestions(t *testing.T) {
 	if q.forget(two); q.of(two) {
 		t.Error("a dead process is still waited for")
 	}
-	for id, want := range map[string]bool{"1500000001": true, "1500000001.0": true, "15.5e8": true, "1500000000.5": false, "1600000000": false, `"1500000001"`: false, "1": false} {
+	for id, want := range map[string]bool{"1500000001": true, "1500000001.0": true, "15.5e8": true, "1500000000.5": false, "1600000000": false, `"1500000001"`: true, `"1600000000"`: false, `"x"`: false, "1": false} {
 		if ours([]byte(id)) != want {
 			t.Errorf("ours(%s): %v", id, !want)
 		}
