@@ -65,16 +65,9 @@ type Exit struct {
 // step gives the machine an event and carries out its decision. Further events that this causes are handled after it.
 func (lc *lifecycle) step(ev supervise.Event) {
 	lc.events = append(lc.events, ev)
-	if lc.stepping {
-		return
+	if !lc.stepping {
+		lc.act(nil)
 	}
-	lc.stepping = true
-	for len(lc.events) > 0 {
-		next := lc.events[0]
-		lc.events = lc.events[1:]
-		lc.carryOut(lc.machine.Step(lc.now, lc.runner.Rand(), next))
-	}
-	lc.stepping = false
 }
 
 // tick lets the machine decide what its own timers are for. The time for a handshake does not count while a user logs in, nor
@@ -101,16 +94,16 @@ func (lc *lifecycle) allowForInstalling() {
 	}
 }
 
-// act carries out what the machine decided when a timer expired.
+// act carries out what the machine has decided, and then tells it of the events that wait, in their order.
 func (lc *lifecycle) act(actions []supervise.Action) {
 	lc.stepping = true
 	lc.carryOut(actions)
-	lc.stepping = false
-	if len(lc.events) > 0 {
-		ev := lc.events[0]
+	for len(lc.events) > 0 {
+		next := lc.events[0]
 		lc.events = lc.events[1:]
-		lc.step(ev)
+		lc.carryOut(lc.machine.Step(lc.now, lc.runner.Rand(), next))
 	}
+	lc.stepping = false
 }
 
 func (lc *lifecycle) carryOut(actions []supervise.Action) {
