@@ -151,7 +151,7 @@ func (t *calls) onWire(id []byte) *call {
 		return t.find(id)
 	}
 	for c := range t.all {
-		if len(c.wire) > 0 && bytes.Equal(c.wire, id) {
+		if jsonrpc.SameID(c.wire, id) {
 			return c
 		}
 	}
