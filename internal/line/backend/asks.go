@@ -160,7 +160,7 @@ func (a *asks) serverRequest(p *process, line []byte) {
 		return
 	}
 	mine := a.questions.newID()
-	for a.shown(mine) || a.byToken(mine) != nil {
+	for a.dead[jsonrpc.HashID(mine)] || a.shown(mine) || a.byToken(mine) != nil { // an earlier backend may have given it
 		mine = a.questions.newID()
 	}
 	at := a.env.ID

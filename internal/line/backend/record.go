@@ -109,7 +109,7 @@ func (e *eras) busy() bool {
 // a bridge.
 func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 	if e.bridging() == bridge.None {
-		return e.session, false
+		return e.session, e.resumed // no process has served it since
 	}
 	b, inner := e.adapter.bridge, e.session
 	if told, ok := b.Told(); ok {
