@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
@@ -85,6 +86,13 @@ func (s *legacySide) fromClient(line []byte) {
 
 // hold keeps messages that come before the handshake is answered: scripts write all their lines at once.
 func (s *legacySide) hold(line []byte) {
+	if mcp.Lookup(s.env.Method.Of(line)) == mcp.NoteCancelled {
+		id, before := s.env.RequestID.Of(line), len(s.Held)
+		s.Held = slices.DeleteFunc(s.Held, func(held []byte) bool { return jsonrpc.SameID(member(held, "id"), id) })
+		if len(s.Held) < before {
+			return // nobody begins it
+		}
+	}
 	if len(s.Held) >= queueMost {
 		if s.env.Kind == jsonrpc.Request {
 			s.refuse(s.env.ID.Of(line), jsonrpc.InvalidRequest, "invalid request: initialize has not been answered yet")
