@@ -191,6 +191,7 @@ func (b *Backend) Unspoken() bool { return b.unspoken() }
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
 	defer b.at(now).tellWake()
 	b.life.restart(source, reason)
+	b.eras.settle() // the next process may need a bridge
 }
 
 // Interrupted ends everything at once: outlive itself was told to stop.
