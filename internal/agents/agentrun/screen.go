@@ -213,7 +213,11 @@ func (s *screen) clear(row, from, to int) {
 	line := s.cells[row]
 	halve(line, from)
 	halve(line, to)
-	for i := max(from, 0); i < min(to, len(line)); i++ {
+	s.wipe(line[from:max(from, min(to, len(line)))])
+}
+
+func (s *screen) wipe(line []cell) {
+	for i := range line {
 		line[i] = cell{' ', s.erased}
 	}
 }
@@ -285,11 +289,10 @@ func (s *screen) control(text string, final byte) {
 	case 'T':
 		s.scroll(s.top, -n)
 	case 'P':
-		line := s.cells[s.row]
-		halve(line, s.col)
-		halve(line, s.col+n)
-		copy(line[s.col:], line[min(s.col+n, len(line)):])
-		s.clear(s.row, len(line)-n, len(line))
+		line := s.cells[s.row][s.col:]
+		halve(s.cells[s.row], s.col)
+		halve(line, n)
+		s.wipe(line[copy(line, line[min(n, len(line)):]):])
 	case '@':
 		line := s.cells[s.row]
 		halve(line, s.col)

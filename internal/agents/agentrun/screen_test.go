@@ -55,24 +55,29 @@ func TestPaint(t *testing.T) {
 // Wide characters take two cells, what joins one before takes none, as terminals have it.
 func TestWideCharacters(t *testing.T) {
 	for output, want := range map[string]string{
-		"│ ✅ done │\x1b[1;11HX":      "│ ✅ done X",
-		"日本|\x1b[1;5HX":              "日本X",
-		"日本\x1b[1;2HX":               " X本",
-		"日本\x1b[1;3HX":               "日X",
-		"日本x\x1b[1;4H\x1b[K":         "日",
-		"日本x\x1b[1;2H\x1b[P":         " 本x",
-		"日本x\x1b[1;2H\x1b[@":         "   本x",
-		"日本x\x1b[1;3H\x1b[1K":        "    x",
-		"123456789012345日本":          "123456789012345",
-		"e\u0301|a\u200db\x1b[1;4HX": "e|aX",
-		"1234567890123456\r漢\x1b[5@": "漢     345678901",
+		"│ ✅ done │\x1b[1;11HX":         "│ ✅ done X",
+		"日本|\x1b[1;5HX":                 "日本X",
+		"日本\x1b[1;2HX":                  " X本",
+		"日本\x1b[1;3HX":                  "日X",
+		"日本x\x1b[1;4H\x1b[K":            "日",
+		"日本x\x1b[1;2H\x1b[P":            " 本x",
+		"日本x\x1b[1;2H\x1b[@":            "   本x",
+		"123456789012\x1b[1;11H\x1b[9P": "1234567890",
+		"日本x\x1b[1;3H\x1b[1K":           "    x",
+		"123456789012345日本":             "123456789012345",
+		"e\u0301|a\u200db\x1b[1;4HX":    "e|aX",
+		"1234567890123456\r漢\x1b[5@":    "漢     345678901",
 	} {
 		s := drawn(2, 16, output)
 		if got := s.lines()[0]; got != want {
 			t.Errorf("%q shows %q, want %q", output, got, want)
 		}
 	}
-	s := drawn(1, 4, "ab日")
+	s := drawn(1, 3, "a日\r\x1b[P\x1b[1;2Hx")
+	if diff := cmp.Diff([]string{" x"}, s.lines()); diff != "" {
+		t.Error(diff)
+	}
+	s = drawn(1, 4, "ab日")
 	s.resize(1, 3)
 	if diff := cmp.Diff([]string{"ab"}, s.lines()); diff != "" {
 		t.Error(diff)
