@@ -98,17 +98,19 @@ func (c *attribution) note(e *exchange) {
 	c.link.gw.at(c.link.gw.now.Add(stays))
 }
 
-// tick drops expired cancelled calls, decides about open questions again, and sends waiting calls whose turn it is.
+// tick decides about open questions again, drops expired cancelled calls, and sends waiting calls whose turn it is. A cancelled call
+// that may have asked an open question does not expire: the question would go to the client of another call.
 func (c *attribution) tick() {
 	l := c.link
-	for num, g := range c.cancelled {
-		if l.gw.now.Before(g.until) {
-			l.gw.at(g.until)
-			continue
-		}
-		delete(c.cancelled, num)
-	}
 	c.rule()
+	for num, g := range c.cancelled {
+		switch {
+		case l.gw.now.Before(g.until):
+			l.gw.at(g.until)
+		case !slices.ContainsFunc(c.open, func(q *question) bool { return slices.Contains(q.suspects, num) }):
+			delete(c.cancelled, num)
+		}
+	}
 	for _, q := range c.open {
 		l.gw.at(q.until)
 	}

@@ -160,6 +160,25 @@ func TestPlainQuestionOfTheGone(t *testing.T) {
 	has(t, "two", two.general, "elicitation/create")
 }
 
+// A question that was not clear when the client left whose call asked it is nobody else's, however long its server takes to stop.
+func TestPlainQuestionOfWhoLeaves(t *testing.T) {
+	w := plainly(t, plan{})
+	one, two := w.can(canElicit), w.can(canElicit)
+	p := w.of("a")[0]
+	one.call("1", "hang")
+	call := two.call("1", "other")
+	p.ask(5)
+	one.Close(w.now)
+	w.settle()
+	w.pass(3 * time.Second)
+	want(t, "two", call)
+	w.pass(30 * time.Second)
+	want(t, "two", call)
+	if m := p.answered(5); !strings.Contains(m, "error") {
+		t.Errorf("the server was answered %q", m)
+	}
+}
+
 const canRoots = `{"roots":{"listChanged":true}}`
 
 // tellRoots answers the question for roots that the client was asked last.
