@@ -127,6 +127,15 @@ func (m *relayModel) run(t *rapid.T) (*relayProc, *relayRun) {
 	return p, anyOf(t, "call", p.open)
 }
 
+// ends is a call that some process may answer now.
+func (m *relayModel) ends(t *rapid.T) (*relayProc, *relayRun) {
+	p, run := m.run(t)
+	if !p.mayEnd(run) {
+		t.Skip("it waits for its client")
+	}
+	return p, run
+}
+
 // asks has a call ask its client. Before that its process reads all it was told: it asks nothing for a call that was cancelled.
 func (m *relayModel) asks(t *rapid.T) {
 	p, run := m.run(t)
@@ -185,16 +194,16 @@ func (m *relayModel) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"process finishes": func(t *rapid.T) {
-			p, run := m.run(t)
+			p, run := m.ends(t)
 			p.finish(run)
 		},
 		"process finishes twice": func(t *rapid.T) {
-			p, run := m.run(t)
+			p, run := m.ends(t)
 			p.finish(run)
 			p.answer(run.relayMessage, `{"content":[{"type":"text","text":"once more"}]}`)
 		},
 		"process refuses": func(t *rapid.T) {
-			p, run := m.run(t)
+			p, run := m.ends(t)
 			p.leave(run)
 			p.fail(run.relayMessage, -32000, "no")
 		},
@@ -261,7 +270,9 @@ func (m *relayModel) quiet() bool {
 func (m *relayModel) allAnswer() {
 	for p := range m.procs {
 		for _, run := range slices.Clone(p.open) {
-			p.finish(run)
+			if p.mayEnd(run) {
+				p.finish(run)
+			}
 		}
 	}
 	m.settle()

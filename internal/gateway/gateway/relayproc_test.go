@@ -292,6 +292,15 @@ func (p *relayProc) question(run *relayRun) bool {
 	return true
 }
 
+// mayEnd reports whether a call may be answered: not before its own question is, as long as the question may be another call's.
+func (p *relayProc) mayEnd(run *relayRun) bool {
+	others := 0
+	for _, one := range p.k.procs {
+		others += len(one.open) + len(one.pipe)
+	}
+	return others == 1 || !p.waits(run.Params.Arguments.Key)
+}
+
 // waits reports whether a question of a call has no answer.
 func (p *relayProc) waits(key int) bool {
 	for _, q := range p.asks {
