@@ -70,7 +70,7 @@ func TestAFullAccountHoldsUpNobody(t *testing.T) {
 	w.least(t)
 }
 
-// Whoever is up makes room for the next at once.
+// Whoever is up makes room for the next at once, in the look that sees it.
 func TestNewEvidenceMakesRoom(t *testing.T) {
 	w := newFleet(agentNames(4)...)
 	for i, n := range w.names() {
@@ -79,12 +79,13 @@ func TestNewEvidenceMakesRoom(t *testing.T) {
 		w.agents[n].problem.Since = t0.Add(time.Duration(-i) * time.Hour)
 	}
 	w.tick(w.names())
-	w.recover("a00")
 	w.now = w.now.Add(time.Second)
+	w.recover("a00")
 	w.tick(w.names())
 	if len(w.log) != 4 || w.log[3].Agent != "a03" {
 		t.Errorf("%v, waiting %v", w.log, w.f.Waiting)
 	}
+	w.least(t)
 }
 
 // Who says how often anything may be done at all is obeyed.

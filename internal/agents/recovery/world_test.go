@@ -132,10 +132,10 @@ func (w *fleet) taken(name string) (list []string) {
 	return list
 }
 
-// up reports whether new evidence had come after an act.
+// up reports whether new evidence of an act had come when another was done, be it at that same look.
 func (w *fleet) up(act Act, by time.Time) bool {
 	return slices.ContainsFunc(w.agents[act.Agent].h.Acts, func(a Act) bool {
-		return a.At.Equal(act.At) && !a.Proved.IsZero() && a.Proved.Before(by)
+		return a.At.Equal(act.At) && a.At.Before(by) && !a.Proved.IsZero() && !a.Proved.After(by)
 	})
 }
 
