@@ -178,8 +178,8 @@ func TestEverySickServerIsCondemned(t *testing.T) {
 		l.add(time.Hour, kinds[kind].falls)
 		sick := l.now
 		bound := kinds[kind].bound
-		if l.ignoresPing && l.ignoresLists || l.delay > slowest/4 {
-			bound += 3 * slowest // it was being probed without an answer already, at long intervals
+		if l.ignoresPing && l.ignoresLists || l.delay >= 2*defaultPatience {
+			bound += 3 * slowest // rounds failed already before it fell sick, and each next one comes later
 		}
 		s := simulate(rt, l.opts, l.habits, l.script...)
 		s.run(sick + time.Nanosecond)

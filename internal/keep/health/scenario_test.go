@@ -44,6 +44,10 @@ func TestSickServersAreCondemned(t *testing.T) {
 		{"reads and never answers again", Options{}, habits{}, []step{
 			at(well, func(s *sim) { s.ignoresPing, s.ignoresLists = true, true }),
 		}, well, boundIdle, []string{"2 rounds of probes", "it uses no CPU time", "no message for"}},
+		{"answered each probe only after its round, and never answers again", Options{}, habits{delay: 11 * time.Second}, []step{
+			at(0, becomes(manner{'R', 0.3, false})),
+			at(101500*time.Millisecond, func(s *sim) { s.manner, s.ignoresPing, s.ignoresLists, s.replies = asleep, true, true, nil }),
+		}, 101500 * time.Millisecond, boundIdle + 3*slowest, []string{"4 rounds of probes", "it uses no CPU time"}},
 		{"does not read its stdin", Options{}, habits{}, []step{at(well, becomes(blocked))},
 			well, boundIdle, []string{"48 bytes of its stdin stay unread", "no CPU time"}},
 		{"did not read its stdin from the beginning", Options{}, habits{}, []step{at(0, becomes(blocked))},
