@@ -4,6 +4,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
+# rustup puts cargo where only a login shell looks for it.
+export PATH="$PATH:${CARGO_HOME:-${HOME:-/root}/.cargo}/bin"
+
 need() {
 	command -v "$1" >/dev/null || { echo "e2e: $1 is missing: $2" >&2; exit 1; }
 }
