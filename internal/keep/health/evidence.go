@@ -20,7 +20,7 @@ type evidence struct {
 	known   bool          // cpu is valid
 	unread  int           // bytes in stdin, at the last look
 	blocked bool          // stdin had unread bytes at every look, never fewer than before
-	working bool          // stdin was read from, but not empty: it works through a backlog
+	working bool          // stdin was read from between two looks: it works, and came to it
 	disk    bool          // seen waiting for a disk
 	runs    bool          // seen runnable
 }
@@ -41,7 +41,7 @@ func (e *evidence) use(before, after Look, span time.Duration) {
 // see records a single look.
 func (e *evidence) see(l Look) {
 	e.blocked = e.blocked && l.Unread > 0 && l.Unread >= e.unread
-	e.working = e.working || l.Unread > 0 && l.Unread < e.unread
+	e.working = e.working || l.Unread < e.unread
 	e.disk = e.disk || l.State == 'D'
 	e.runs = e.runs || l.State == 'R'
 	e.unread = l.Unread

@@ -174,6 +174,10 @@ func TestHealthyServersLive(t *testing.T) {
 		{"builds an index for three minutes", Options{}, habits{}, []step{
 			at(hour, becomes(spinning)), at(hour+3*time.Minute, becomes(asleep)),
 		}, 2 * hour, seen{Pings: 119, Suspects: 1, Cleared: 1}},
+		{"is busy twice for three minutes, and reads a ping in between that it does not know any more", Options{}, habits{}, []step{
+			at(20*time.Second, func(s *sim) { s.manner, s.ignoresPing = spinning, true }), at(200*time.Second, becomes(asleep)),
+			at(204*time.Second, becomes(spinning)), at(384*time.Second, becomes(asleep)),
+		}, 8 * time.Minute, seen{Pings: 4, Lists: 2, Suspects: 1, Cleared: 1, NoPing: true}},
 		{"works on four cores for an hour", Options{}, habits{}, []step{
 			at(hour, func(s *sim) { s.manner, s.ignoresPing, s.ignoresLists = manner{state: 'S', cpu: 4}, true, true }),
 			at(2*hour, func(s *sim) { s.manner, s.ignoresPing, s.ignoresLists = asleep, false, false }),
