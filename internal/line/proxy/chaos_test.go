@@ -98,9 +98,10 @@ func (c *chaos) kill(ctx context.Context) {
 }
 
 // nameOfCall is what the i-th call of caller n is known by, and its id: each of a shape that a careless relay would
-// change.
+// change. With its newline a line has 16 bytes, so that no line crosses a page: there a write of a process that is killed may
+// end, and the next process would write on behind half a line.
 func nameOfCall(n, i int) (line, id string) {
-	line = fmt.Sprintf("c%d-%d", n, i)
+	line = fmt.Sprintf("c%02d-%011d", n, i)
 	return line, []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
 		fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprint(1_500_000_000 + n<<20 + i)}[i%5]
 }

@@ -104,9 +104,7 @@ func (r *reloads) calls(ctx context.Context, n int, chance *rand.Rand) {
 			return
 		default:
 		}
-		line := fmt.Sprintf("c%d-%d", n, i)
-		id := []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
-			fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprint(1_500_000_000 + n<<20 + i)}[i%5]
+		line, id := nameOfCall(n, i)
 		s := span{line: line, tool: []string{"bump", "idem", "read"}[chance.IntN(3)], pause: chance.IntN(8) == 0}
 		args := map[string]any{"path": filepath.Join(r.dir, s.tool), "line": line}
 		if s.pause {
