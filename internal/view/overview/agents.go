@@ -14,7 +14,9 @@ func agentsOf(h *Home, w *Memory, now time.Time) []Agent {
 	list := slices.Clone(h.Agents)
 	incidents := map[string][]Incident{}
 	for _, i := range h.Incidents {
-		incidents[i.Agent] = append(incidents[i.Agent], i)
+		for _, key := range append(i.Members[:len(i.Members):len(i.Members)], i.Agent) {
+			incidents[key] = append(incidents[key], i)
+		}
 	}
 	watched := slices.Clone(h.Watched)
 	if last := len(watched) - 1; last >= 0 && h.Monitor != 0 && !watched[last].To.Before(h.At) {
@@ -23,6 +25,9 @@ func agentsOf(h *Home, w *Memory, now time.Time) []Agent {
 	strips := w.stripsOf(h, now)
 	for n := range list {
 		list[n].History = historyOfAgent(list[n].History, watched, now)
+		for m := range list[n].History {
+			list[n].History[m].waitedFor(incidents[list[n].Key])
+		}
 		if last := len(list[n].History) - 1; last >= 0 && list[n].Since.IsZero() && list[n].History[last].Health == list[n].Health {
 			list[n].Since = list[n].History[last].From // as long as is known
 		}
@@ -63,6 +68,18 @@ func historyOfAgent(stood []Standing, watched []Period, now time.Time) (list []S
 	return list
 }
 
+// waitedFor makes the health that of an agent that waited for a person, if it did: its incident was open then.
+func (s *Standing) waitedFor(incidents []Incident) {
+	for _, i := range incidents {
+		if s.Health == Warn && i.Since().Before(s.To) && (i.Open() || i.Resolved.After(s.From)) {
+			s.Health = Bad
+		}
+	}
+}
+
+// startSteps are the steps of an [Act] that start the agent anew: in its strip they are restarts.
+var startSteps = []string{"resume", "restart", "fresh"}
+
 // agentStrip is how an agent stood: as the monitor has written it down, and beside it what a person was asked and what was done. What a
 // monitor saw and found nothing wrong with was well; nothing is known of the other times.
 func agentStrip(a Agent, incidents []Incident, watched []Period, now time.Time) []Span {
@@ -75,18 +92,22 @@ func agentStrip(a Agent, incidents []Incident, watched []Period, now time.Time) 
 	for _, s := range a.History {
 		list = append(list, stretch{s.From, s.To, s.Health})
 	}
-	var acted []time.Time
+	var started []time.Time
 	for _, act := range a.Acts {
-		acted = append(acted, act.At)
+		if slices.Contains(startSteps, act.Step) {
+			started = append(started, act.At)
+		}
 		list = append(list, stretch{act.At, cmp.Or(act.Again, act.Helped, act.At), Warn})
 	}
 	for _, i := range incidents {
-		list = append(list, stretch{i.Opened, cmp.Or(i.Resolved, now), Bad})
+		if i.Agent == a.Key { // one of several agents may be over for this one
+			list = append(list, stretch{i.Opened, cmp.Or(i.Resolved, now), Bad})
+		}
 	}
 	if a.Health.Wrong() && !a.Since.IsZero() {
 		list = append(list, stretch{a.Since, now, a.Health})
 	}
-	return stripOf(list, acted, now, a.Health)
+	return stripOf(list, started, now, a.Health)
 }
 
 // severities are those of incidents, the worst first; one that another version knows comes before them.

@@ -1,7 +1,9 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -37,16 +39,60 @@ func (r Renewal) Asker() string {
 	return r.Source
 }
 
+// Tried says what outlive has done about a server since it is wrong, and when it starts it again. "": nothing.
+func (s Server) Tried(now time.Time) string {
+	var done []string
+	since, all := 0, len(s.Renewals)
+	for since < all && !s.Renewals[since].At.Add(time.Second).Before(s.Since) { // an event has its time in milliseconds
+		since++
+	}
+	if all > 0 {
+		last := Clock(cmp.Or(s.Renewals[0].Begun, s.Renewals[0].At), now)
+		text := fmt.Sprintf("has restarted it %s since then, last at %s", times(since), last)
+		switch {
+		case since == 0:
+			text = fmt.Sprintf("has restarted it %s in the last 24 h, last at %s", times(all), last)
+		case since < all:
+			text += fmt.Sprintf(" (%s in the last 24 h)", times(all))
+		}
+		done = append(done, text)
+	}
+	if !s.Next.IsZero() {
+		done = append(done, "starts it again at "+Clock(s.Next, now))
+	} else if s.State == "failed" {
+		done = append(done, "does not start it again by itself")
+	}
+	return strings.Join(done, ", and ")
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d ×", n)
+}
+
 // Clock is a time of day, with its date if it is another day's.
 func Clock(t, now time.Time) string {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return "–"
+	case sameDay(t, now):
+		return t.Local().Format(time.TimeOnly)
 	}
-	t, now = t.Local(), now.Local()
-	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {
-		return t.Format("2 Jan 15:04")
+	return Minute(t, now)
+}
+
+// Minute is the same to the minute.
+func Minute(t, now time.Time) string {
+	if sameDay(t, now) {
+		return t.Local().Format("15:04")
 	}
-	return t.Format("15:04:05")
+	return t.Local().Format("2 Jan 15:04")
+}
+
+func sameDay(t, now time.Time) bool {
+	return t.Local().Format(time.DateOnly) == now.Local().Format(time.DateOnly)
 }
 
 // Took is how long something lasted, in one or two units.

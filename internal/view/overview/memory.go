@@ -39,6 +39,7 @@ type past struct {
 	strip    []Span
 	since    time.Time
 	renewals []Renewal
+	waiting  []Renewal
 
 	n           int       // events
 	first, last time.Time // of the first and last one
@@ -178,7 +179,7 @@ func (h eventsOf) past(started, now time.Time, health Health) past {
 		return was
 	}
 	p := pastOf(h.events, started, now, health)
-	is.strip, is.since, is.renewals = p.strip, p.since, p.renewals
+	is.strip, is.since, is.renewals, is.waiting = p.strip, p.since, p.renewals, p.waiting
 	if h.w.pasts == nil {
 		h.w.pasts = map[pastKey]past{}
 	}

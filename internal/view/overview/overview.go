@@ -146,6 +146,7 @@ type Span struct {
 // Renewal is one restart.
 type Renewal struct {
 	At     time.Time
+	Begun  time.Time     // when the new process was started, if that waited; zero: at once
 	Took   time.Duration // until the new process answered; 0: not known yet
 	Done   bool
 	Failed bool   // another one followed before it answered

@@ -105,21 +105,20 @@ func TestStripOfADay(t *testing.T) {
 		happened(10*time.Hour, event.ServerCrashed), happened(10*time.Hour, event.RestartInitiated), happened(10*time.Hour-time.Second, event.ServerReady),
 		happened(4*time.Hour, event.ServerCrashed), happened(4*time.Hour-time.Minute, event.BreakerOpened), happened(2*time.Hour, event.ServerReady),
 	}
-	list, restarts := historyOf(dayOf(nil, events, ago(6*time.Hour)), ago(40*time.Hour), noon, Good)
 	type span struct {
 		Hours    float64
 		Health   Health
 		Restarts int
 	}
 	var got []span
-	for _, s := range stripOf(list, restarts, noon, Good) {
+	for _, s := range pastOf(dayOf(nil, events, ago(6*time.Hour)), ago(40*time.Hour), noon, Good).strip {
 		got = append(got, span{s.To.Sub(s.From).Hours(), s.Health, s.Restarts})
 	}
 	want := []span{{14, Good, 0}, {0.25, Good, 1}, {5.75, Good, 0}, {2, Bad, 0}, {2, Good, 0}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("strip (-want +got):\n%s", d)
 	}
-	fresh, _ := historyOf(nil, ago(time.Hour), noon, Good)
+	fresh := historyOf(nil, ago(time.Hour), noon, Good)
 	if s := stripOf(fresh, nil, noon, Good); len(s) != 2 || s[0].Health != Unknown || s[1].From != ago(time.Hour) {
 		t.Errorf("of a server that runs for an hour: %+v", s)
 	}
@@ -128,7 +127,7 @@ func TestStripOfADay(t *testing.T) {
 // What is remembered of one overview changes nothing in the next.
 func TestAnOverviewWithMemoryIsTheSame(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	kinds := []event.Type{event.ServerReady, event.ServerCrashed, event.RestartInitiated, event.RestartCompleted, event.BreakerOpened, event.ServerSlept}
+	kinds := []event.Type{event.ServerReady, event.ServerCrashed, event.RestartInitiated, event.RestartDelayed, event.ServerStarting, event.RestartCompleted, event.BreakerOpened, event.ServerSlept}
 	var w Memory
 	var events []Event
 	homes := []*Home{
@@ -197,6 +196,109 @@ func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	}
 }
 
+// A restart is announced when the server has crashed, and counts when the new process is started: until then outlive has not restarted it.
+func TestARestartThatWaits(t *testing.T) {
+	seconds := func(n int, kind event.Type) Event {
+		e := happened(time.Duration(n)*time.Second, kind)
+		e.Cause = "crash"
+		return e
+	}
+	events := []Event{
+		seconds(6, event.ServerCrashed), seconds(6, event.RestartInitiated), seconds(6, event.ServerStarting),
+		seconds(5, event.ServerCrashed), seconds(5, event.RestartInitiated), seconds(5, event.RestartDelayed), seconds(4, event.ServerStarting),
+		seconds(3, event.ServerCrashed), seconds(3, event.RestartInitiated), seconds(3, event.RestartDelayed),
+	}
+	next := noon.Add(2 * time.Second)
+	i := run("x", 1, backend.Status{State: "backoff", Since: ago(6 * time.Second), NextTryAt: &next, RestartCount: 3, Counters: backend.Counters{Restarts: map[string]int64{"crash": 3}}})
+	s := Of(Input{At: noon, Instances: []Instance{i}, Events: events}).Servers[0]
+	if marks := s.Strip[len(s.Strip)-1].Restarts; s.Restarts != 2 || len(s.Renewals) != 2 || marks != 2 || !cmp.Equal(s.Causes, []Count{{"crash", 2}}) {
+		t.Errorf("%d restarts, of which %d of the last day, %d in the strip, %v", s.Restarts, len(s.Renewals), marks, s.Causes)
+	}
+	if want := "has restarted it 2 × since then, last at " + Clock(ago(4*time.Second), noon) + ", and starts it again at " + Clock(next, noon); s.Tried(noon) != want {
+		t.Errorf("outlive %s; want %s", s.Tried(noon), want)
+	}
+	i.Status.State, i.Status.NextTryAt = "starting", nil
+	events = append(events, happened(-2*time.Second, event.ServerStarting))
+	if s := Of(Input{At: next, Instances: []Instance{i}, Events: events}).Servers[0]; s.Restarts != 3 || len(s.Renewals) != 3 || !s.Renewals[0].Begun.Equal(next) {
+		t.Errorf("once it is started: %d restarts, %+v", s.Restarts, s.Renewals)
+	}
+}
+
+// What outlive has tried says when: restarts within seconds are not those of a day.
+func TestWhatWasTried(t *testing.T) {
+	at := func(ago ...time.Duration) (list []Renewal) {
+		for _, d := range ago {
+			list = append(list, Renewal{At: noon.Add(-d)})
+		}
+		return list
+	}
+	last := Clock(ago(time.Minute), noon)
+	for want, s := range map[string]Server{
+		"": {Since: ago(time.Hour)},
+		"has restarted it once since then, last at " + last:                            {Since: ago(time.Minute), Renewals: at(time.Minute)},
+		"has restarted it 2 × since then, last at " + last + " (3 × in the last 24 h)": {Since: ago(2 * time.Minute), Renewals: at(time.Minute, 2*time.Minute, 9*time.Hour)},
+		"has restarted it 2 × in the last 24 h, last at " + last:                       {Since: ago(time.Second), Renewals: at(time.Minute, 9*time.Hour)},
+		"does not start it again by itself":                                            {State: "failed", Since: ago(time.Hour)},
+	} {
+		if got := s.Tried(noon); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
+
+// Beside the last start stands since when it is well: a strip that is green for hours does not contradict it.
+func TestWellThroughRestarts(t *testing.T) {
+	strip := []Span{{From: ago(Day), To: ago(16 * time.Hour)}, {ago(16 * time.Hour), ago(2 * time.Hour), Good, 1}, {ago(2 * time.Hour), noon, Good, 0}}
+	for name, tt := range map[string]struct {
+		strip []Span
+		since time.Time
+		want  string
+	}{
+		"restarted just now": {strip, ago(time.Minute), "well since about " + Minute(ago(16*time.Hour), noon)},
+		"never restarted":    {strip, ago(16*time.Hour - 14*time.Minute), ""},
+		"well all day":       {strip[1:], ago(time.Minute), "well for 24 h"},
+		"not well":           {strip[:1], ago(time.Minute), ""},
+		"nothing is known":   {nil, ago(time.Minute), ""},
+	} {
+		if got := WellText(tt.strip, tt.since, noon); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// The sign of an agent in trouble says whose turn it was. In its strip only a start is a restart.
+func TestSignsOfAnAgentsDay(t *testing.T) {
+	crashed := func(hours int) Standing {
+		return Standing{From: ago(time.Duration(hours) * time.Hour), Health: Warn, State: "has crashed"}
+	}
+	well := func(hours int) Standing {
+		return Standing{From: ago(time.Duration(hours) * time.Hour), Health: Good, State: "well"}
+	}
+	h := &Home{At: noon, Monitor: 9, Watched: []Period{{ago(20 * time.Hour), noon}}, Agents: []Agent{
+		{Key: "a", Health: Good, History: []Standing{well(20), crashed(9), well(8), crashed(6), well(5), crashed(3), well(2)}, Acts: []Act{
+			{At: ago(9 * time.Hour), Step: "restart", Again: ago(8 * time.Hour)}, {At: ago(3 * time.Hour), Step: "nudge", Again: ago(2 * time.Hour)}}},
+	}, Incidents: []Incident{
+		{ID: "1", Agent: "a", Opened: ago(5*time.Hour + time.Minute), Began: ago(6 * time.Hour), Resolved: ago(5 * time.Hour)},
+		{ID: "2", Members: []string{"b", "a"}, Opened: ago(3 * time.Hour), Resolved: ago(2 * time.Hour)},
+	}}
+	one := Of(Input{At: noon, Home: h}).Agents[0]
+	var signs, marks []string
+	for _, s := range one.History {
+		signs = append(signs, s.Health.String())
+	}
+	for _, s := range one.Strip {
+		if s.Restarts > 0 {
+			marks = append(marks, fmt.Sprint(noon.Sub(s.From).Hours()))
+		}
+	}
+	if d := cmp.Diff([]string{"good", "warn", "good", "bad", "good", "bad", "good"}, signs); d != "" {
+		t.Errorf("signs (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"9"}, marks); d != "" {
+		t.Errorf("restarts, by how many hours ago (-want +got):\n%s", d)
+	}
+}
+
 // Two processes of one server behind a gateway are restarted at once: each restart has its own end.
 func TestRestartsThatOverlap(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
@@ -212,7 +314,8 @@ func TestRestartsThatOverlap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := []Renewal{{At: at(1), Took: 7 * time.Second, Done: true, Cause: "requested"}, {At: at(0), Took: 5 * time.Second, Done: true, Cause: "requested"}}
-			if d := cmp.Diff(want, renewalsOf(events)); d != "" {
+			got, _ := renewalsOf(events)
+			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("restarts (-want +got):\n%s", d)
 			}
 		})
@@ -241,7 +344,7 @@ func TestEventsOfTheDay(t *testing.T) {
 
 func TestAgentsAndIncidents(t *testing.T) {
 	h := &Home{Path: "/h", Monitor: 9, Watched: []Period{{ago(20 * time.Hour), noon}}, At: noon, Agents: []Agent{
-		{Key: "a", Health: Good, Acts: []Act{{At: ago(5 * time.Hour), Helped: ago(4 * time.Hour)}}},
+		{Key: "a", Health: Good, Acts: []Act{{At: ago(5 * time.Hour), Step: "restart", Helped: ago(4 * time.Hour)}}},
 		{Key: "b", Health: Bad, Since: ago(time.Hour)},
 	}, Incidents: []Incident{
 		{ID: "1", Agent: "a", Opened: ago(10 * time.Hour), Resolved: ago(9 * time.Hour)},

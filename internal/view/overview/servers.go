@@ -154,6 +154,15 @@ func (s *Server) count(c backend.Counters) {
 func (s *Server) past(started, since time.Time, events eventsOf, now time.Time) {
 	p := events.past(started, now, s.Health)
 	s.Strip, s.Since, s.Renewals = p.strip, p.since, p.renewals
+	for _, r := range p.waiting { // outlive has counted it already
+		s.Restarts = max(0, s.Restarts-1)
+		for n := range s.Causes {
+			if s.Causes[n].Name == r.Cause {
+				s.Causes[n].N--
+			}
+		}
+	}
+	s.Causes = slices.DeleteFunc(s.Causes, func(c Count) bool { return c.N <= 0 })
 	if !since.IsZero() {
 		s.Since = since
 	}
@@ -161,8 +170,13 @@ func (s *Server) past(started, since time.Time, events eventsOf, now time.Time) 
 
 // pastOf is what has happened to a server since outlive started.
 func pastOf(events []*Event, started, now time.Time, health Health) (p past) {
-	list, restarts := historyOf(events, started, now, health)
-	p.strip, p.since, p.renewals = stripOf(list, restarts, now, health), started, renewalsOf(events)
+	list := historyOf(events, started, now, health)
+	p.renewals, p.waiting = renewalsOf(events)
+	restarts := make([]time.Time, len(p.renewals))
+	for n, r := range p.renewals {
+		restarts[n] = r.At
+	}
+	p.strip, p.since = stripOf(list, restarts, now, health), started
 	for _, one := range slices.Backward(list) {
 		if one.health != list[len(list)-1].health {
 			break
@@ -172,12 +186,22 @@ func pastOf(events []*Event, started, now time.Time, health Health) (p past) {
 	return p
 }
 
-// renewalsOf are the restarts among events, the newest first. Those of several processes behind a gateway may overlap: one that is
-// completed has replaced the last generation before it, and of several such began when the event says.
-func renewalsOf(events []*Event) (list []Renewal) {
+// renewalsOf are the restarts among events, the newest first, and apart those that wait for their time: nothing was started yet. Those of
+// several processes behind a gateway may overlap: one that is completed has replaced the last generation before it, and of several
+// such began when the event says.
+func renewalsOf(events []*Event) (list, waiting []Renewal) {
 	var old []int // the generation that each replaces
+	later := 0    // how many of the last ones wait
 	for _, e := range events {
 		switch e.Type {
+		case event.RestartDelayed:
+			if !ofAProbe(e.Cause) {
+				later = min(later+1, len(list))
+			}
+		case event.ServerStarting:
+			for ; later > 0; later-- {
+				list[len(list)-later].Begun = e.At
+			}
 		case event.RestartInitiated:
 			if ofAProbe(e.Cause) {
 				continue
@@ -197,11 +221,12 @@ func renewalsOf(events []*Event) (list []Renewal) {
 			if best >= 0 {
 				list[best].Done, list[best].Took = true, e.Took
 			}
+			later = 0
 		}
 	}
 	for n := range list {
 		list[n].Failed = !list[n].Done && n < len(list)-1 // the next try has followed
 	}
 	slices.Reverse(list)
-	return list
+	return list[later:], list[:later:later]
 }

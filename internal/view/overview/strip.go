@@ -39,13 +39,10 @@ type stretch struct {
 }
 
 // historyOf is how a server stood, from the events about it, the oldest first, since outlive started; it ends with how it stands.
-func historyOf(events []*Event, started, now time.Time, health Health) (list []stretch, restarts []time.Time) {
-	list = make([]stretch, 0, len(events)/2+1) // most are restarts, of which not every event tells something new
+func historyOf(events []*Event, started, now time.Time, health Health) []stretch {
+	list := make([]stretch, 0, len(events)/2+1) // most are restarts, of which not every event tells something new
 	at, is := started, Unknown
 	for _, e := range events {
-		if e.Type == event.RestartInitiated && !ofAProbe(e.Cause) {
-			restarts = append(restarts, e.At)
-		}
 		if h, ok := after(e.Type); ok && h != is {
 			list = append(list, stretch{at, e.At, is})
 			at, is = e.At, h
@@ -54,8 +51,7 @@ func historyOf(events []*Event, started, now time.Time, health Health) (list []s
 	if is == Unknown {
 		is = health // no event tells of it
 	}
-	list = append(list, stretch{at, now, is})
-	return list, restarts
+	return append(list, stretch{at, now, is})
 }
 
 // stripOf cuts a history of the last day into quarters of an hour, the last of which now is in, each with the worst that was not brief, and
@@ -87,6 +83,25 @@ func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health)
 		spans = append(spans, s)
 	}
 	return spans
+}
+
+// StripFrom is where strips begin at a time.
+func StripFrom(now time.Time) time.Time { return stripEnd(now).Add(-Day) }
+
+// WellText says since when a strip is well, if its thing stands as it does for a shorter time only: a restart was too brief to be
+// drawn. "": both are the same, or it is not well.
+func WellText(strip []Span, since, now time.Time) string {
+	n := len(strip)
+	for n > 0 && strip[n-1].Health == Good {
+		n--
+	}
+	switch {
+	case n == len(strip) || since.Sub(strip[n].From) < Day/cells:
+		return ""
+	case n == 0:
+		return "well for 24 h"
+	}
+	return "well since about " + Minute(strip[n].From, now)
 }
 
 // stripEnd is the end of the last part of a strip, by the clock: so a strip stays as it is until then, if nothing happens.

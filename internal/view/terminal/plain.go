@@ -155,18 +155,16 @@ func ServerFacts(one overview.Server, s overview.State) (facts []string) {
 		since = "last heard of at " + overview.Clock(one.Since, s.At)
 	}
 	facts = appendText(facts, "", since)
+	facts = appendText(facts, "", overview.WellText(one.Strip, one.Since, s.At))
 	facts = appendText(facts, "", one.Why)
-	if one.Restarts > 0 {
+	if one.Health.Wrong() {
+		facts = appendText(facts, "outlive ", one.Tried(s.At))
+	} else if one.Restarts > 0 {
 		text := fmt.Sprintf("outlive has restarted it %d ×", one.Restarts)
 		if len(one.Renewals) > 0 {
 			text += ", last " + renewal(one.Renewals[0], s)
 		}
 		facts = appendText(facts, "", text)
-	}
-	if !one.Next.IsZero() {
-		facts = appendText(facts, "", "the next start is at "+overview.Clock(one.Next, s.At))
-	} else if one.State == "failed" {
-		facts = appendText(facts, "", "it is not started again by itself")
 	}
 	if one.Queued > 0 {
 		facts = appendText(facts, "", plural(one.Queued, "request")+" wait for it")
@@ -183,7 +181,7 @@ func renewal(r overview.Renewal, s overview.State) string {
 	}
 	switch {
 	case r.Done:
-		text += ", gap " + overview.Took(r.Took)
+		text += ", took " + overview.Took(r.Took)
 	case r.Failed:
 		text += ", it did not come up"
 	}
@@ -191,12 +189,13 @@ func renewal(r overview.Renewal, s overview.State) string {
 }
 
 // aspectWords are the aspects of an agent that are worth a line, and what stands before each.
-var aspectWords = [][2]string{{"done", "outlive: "}, {"would do", "it would: "}, {"to do", "to do: "}}
+var aspectWords = [][2]string{{"done", "outlive: "}, {"would do", "it would: "}, {"to do", "to do: "}, {"next", "next: "}}
 
 // AgentFacts are what there is to say of an agent.
 func AgentFacts(a overview.Agent, s overview.State) (facts []string) {
 	if !a.Since.IsZero() {
 		facts = appendText(facts, "", "since "+overview.Clock(a.Since, s.At))
+		facts = appendText(facts, "", overview.WellText(a.Strip, a.Since, s.At))
 	}
 	facts = appendText(facts, "", a.Why)
 	for _, w := range aspectWords {
