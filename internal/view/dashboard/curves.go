@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -68,6 +70,7 @@ type curvesShown struct {
 	Host    string // "": this machine
 	Periods []period
 	Period  period
+	Noted   string // of how much of the time something is known
 	Plots   []plot
 	Rows    []curveRow
 }
@@ -93,15 +96,17 @@ func curvesOf(s overview.Server, p period, now time.Time) curvesShown {
 	}
 	end := now.Truncate(time.Minute)
 	points := s.Curve.Last(int(p.last/time.Minute), now)
+	v.Noted = notedText(points, p, now)
 	steps := joined(points, int(p.step/time.Minute))
-	draw := func(title string, show func(float64) string, of ...func(curve.Point) float64) {
-		v.Plots = append(v.Plots, plot{title, plotSVG(title, p, end, steps, show, of)})
+	draw := func(title, quiet string, show func(float64) string, of ...func(curve.Point) float64) {
+		v.Plots = append(v.Plots, plot{title, plotSVG(plotted{title, quiet, show, of}, p, end, steps)})
 	}
 	perMinute := func(n float64) string { return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64) }
-	draw("calls a minute; the line: those that failed", perMinute, func(o curve.Point) float64 { return float64(o.Calls) }, func(o curve.Point) float64 { return float64(o.Errors) })
-	draw("how long half of the calls took at most; the line: 99 of 100", secondsText, func(o curve.Point) float64 { return float64(o.P50) }, func(o curve.Point) float64 { return float64(o.P99) })
-	draw("memory", memoryText, func(o curve.Point) float64 { return float64(o.Memory) })
-	draw("processors kept busy", perMinute, func(o curve.Point) float64 { return float64(o.CPU) })
+	draw("calls a minute (filled), and those that failed (line)", "no calls", perMinute, func(o curve.Point) float64 { return float64(o.Calls) }, func(o curve.Point) float64 { return float64(o.Errors) })
+	draw("how long calls took: half of them less than the filled part (p50), one in 100 more than the line (p99)", "no calls", secondsText,
+		func(o curve.Point) float64 { return float64(o.P50) }, func(o curve.Point) float64 { return float64(o.P99) })
+	draw("memory", "", memoryText, func(o curve.Point) float64 { return float64(o.Memory) })
+	draw("processors kept busy", "", perMinute, func(o curve.Point) float64 { return float64(o.CPU) })
 	size := int(p.row / time.Minute)
 	for n := 0; n < len(points); n += size {
 		part := points[n:min(n+size, len(points))]
@@ -147,48 +152,71 @@ func joined(points []curve.Point, each int) []curve.Point {
 	return list
 }
 
-// plotSVG draws lines over time, the first of them filled. Its right edge is now. A gap is one in the line, too.
-func plotSVG(title string, p period, end time.Time, points []curve.Point, show func(float64) string, of []func(curve.Point) float64) template.HTML {
-	const left, width, top, base = 70.0, 640.0, 10.0, 90.0
+// notedText says how much of the time was measured, and in how many of its minutes there were calls.
+func notedText(points []curve.Point, p period, now time.Time) string {
+	noted, called, first := 0, 0, len(points)
+	for n, o := range points {
+		if !o.Known {
+			continue
+		}
+		noted++
+		first = min(first, n)
+		if o.Calls > 0 {
+			called++
+		}
+	}
+	const grey = " Grey was not measured: a server is measured from its first call on, until its outlive ends or is upgraded."
+	switch noted {
+	case 0:
+		return "Nothing was measured in this time." + grey
+	case len(points):
+		return fmt.Sprintf("Measured all the time; calls in %d of these %d minutes.", called, noted)
+	}
+	from := now.Truncate(time.Minute).Add(time.Duration(first-len(points)) * time.Minute)
+	return fmt.Sprintf("Measured: %s of the last %s, from %s on; calls in %d of these minutes.", overview.Took(time.Duration(noted)*time.Minute), p.Name,
+		overview.Clock(from, now), called) + grey
+}
+
+// plotted is what one plot shows.
+type plotted struct {
+	title string
+	quiet string // what stands where all of it is 0; "": nothing
+	show  func(float64) string
+	of    []func(curve.Point) float64 // its lines, the first of them filled
+}
+
+// The height of a plot: where the highest value is, and where 0 is.
+const plotTop, plotBase = 16.0, 92.0
+
+// plotSVG draws lines over time. Its right edge is now. What was not measured is grey, and a gap in the lines. What is drawn is as wide as
+// the page; texts keep their size, so that a narrow screen has all of them.
+func plotSVG(what plotted, p period, end time.Time, points []curve.Point) template.HTML {
 	most := 0.0
 	for _, o := range points {
-		for _, value := range of {
+		for _, value := range what.of {
 			most = max(most, value(o))
 		}
 	}
-	scale := most
-	if scale == 0 {
-		scale = 1
-	}
-	x := func(n int) float64 { return left + width*float64(n)/float64(len(points)) }
-	y := func(v float64) float64 { return base - (base-top)*v/scale }
+	scale := cmp.Or(most, 1)
+	y := func(v float64) float64 { return (plotBase - plotTop) * (1 - v/scale) }
 	var b strings.Builder
-	label := template.HTMLEscapeString(fmt.Sprintf("%s, the last %s: at most %s", title, p.Name, show(most)))
-	fmt.Fprintf(&b, `<svg class="curve" viewBox="0 0 720 115" role="img" aria-label="%s"><title>%s</title>`, label, label)
-	if most > 0 {
-		fmt.Fprintf(&b, `<text class="most" x="%.0f" y="%.0f">%s</text>`, left-6, top+5, show(most))
+	label := template.HTMLEscapeString(fmt.Sprintf("%s, the last %s: at most %s", what.title, p.Name, what.show(most)))
+	fmt.Fprintf(&b, `<svg class="curve" width="100%%" height="112" role="img" aria-label="%s"><title>%s</title>`, label, label)
+	fmt.Fprintf(&b, `<svg y="%.0f" width="100%%" height="%.0f" viewBox="0 0 %d %.0f" preserveAspectRatio="none">`, plotTop, plotBase-plotTop, len(points), plotBase-plotTop)
+	var gaps strings.Builder
+	for at, n := range runs(points, func(o curve.Point) bool { return !o.Known }) {
+		fmt.Fprintf(&gaps, "M%d 0h%dv%.0fh-%dz", at, n, plotBase-plotTop, n)
 	}
-	fmt.Fprintf(&b, `<text class="most" x="%.0f" y="%.0f">0</text>`, left-6, base+4)
-	fmt.Fprintf(&b, `<path class="line" d="M%.0f %.0fh%.0f"/>`, left, base, width)
-	for t := labelsAfter(end.Add(-p.last), p.labels); !t.After(end); t = t.Add(p.labels) {
-		if at := left + width*(1-end.Sub(t).Seconds()/p.last.Seconds()); at < left+width-40 {
-			fmt.Fprintf(&b, `<path class="line" d="M%.1f %.0fv4"/><text x="%.1f" y="110">%s</text>`, at, base, at, t.Local().Format("15:04"))
-		}
-	}
-	fmt.Fprintf(&b, `<text x="%.0f" y="110">now</text>`, left+width-12)
-	for k, value := range of {
+	fmt.Fprintf(&b, `<path class="gap" d="%s"/><path class="line" d="M0 %.0fh%d"/>`, gaps.String(), plotBase-plotTop, len(points))
+	for k, value := range what.of {
 		var d strings.Builder
-		for n := 0; n < len(points); n++ {
-			if !points[n].Known {
-				continue
-			}
-			begun := n
-			fmt.Fprintf(&d, "M%.1f %.1f", x(n), y(value(points[n])))
-			for ; n < len(points) && points[n].Known; n++ {
-				fmt.Fprintf(&d, "V%.1fH%.1f", y(value(points[n])), x(n+1))
+		for at, n := range runs(points, func(o curve.Point) bool { return o.Known && (what.quiet == "" || o.Calls > 0) }) {
+			fmt.Fprintf(&d, "M%d %.1f", at, y(value(points[at])))
+			for m := at; m < at+n; m++ {
+				fmt.Fprintf(&d, "V%.1fH%d", y(value(points[m])), m+1)
 			}
 			if k == 0 {
-				fmt.Fprintf(&d, "V%.0fH%.1fz", base, x(begun))
+				fmt.Fprintf(&d, "V%.0fH%dz", plotBase-plotTop, at)
 			}
 		}
 		if d.Len() > 0 {
@@ -196,7 +224,55 @@ func plotSVG(title string, p period, end time.Time, points []curve.Point, show f
 		}
 	}
 	b.WriteString("</svg>")
+	if most > 0 {
+		fmt.Fprintf(&b, `<text class="most" x="0" y="11">%s</text>`, what.show(most))
+	}
+	for _, one := range []struct {
+		text string
+		is   func(curve.Point) bool
+	}{{"not measured", func(o curve.Point) bool { return !o.Known }}, {what.quiet, func(o curve.Point) bool { return o.Known && o.Calls == 0 }}} {
+		for at, n := range runs(points, one.is) {
+			if one.text != "" && 4*n >= len(points) { // there is room for it
+				fmt.Fprintf(&b, `<text x="%.1f%%" y="%.0f">%s</text>`, 100*(float64(at)+float64(n)/2)/float64(len(points)), (plotTop+plotBase)/2, one.text)
+			}
+		}
+	}
+	writeAxis(&b, p, end, plotBase)
+	b.WriteString("</svg>")
 	return template.HTML(b.String())
+}
+
+// runs are the points in a row that are so: where each row begins, and how long it is.
+func runs(points []curve.Point, is func(curve.Point) bool) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for at := 0; at < len(points); at++ {
+			n := 0
+			for at+n < len(points) && is(points[at+n]) {
+				n++
+			}
+			if n > 0 && !yield(at, n) {
+				return
+			}
+			at += n
+		}
+	}
+}
+
+// writeAxis writes the times below a plot whose right edge is now. Where a day begins that is not today, or ends, stands which it is.
+func writeAxis(b *strings.Builder, p period, end time.Time, base float64) {
+	day := end.Local().Weekday()
+	for t := labelsAfter(end.Add(-p.last), p.labels); !t.After(end); t = t.Add(p.labels) {
+		at := 100 * (1 - end.Sub(t).Seconds()/p.last.Seconds())
+		if at < 9 || at > 86 { // it would be cut, or be where now is
+			continue
+		}
+		text := t.Local().Format("15:04")
+		if is := t.Local().Weekday(); is != day {
+			text, day = is.String()[:3]+" "+text, is
+		}
+		fmt.Fprintf(b, `<line class="line" x1="%.1f%%" x2="%.1f%%" y1="%.0f" y2="%.0f"/><text x="%.1f%%" y="%.0f">%s</text>`, at, at, base, base+4, at, base+18, text)
+	}
+	fmt.Fprintf(b, `<text class="now" x="100%%" y="%.0f">now</text>`, base+18)
 }
 
 // secondsText is how long something took; nothing took no time.
@@ -209,7 +285,7 @@ func memoryText(bytes float64) string {
 	return overview.Size(int64(bytes))
 }
 
-// sparkSVG is the calls of the last hour, for a table of many; "" if there were none.
+// sparkSVG is the calls of the last hour, for a table of many; "" if nothing is known of it.
 func sparkSVG(c *curve.Curve, now time.Time) template.HTML {
 	if c == nil {
 		return ""
@@ -223,8 +299,11 @@ func sparkSVG(c *curve.Curve, now time.Time) template.HTML {
 	for _, o := range points {
 		scale = max(scale, o.Calls)
 	}
-	if all == 0 {
+	if !slices.ContainsFunc(hour, func(o curve.Point) bool { return o.Known }) {
 		return ""
+	}
+	if all == 0 {
+		return "none"
 	}
 	var d strings.Builder
 	for n, o := range points {

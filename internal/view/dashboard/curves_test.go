@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +27,8 @@ func TestCurvesOfAServer(t *testing.T) {
 	s := overview.State{At: noon, Servers: []overview.Server{{Key: "till@7", Name: "till", Health: overview.Good, State: "ready", Curve: curveOf(points...)}}}
 	c, at, _ := open(t, Options{Source: &fixed{state: s}})
 	for path, want := range map[string][]string{
-		"/server/till@7":         {"How it did in the last 6h", "calls a minute; the line: those that failed, the last 6h: at most 60"}, // it was called for longer than an hour
-		"/server/till@7?last=1h": {"How it did in the last 1h", "the line: 99 of 100, the last 1h: at most 500 ms", "memory, the last 1h: at most 34 MiB", "processors kept busy", "11:55:00 100 5 10 ms 500 ms 34 MiB 0.5", "11:15 ", "now"},
+		"/server/till@7":         {"How it did in the last 6h", "calls a minute (filled), and those that failed (line), the last 6h: at most 60"}, // it was called for longer than an hour
+		"/server/till@7?last=1h": {"How it did in the last 1h", "Measured: 50 min of the last 1h, from 11:00:00 on; calls in 50 of these minutes. Grey was not measured", "one in 100 more than the line (p99), the last 1h: at most 500 ms", "memory, the last 1h: at most 34 MiB", "processors kept busy", "11:55:00 100 5 10 ms 500 ms 34 MiB 0.5", "11:15 ", "now"},
 		"/server/till@7?last=x":  {"How it did in the last 6h"},
 		"/":                      {"550 calls in the last hour, at most 60 a minute"},
 	} {
@@ -41,12 +40,48 @@ func TestCurvesOfAServer(t *testing.T) {
 			}
 		}
 	}
-	shown := curvesOf(s.Servers[0], periods[0], noon)
-	if d := string(shown.Plots[0].SVG); strings.Count(d, "z\"") != 1 || strings.Count(d, "zM") != 1 {
-		t.Errorf("the ten minutes without outlive are no gap: %s", d)
+	calls := string(curvesOf(s.Servers[0], periods[0], noon).Plots[0].SVG)
+	if !strings.Contains(calls, `class="gap" d="M20 0h10v76h-10z"`) || strings.Count(calls, "zM") != 1 {
+		t.Errorf("the ten minutes without outlive are no gap: %s", calls)
 	}
-	if !strings.Contains(string(shown.Plots[0].SVG), "H710.0") {
-		t.Errorf("the last minute does not end at the right edge: %s", shown.Plots[0].SVG)
+	if !strings.Contains(calls, "H60V76H30z") {
+		t.Errorf("the last minute does not end at the right edge: %s", calls)
+	}
+}
+
+// Whoever asks whether it was slow yesterday evening learns whether it was called then, and whether anything was measured, on every width
+// of the page.
+func TestAPlotSaysWhatIsNotKnown(t *testing.T) {
+	points := make([]curve.Point, 45)
+	for n := range points {
+		points[n] = curve.Point{Known: true, Memory: 1 << 20}
+		if n >= 30 {
+			points[n].Calls, points[n].P50, points[n].P99 = 4, 0.1, 2
+		}
+	}
+	one := overview.Server{Key: "till@7", Name: "till", Curve: curveOf(points...)}
+	shown := curvesOf(one, periods[0], noon)
+	if want := "Measured: 45 min of the last 1h, from 11:15:00 on; calls in 15 of these minutes. Grey"; !strings.HasPrefix(shown.Noted, want) {
+		t.Errorf("it says %q, want %q", shown.Noted, want)
+	}
+	for n, plot := range shown.Plots {
+		svg := string(plot.SVG)
+		if !strings.Contains(svg, ">not measured<") || strings.Contains(svg, ">no calls<") != (n < 2) {
+			t.Errorf("%s: it does not say what it does not know: %s", plot.Title, svg)
+		}
+		if !strings.HasPrefix(svg, `<svg class="curve" width="100%"`) || !strings.Contains(svg, `<text x="50.0%"`) || !strings.Contains(svg, ">11:30</text>") {
+			t.Errorf("%s: it does not fit the page, or has no times: %s", plot.Title, svg)
+		}
+	}
+	if svg := string(shown.Plots[1].SVG); !strings.Contains(svg, ">2.0 s</text>") || strings.Contains(svg, `class="of-0" d="M15 `) {
+		t.Errorf("calls took at most 2 s, and none while there were none: %s", svg)
+	}
+	evening := curvesOf(one, periods[2], noon).Plots[0].SVG
+	if !strings.Contains(string(evening), ">Sun 18:00</text>") || !strings.Contains(string(evening), ">Mon 00:00</text>") || !strings.Contains(string(evening), ">06:00</text>") {
+		t.Errorf("it does not say which evening it was: %s", evening)
+	}
+	if spark := sparkSVG(curveOf(points[:30]...), noon); spark != "none" {
+		t.Errorf("an hour without calls is %q in the overview", spark)
 	}
 }
 
@@ -61,13 +96,9 @@ func TestAnAxisThatFits(t *testing.T) {
 		t.Fatalf("the axis has %s", p.Name)
 	}
 	places := map[string]bool{}
-	for part := range strings.SplitSeq(string(axisSVG(one.Renewals, p, noon)), `<line x1="`) {
-		if x, _, is := strings.Cut(part, `"`); is && !strings.HasPrefix(x, "<svg") {
-			var at float64
-			if _, err := fmt.Sscan(x, &at); err != nil {
-				t.Fatal(err)
-			}
-			places[fmt.Sprintf("%.0f", at)] = true
+	for part := range strings.SplitSeq(string(axisSVG(one.Renewals, p, noon)), `class="unplanned" x="`) {
+		if x, _, is := strings.Cut(part, `%"`); is && !strings.HasPrefix(x, "<svg") {
+			places[x] = true
 		}
 	}
 	if len(places) != 11 {

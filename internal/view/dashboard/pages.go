@@ -160,9 +160,8 @@ func serverOf(i overview.Incident, all []overview.Server) *overview.Server {
 	return nil
 }
 
-func overviewPage(m *maker, _ string, _ url.Values) (string, bool) {
-	s := m.State
-	var a attention
+// attentionOf is what of a state is wrong, each once.
+func attentionOf(s overview.State) (a attention) {
 	for _, i := range s.Incidents {
 		if i.Waits() {
 			a.Incidents = append(a.Incidents, i)
@@ -183,10 +182,16 @@ func overviewPage(m *maker, _ string, _ url.Values) (string, bool) {
 			a.Hosts = append(a.Hosts, one)
 		}
 	}
-	m.add("attention", "attention", a)
+	return a
+}
+
+func overviewPage(m *maker, _ string, _ url.Values) (string, bool) {
+	s := m.State
+	m.add("attention", "attention", attentionOf(s))
 	if len(s.Hosts) > 0 {
 		m.addRows("hosts", "hosts", len(s.Hosts), rowsOf(m, "host-row", s.Hosts, func(o overview.Host) string { return o.Name }))
 	}
+	m.add("legend", "legend", nil)
 	m.addRows("servers", "servers", len(s.Servers), serverRows(m, s.Servers))
 	m.addRows("agents", "agents", len(s.Agents), agentRows(m, s.Agents))
 	return "Overview", true
@@ -267,7 +272,11 @@ func agentPage(m *maker, key string, _ url.Values) (string, bool) {
 			its = append(its, i)
 		}
 	}
-	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: "None in the last 24 hours: nobody had to be told of anything."}, its)
+	none := "None in the last 24 hours."
+	if len(one.Acts) > 0 {
+		none += " What went wrong outlive has dealt with by itself: it stands below."
+	}
+	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: none}, its)
 	done := one
 	done.Acts = slices.Clone(one.Acts)
 	slices.Reverse(done.Acts) // the newest first
@@ -297,8 +306,22 @@ func incidentsPage(m *maker, _ string, _ url.Values) (string, bool) {
 	}
 	m.addIncidents(group{ID: "waiting", Title: "Open: somebody has to look", None: "None.", Live: true}, waiting)
 	m.addIncidents(group{ID: "acknowledged", Title: "Acknowledged: somebody deals with it", None: "None."}, acknowledged)
+	m.add("others", "others", besides(attentionOf(m.State), acknowledged))
 	m.addIncidents(group{ID: "over", Title: "Over, in the last 24 hours", None: "None."}, over)
+	m.add("legend", "legend", nil)
 	return "Incidents", true
+}
+
+// besides is what is wrong and has no open incident: neither one that waits nor one that is acknowledged.
+func besides(a attention, acknowledged []overview.Incident) attention {
+	a.Incidents = nil
+	a.Servers = slices.DeleteFunc(a.Servers, func(o overview.Server) bool {
+		return slices.ContainsFunc(acknowledged, func(i overview.Incident) bool { return i.AboutServer(o) })
+	})
+	a.Agents = slices.DeleteFunc(a.Agents, func(o overview.Agent) bool {
+		return slices.ContainsFunc(acknowledged, func(i overview.Incident) bool { return i.About(o.Key) })
+	})
+	return a
 }
 
 // group is a list of incidents.
@@ -331,7 +354,7 @@ func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) stri
 		}
 	}
 	if done == nil {
-		return "has done nothing about it: it is your turn"
+		return "has done nothing about it: it waits for you"
 	}
 	return strings.Join(done, "; ")
 }
@@ -381,8 +404,20 @@ type output struct {
 var functions = template.FuncMap{
 	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
+	"well": overview.WellText, "tried": overview.Server.Tried, "ends": endsOf, "stripFrom": overview.StripFrom, "turn": turnOf, "date": dateText,
 	"attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
 	"form": func(s shown, of any) shown { s.Of = of; return s },
+}
+
+// turnOf is who had to deal with an agent that stood so; the sign says the same. "": nobody.
+func turnOf(h overview.Health) string {
+	switch h {
+	case overview.Warn:
+		return "left to outlive"
+	case overview.Bad:
+		return "left to a person"
+	}
+	return ""
 }
 
 // attachCommand is what joins an agent's terminal.
@@ -425,5 +460,8 @@ func latencyText(d time.Duration) string {
 	}
 	return overview.Took(d)
 }
+
+// dateText is the day and the time; the page's script writes the same.
+func dateText(t time.Time) string { return t.Local().Format("Mon 2 Jan, 15:04:05") }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

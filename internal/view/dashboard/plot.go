@@ -12,8 +12,8 @@ import (
 // stripHeight is how high a state is in a strip: what is wrong is higher.
 var stripHeight = [...]float64{overview.Unknown: 2, overview.Idle: 4, overview.Good: 8, overview.Busy: 11, overview.Warn: 14, overview.Bad: 16}
 
-// stripSVG is the last 24 hours as a strip: what is wrong is higher, and of another colour; restarts are marks above it. label says
-// the same for those who do not see it.
+// stripSVG is the last 24 hours as a strip: what is wrong is higher, and of another colour; restarts are ticks above it, as wide on each
+// screen. label says the same for those who do not see it.
 func stripSVG(spans []overview.Span, name string) template.HTML {
 	if len(spans) == 0 {
 		return ""
@@ -29,8 +29,8 @@ func stripSVG(spans []overview.Span, name string) template.HTML {
 		fmt.Fprintf(&b, `<rect class="h-%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
 			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, text)
 		if s.Restarts > 0 {
-			x := min(at(s.From.Add(s.To.Sub(s.From)/2)), 286) // the last one is to be seen whole
-			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, text)
+			x := min(at(s.From.Add(s.To.Sub(s.From)/2)), 285) // the last one is to be seen whole
+			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0v4"><title>%s</title></path>`, x, text)
 		}
 	}
 	b.WriteString("</svg>")
@@ -51,7 +51,7 @@ func stripRowSVG(spans []overview.Span, name string) template.HTML {
 		x, w := 3*quarter(s.From), 3*(quarter(s.To)-quarter(s.From))
 		fmt.Fprintf(&shapes[s.Health], "M%d 20h%dv-%gh-%dz", x, w, stripHeight[s.Health], w)
 		if s.Restarts > 0 {
-			fmt.Fprintf(&marks, "M%d 0h4l-2 5z", min(x+w/2, 286)-2)
+			fmt.Fprintf(&marks, "M%d 0v4", min(x+w/2, 285))
 		}
 	}
 	text := template.HTMLEscapeString("The last 24 hours of " + name + ": " + summary(spans))
@@ -67,6 +67,16 @@ func stripRowSVG(spans []overview.Span, name string) template.HTML {
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
+}
+
+// endsOf are times below strips, evenly spread: where they begin, so many in between, and now at last.
+func endsOf(between int, now time.Time) []string {
+	from := overview.StripFrom(now)
+	list := []string{overview.Minute(from, now)}
+	for n := range between {
+		list = append(list, from.Add(overview.Day*time.Duration(n+1)/time.Duration(between+1)).Local().Format("15:04"))
+	}
+	return append(list, "now")
 }
 
 // spanText is one stretch of a strip in words. The last one ends now, somewhere in its quarter of an hour.
@@ -105,39 +115,30 @@ func summary(spans []overview.Span) string {
 	return strings.Join(words, ", ")
 }
 
-// axisSVG are restarts on a time axis of the last time: how long each gap was, and by its shape whether it was planned. Its right edge is now.
+// axisSVG are restarts on a time axis of the last time: how long each took, and by its shape whether it was planned. Its right edge is now.
 func axisSVG(list []overview.Renewal, p period, now time.Time) template.HTML {
-	const width, base = 720.0, 70.0
+	const base = 70.0
 	now = now.Truncate(p.step) // or it would be another one every second
 	from := now.Add(-p.last)
-	at := func(t time.Time) float64 { return 10 + (width-20)*float64(t.Sub(from))/float64(p.last) }
 	longest := time.Second
 	for _, r := range list {
 		longest = max(longest, r.Took)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="axis" viewBox="0 0 %.0f 100" role="img" aria-label="%d restarts in the last %s; the table below has each">`, width, len(list), p.Name)
-	fmt.Fprintf(&b, `<line class="line" x1="10" x2="%.0f" y1="%.0f" y2="%.0f"/>`, width-10, base, base)
-	fmt.Fprintf(&b, `<text x="%.0f" y="92">now</text>`, width-22)
-	for t := labelsAfter(from, p.labels); t.Before(now); t = t.Add(p.labels) {
-		if x := at(t); x < 30 || x > width-60 { // the label would be cut, or be where now is
-			continue
-		}
-		fmt.Fprintf(&b, `<line class="line" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/><text x="%.1f" y="92">%s</text>`,
-			at(t), at(t), base, base+6, at(t), t.Local().Format("15:04"))
-	}
+	fmt.Fprintf(&b, `<svg class="axis" width="100%%" height="96" role="img" aria-label="%d restarts in the last %s; the table below has each">`, len(list), p.Name)
+	fmt.Fprintf(&b, `<text class="most" x="0" y="11">%s</text><line class="line" x1="0" x2="100%%" y1="%.0f" y2="%.0f"/>`, overview.Took(longest), base, base)
 	for _, r := range list {
 		if r.At.Before(from) {
 			continue
 		}
-		x, y := at(r.At), base-8-42*float64(r.Took)/float64(longest)
-		kind, mark := "planned", fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="3"/>`, x, y)
+		at, y := 1+98*min(1, r.At.Sub(from).Seconds()/p.last.Seconds()), base-8-42*float64(r.Took)/float64(longest)
+		kind, mark := "planned", fmt.Sprintf(`<circle cy="%.1f" r="3"/>`, y)
 		if r.Unplanned() {
-			kind, mark = "unplanned", fmt.Sprintf(`<path d="M%.1f %.1fl6 6m0 -6l-6 6"/>`, x-3, y-3)
+			kind, mark = "unplanned", fmt.Sprintf(`<path d="M-3 %.1fl6 6m0 -6l-6 6"/>`, y-3)
 		}
-		fmt.Fprintf(&b, `<g class="%s"><title>%s</title><line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.0f"/>%s</g>`,
-			kind, template.HTMLEscapeString(renewalText(r)), x, x, y, base, mark)
+		fmt.Fprintf(&b, `<svg class="%s" x="%.2f%%"><title>%s</title><line y1="%.1f" y2="%.0f"/>%s</svg>`, kind, at, template.HTMLEscapeString(renewalText(r)), y, base, mark)
 	}
+	writeAxis(&b, p, now, base)
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }

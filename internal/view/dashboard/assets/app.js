@@ -53,8 +53,9 @@
   const show = () => {
     const lost = Date.now() - heard > 5000;
     const seconds = Math.max(0, Math.round((Date.now() - born) / 1000));
-    const clock = new Date(born).toTimeString().slice(0, 8);
-    age.textContent = (lost ? "connection lost, " : "") + "as of " + clock + ", " + seconds + " s ago";
+    const at = new Date(born);
+    const day = at.toLocaleDateString("en-GB", { weekday: "short", day: "numeric", month: "short" }).replace(",", "");
+    age.textContent = (lost ? "connection lost, " : "") + "as of " + day + ", " + at.toTimeString().slice(0, 8) + ", " + seconds + " s ago";
     document.body.classList.toggle("lost", lost || seconds > 30);
     if (lost && !document.title.startsWith("(?)")) document.title = "(?) " + document.title;
   };
