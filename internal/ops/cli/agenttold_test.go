@@ -73,9 +73,34 @@ func TestNobodyAndSomebodyWereNotTold(t *testing.T) {
 // A message that one of several channels refuses may still come by another one.
 func TestRefusedByAll(t *testing.T) {
 	for failing, want := range map[string]bool{"": false, "a": false, "a b": true} {
-		i := seenIncident(monitor.View{}, incident.Incident{State: incident.Open, Channels: []string{"a", "b"}, Failing: strings.Fields(failing)})
+		i := seenIncident(monitor.Options{}, monitor.View{}, incident.Incident{State: incident.Open, Channels: []string{"a", "b"}, Failing: strings.Fields(failing)})
 		if i.Refused != want || i.Untold != (failing != "") {
 			t.Errorf("failing are %q: refused is %t, untold %t", failing, i.Refused, i.Untold)
 		}
+	}
+}
+
+// Whoever is to start an agent again is told how, on the page and in top.
+func TestHowAnAgentIsStartedAgain(t *testing.T) {
+	view := monitor.View{Registry: &registry.Registry{Agents: []registry.Agent{{Name: "cart", Start: registry.Start{Cmd: []string{"make"}}}, {Name: "wiki"}}}}
+	for _, key := range []string{"cart", "wiki", "piv"} {
+		view.Findings = append(view.Findings, monitor.Finding{Key: key, Name: key, Evidence: diagnose.Evidence{Process: diagnose.Proc{Life: diagnose.Dead}}})
+	}
+	for key, want := range map[string]string{
+		"cart": "find out why it has ended (outlive agent logs cart --home unused), then start it again (outlive agent start cart --home unused)",
+		"wiki": "find out why it has ended (outlive agent logs wiki --home unused), then start it again (as you have started it: its declaration has no command)",
+		"piv":  "find out why it has ended (outlive agent logs piv --home unused), then start it again",
+	} {
+		i := incident.Incident{Key: incident.Key{Agent: key, Class: "crashed"}, State: incident.Open}
+		if got := seenIncident(monitor.Options{Home: "unused"}, view, i).ToDo; got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
+// What an agent did while it was well is not kept, so its day does not say that it worked.
+func TestAnEarlierVerdictSaysWhatIsKnown(t *testing.T) {
+	if s := stood(monitor.Verdict{Standing: monitor.Well, Class: diagnose.Unobserved}); s.State != "well" {
+		t.Errorf("it %s, of which nothing else is known", s.State)
 	}
 }

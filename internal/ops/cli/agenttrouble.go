@@ -120,6 +120,22 @@ func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again
 	return list
 }
 
+// withStart adds the command that starts an agent again, where its registry declares one, to what a person should do about it.
+func withStart(view monitor.View, f monitor.Finding, name, todo string) string {
+	const again = "start it again"
+	if view.Registry == nil || !strings.Contains(todo, again) || strings.Contains(todo, again+" (") {
+		return todo
+	}
+	if _, declared := view.Registry.Agent(f.Key); !declared {
+		return todo
+	}
+	how := "as you have started it: its declaration has no command"
+	if commands := startCommands(view, f, name, f.Evidence.Process.Life == diagnose.Dead); len(commands) > 0 {
+		how = commands[0]
+	}
+	return strings.Replace(todo, again, again+" ("+how+")", 1)
+}
+
 // ackCommand acknowledges an incident: all of its agent, or one of many agents.
 func ackCommand(o monitor.Options, i incident.Incident) string {
 	name := incident.Quoted(i.Key.Agent)

@@ -98,7 +98,7 @@ func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 	for _, i := range append(view.Incidents[:len(view.Incidents):len(view.Incidents)], view.Past...) {
 		if !seen[i.ID] {
 			seen[i.ID] = true
-			h.Incidents = append(h.Incidents, seenIncident(view, i))
+			h.Incidents = append(h.Incidents, seenIncident(o, view, i))
 		}
 	}
 	return h
@@ -139,7 +139,7 @@ func stood(v monitor.Verdict) overview.Standing {
 	s := overview.Standing{From: v.At, Health: overview.Warn, State: incident.Words(string(v.Class)), Why: v.Details}
 	switch v.Standing {
 	case monitor.Well:
-		s.Health, s.State, s.Why = overview.Good, "works", "" // what it did then is not kept
+		s.Health, s.State, s.Why = overview.Good, "well", "" // what it did then is not kept
 	case monitor.Rests:
 		s.Health = overview.Idle
 	}
@@ -164,14 +164,15 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 	return overview.Warn
 }
 
-func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
+func seenIncident(o monitor.Options, view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
 		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Refused: len(i.Failing) > 0 && len(i.Failing) == len(i.Channels), Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened, Began: i.Began(),
 		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(view, i), By: i.AckedBy, Until: i.AckedUntil, Server: monitor.ServerOf(i),
 	}
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
-			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key, waysTo(view, f, i.Key.Class))
+			name := incident.Quoted(f.Key) + homeFlag(o.Home)
+			s.Agent, s.ToDo = f.Key, withStart(view, f, name, incident.ToDo(i.Key.Class, name, waysTo(view, f, i.Key.Class)))
 		}
 		if i.Facts.Case == "" && slices.Contains(i.Facts.Members, f.Key) { // a case of the fleet names others' agents, too
 			s.Members = append(s.Members, f.Key)
@@ -219,7 +220,7 @@ func pressed(ctx context.Context, home, id, verb, target string) (string, error)
 		if i.ID != id {
 			continue
 		}
-		at := slices.IndexFunc(seenIncident(view, i).Buttons, func(b overview.Button) bool { return b.Verb == verb })
+		at := slices.IndexFunc(seenIncident(o, view, i).Buttons, func(b overview.Button) bool { return b.Verb == verb })
 		if at < 0 {
 			return "", fmt.Errorf("incident %s has no button %q now: look at it again", id, verb)
 		}
