@@ -4,15 +4,21 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,9 +58,9 @@ db.commit()
 `
 
 // pictured starts a machine as the documentation shows it: real servers and agents, with a day that was prepared.
-func pictured(t *testing.T) (s *scene, home string) {
+func pictured(t *testing.T) *scene {
 	t.Helper()
-	s = &scene{workspace: newWorkspace(t)}
+	s := &scene{workspace: newWorkspace(t)}
 	server := s.path("mcp-files") // its path is in the pictures
 	if err := os.Symlink(tools.goserver, server); err != nil {
 		t.Fatal(err)
@@ -68,33 +74,81 @@ func pictured(t *testing.T) (s *scene, home string) {
 	s.server.await(t, s.server.begin("fail", map[string]any{}), patience)
 	s.server.await(t, s.server.begin("die", map[string]any{}), patience)
 	s.prepareRestarts(t)
+	s.prepareCurve(t)
 
-	home = s.path("home")
+	home := filepath.Join(s.path("state"), "outlive", "agents") // commands on the page need no --home
 	var registry strings.Builder
 	registry.WriteString("version: 2\nagents:\n")
 	for _, name := range []string{"shop", "docs", "refactor"} {
 		if err := os.Mkdir(s.path(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&registry, "  %s: {kind: command, path: %s, match: {pidfile: pid}}\n", name, s.path(name))
-		agent := s.start(t, "sh", "-c", "cd "+name+" && echo $$ > pid && exec sleep 600")
+		run := "echo $$ > pid && exec sleep 600"
+		fmt.Fprintf(&registry, "  %s: {kind: command, path: %s, match: {pidfile: pid}, start: {cmd: [sh, -c, %q]}, policy: {crashed: [escalate]}}\n", name, s.path(name), run)
+		agent := s.start(t, "sh", "-c", "cd "+name+" && "+run)
 		if name == "shop" {
 			s.agent = agent
 		}
 	}
-	if err := os.Mkdir(home, 0o700); err != nil {
+	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(home, "registry.yaml"), []byte(registry.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.outlive(t, "monitor", "--once", "--home", home)
+	s.outlive(t, "monitor", "--once")
 	if out, err := exec.Command(tools.python, "-c", prepared, filepath.Join(home, "monitor.db")).CombinedOutput(); err != nil {
 		t.Fatalf("the night is not prepared: %v\n%s", err, out)
 	}
-	s.start(t, tools.outlive, "monitor", "--home", home)
-	s.openDashboard(t, "--control", "--home", home)
-	return s, home
+	s.start(t, tools.outlive, "monitor")
+	s.openDashboard(t, "--control")
+	return s
+}
+
+// curveOf is a minute of the server, by how many have passed since 20 hours ago, as a control socket tells it: calls, errors, p50, p99,
+// memory and processors. It was called all evening, was slow for a while, and rested at night.
+func curveOf(minute int) []float64 {
+	switch {
+	case minute >= 60 && minute < 150:
+		return []float64{float64(18 + minute%5), 1, 0.8, 4.2, 44e6, 0.7}
+	case minute < 240 || minute >= 900:
+		return []float64{float64(20 + minute%7), 0, 0.05, 0.3, 36e6, 0.2}
+	}
+	return []float64{0, 0, 0, 0, 34e6, 0}
+}
+
+// prepareCurve has the outlive of the server tell how that did before both were started: at its socket listens one that answers for its
+// curves, and passes all else on.
+func (s *scene) prepareCurve(t *testing.T) {
+	t.Helper()
+	first := time.Now().Add(-20*time.Hour).Unix() / 60
+	socket := filepath.Join(s.path("run"), "outlive", fmt.Sprintf("files.%d.sock", s.server.cmd.Process.Pid))
+	behind := s.path("files.sock")
+	if err := os.Rename(socket, behind); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "outlive"})
+	pass.FlushInterval = -1 // an event is passed on when it comes
+	pass.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", behind)
+	}}
+	mux := http.NewServeMux()
+	mux.Handle("/", pass)
+	mux.HandleFunc("GET /v1/curves", func(w http.ResponseWriter, r *http.Request) {
+		after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // a number, or before all
+		begin, points := max(first, after+1), [][]float64{}
+		for minute := begin; minute < time.Now().Unix()/60; minute++ {
+			points = append(points, curveOf(int(minute-first)))
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"files": map[string]any{"first": begin, "points": points}}) // whoever asks may have gone
+	})
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(listener) }() // it ends by Close
+	t.Cleanup(func() { _ = server.Close() })
 }
 
 // prepareRestarts writes restarts of the last day into the audit log.
@@ -133,7 +187,7 @@ func TestDashboardPictures(t *testing.T) {
 	needFull(t, "it makes pictures of all pages, for the documentation")
 	needOutlive(t)
 	dir := cmp.Or(os.Getenv("E2E_PICTURES"), t.TempDir())
-	s, _ := pictured(t)
+	s := pictured(t)
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible(chromedp.CSS("#servers")))
 	awaitText(t, ctx, "GITHUB_TOKEN is not set", patience)
