@@ -82,6 +82,7 @@ func (o *handshake) giveUpFirst() {
 		}
 		text := fmt.Sprintf("the server %s (%s; %s)%s", firstVerb(o.history.lastOut), o.history.describeExit(), tried, o.history.stderrText())
 		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: o.process.gen}
+		c.done, c.reason = doneRefused, reasonUnavailable
 		o.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
 		o.flow.refuseWaiting()
 		return
