@@ -36,7 +36,9 @@ func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *regist
 	if err != nil {
 		return fail(exitFailure, "it is declared, and cannot be looked at: %w", err)
 	}
-	fmt.Fprintln(w, "  next:       "+nextFor(o, view, a))
+	for i, command := range nextFor(o, view, a) {
+		fmt.Fprintf(w, "  %-10s  %s\n", onFirst(i, "next:"), command)
+	}
 	return nil
 }
 
@@ -90,22 +92,25 @@ func helpOf(a registry.Agent) string {
 	return text
 }
 
-// nextFor is the one command that brings the agent further.
-func nextFor(o monitor.Options, view monitor.View, a registry.Agent) string {
+// nextFor are the commands that bring the agent further: a monitor, unless one runs, and what makes it see the agent.
+func nextFor(o monitor.Options, view monitor.View, a registry.Agent) []string {
 	at := homeFlag(o.Home)
 	i := slices.IndexFunc(view.Findings, func(f monitor.Finding) bool { return f.Key == a.Name })
 	running := i >= 0 && view.Findings[i].Process != (process.Identity{})
-	switch {
-	case view.Running == 0:
-		return "outlive monitor" + at
-	case running || len(a.Start.Cmd) == 0 && isVendors(a.Kind):
-		return "outlive agent show " + a.Name + at
-	case len(a.Start.Cmd) > 0:
-		return "outlive agent start " + a.Name + at
-	case a.Match.PIDFile != "":
-		return "outlive agent show " + a.Name + at
+	var list []string
+	if view.Running == 0 {
+		list = append(list, "outlive monitor"+at)
 	}
-	return fmt.Sprintf("outlive heartbeat %s%s   # from the agent, every %s", a.Name, at, beatText(a))
+	switch {
+	case running || len(a.Start.Cmd) == 0 && (isVendors(a.Kind) || a.Match.PIDFile != ""):
+		if view.Running == 0 {
+			return list // it is seen by itself
+		}
+		return append(list, "outlive agent show "+a.Name+at)
+	case len(a.Start.Cmd) > 0:
+		return append(list, "outlive agent start "+a.Name+at)
+	}
+	return append(list, fmt.Sprintf("outlive heartbeat %s%s   # from the agent, every %s", a.Name, at, beatText(a)))
 }
 
 func beatText(a registry.Agent) string {
