@@ -128,17 +128,21 @@ func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
 	}
 	facts = appendText(facts, "", since)
 	facts = appendText(facts, "", i.Details)
+	told := i.Told
 	for _, a := range s.Agents {
 		for _, one := range a.Aspects {
 			if i.Open() && a.Key == i.Agent && one.Name == "done" {
 				facts = appendText(facts, "outlive: ", one.Text)
+				if strings.Contains(one.Text, told) {
+					told = "" // it has been said
+				}
 			}
 		}
 	}
 	if i.Open() && !i.Waits() && !i.Until.IsZero() {
 		facts = appendText(facts, "", "acknowledged by "+i.By+" until "+overview.Clock(i.Until, s.At))
 	}
-	facts = appendText(facts, "", i.Told)
+	facts = appendText(facts, "", told)
 	facts = appendText(facts, "", i.Ending)
 	return appendText(facts, "to do: ", i.ToDo)
 }

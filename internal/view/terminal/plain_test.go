@@ -36,7 +36,7 @@ func scene() overview.State {
 			{Key: "gate@4", Name: "gate", Gateway: true, State: "running", Health: overview.Good, Since: ago(time.Hour), URL: "http://x"},
 		},
 		Agents: []overview.Agent{{Key: "shop", Name: "shop", State: "has crashed", Health: overview.Bad, Since: ago(time.Minute), Why: "PID 7 is dead",
-			Aspects: []overview.Aspect{{Name: "done", Text: "restarted once"}, {Name: "to do", Text: "start it again"}, {Name: "next", Text: "outlive agent start shop"}}}},
+			Aspects: []overview.Aspect{{Name: "done", Text: "restarted once, told: me"}, {Name: "to do", Text: "start it again"}, {Name: "next", Text: "outlive agent start shop"}}}},
 	}
 }
 
@@ -49,14 +49,14 @@ func TestEverythingInSentences(t *testing.T) {
 		"3 wrong, 1 waits for you; 3 servers, 1 agent",
 		"Not seen: agents: their home was last seen at 11:59:00",
 		"Not seen: no monitor runs: nothing is done, nobody is told. Start: outlive monitor",
-		"Incident shop has crashed, waits for you; since 11:59:00; PID 7 is dead; outlive: restarted once; told: me; to do: start it.",
+		"Incident shop has crashed, waits for you; since 11:59:00; PID 7 is dead; outlive: restarted once, told: me; to do: start it.",
 		"Incident blog hangs, over; from 09:00:00 to 10:00:00; it works again.",
 		"Incident news waits, acknowledged; since 11:00:00; acknowledged by me until 13:00:00.",
 		"Server works@1: ready; since 11:00:00; well for 24 h; outlive has restarted it 1 ×, last at 11:00:00 (crash, took 80 ms); client: claude-code.",
 		`Server broken@2: waits for its next start (trouble); since 11:59:00; exit status 3 / no \x1b[31mkey; outlive starts it again at 12:00:05.`,
 		"Server mute@3: no answer (broken); last heard of at 11:59:00; outlive runs, and does not answer.",
 		"Gateway gate@4: running; since 11:00:00; at http://x.",
-		"Agent shop: has crashed (broken); since 11:59:00; PID 7 is dead; outlive: restarted once; to do: start it again; next: outlive agent start shop.",
+		"Agent shop: has crashed (broken); since 11:59:00; PID 7 is dead; outlive: restarted once, told: me; to do: start it again; next: outlive agent start shop.",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("lines (-want +got):\n%s", d)

@@ -157,11 +157,14 @@ func (m *model) foot() []string {
 			keys = "filter: " + oneLine(m.filter) + " (Esc: all)  " + keys
 		}
 	}
-	foot := []string{faint.Styled(fit(keys, m.width))}
+	var foot []string
 	if m.answer != "" && m.height > 4 {
-		foot = append([]string{bold.Styled(fit(oneLine(m.answer), m.width))}, foot...)
+		said := wrap(oneLine(m.answer), m.width)
+		for _, line := range said[:min(len(said), max(1, m.height/4))] {
+			foot = append(foot, bold.Styled(fit(line, m.width)))
+		}
 	}
-	return foot
+	return append(foot, faint.Styled(fit(keys, m.width)))
 }
 
 // useful reports whether a key does anything for the selected row.
@@ -296,9 +299,12 @@ func (m *model) from(p pane, room int) int {
 // counted says how many rows a pane has, how many of them are wrong, and which are shown.
 func (m *model) counted(p pane, room int) string {
 	rows := m.panes[p]
-	wrong, below := 0, 0
+	wrong, below, gateways := 0, 0, 0
 	from := m.from(p, room)
 	for n, r := range rows {
+		if r.server != nil && r.server.Gateway {
+			gateways++
+		}
 		if !r.health.Wrong() {
 			continue
 		}
@@ -307,7 +313,13 @@ func (m *model) counted(p pane, room int) string {
 			below++
 		}
 	}
-	text := number(len(rows))
+	text := number(len(rows) - gateways) // as the first line counts
+	switch {
+	case gateways == 1:
+		text += " and 1 gateway"
+	case gateways > 1:
+		text += " and " + number(gateways) + " gateways"
+	}
 	switch {
 	case wrong > 0 && p == incidentPane:
 		text += ", " + number(wrong) + " open"
