@@ -98,6 +98,17 @@ func TestHowAnAgentIsStartedAgain(t *testing.T) {
 	}
 }
 
+// How long ago a heartbeat was does not stand still on the card of an incident, beside the agent's own.
+func TestDetailsOfAnIncidentAreOfNow(t *testing.T) {
+	view := monitor.View{Findings: []monitor.Finding{{Key: "cart", Diagnosis: diagnose.Diagnosis{Class: diagnose.HeartbeatLost, Details: "heartbeat 9m ago"}}}}
+	for class, want := range map[string]string{"heartbeat_lost": "heartbeat 9m ago", "crashed": "heartbeat 6m ago"} {
+		i := incident.Incident{Key: incident.Key{Agent: "cart", Class: class}, State: incident.Open, Facts: incident.Facts{Details: "heartbeat 6m ago"}}
+		if got := seenIncident(monitor.Options{Home: "unused"}, view, i).Details; got != want {
+			t.Errorf("%s: %q, want %q", class, got, want)
+		}
+	}
+}
+
 // What an agent did while it was well is not kept, so its day does not say that it worked.
 func TestAnEarlierVerdictSaysWhatIsKnown(t *testing.T) {
 	if s := stood(monitor.Verdict{Standing: monitor.Well, Class: diagnose.Unobserved}); s.State != "well" {

@@ -171,6 +171,9 @@ func seenIncident(o monitor.Options, view monitor.View, i incident.Incident) ove
 	}
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
+			if s.Open() && string(f.Diagnosis.Class) == i.Key.Class && i.Facts.Request == "" {
+				s.Details = cmp.Or(f.Diagnosis.Details, s.Details) // as it is now: ages in what the incident began with stand still
+			}
 			name := incident.Quoted(f.Key) + homeFlag(o.Home)
 			s.Agent, s.ToDo = f.Key, withStart(view, f, name, incident.ToDo(i.Key.Class, name, waysTo(view, f, i.Key.Class)))
 		}

@@ -150,7 +150,7 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 		"/": {"(2!) Overview", "✖ sick : keeps failing", "alert(1)", "since 11:00:00", "outlive: has restarted it once since then, last at 11:00:00 (2 × in the last 24 h), and does not start it again by itself",
 			"To do: fix what it names above, then restart it: outlive restart sick@7", "a/b waits", "● ready", "read-only", "as of Mon 4 May, 12:00:00", "last 24 h 3 May 12:00 00:00 now",
 			"✖ broken, or waits for a person. A strip is the time from 3 May 12:00, on the left, until now"},
-		"/server/sick@7":                         {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to now: broken, restarted 2 ×", "3 May 12:00 18:00 00:00 06:00 now", "A strip is the time"},
+		"/server/sick@7":                         {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "1 × outcome unknown", "11:00 to now: broken, restarted 2 ×", "3 May 12:00 18:00 00:00 06:00 now", "A strip is the time"},
 		"/server/g@8/well":                       {"● ready", "Restarts in the last 1h: 0", "None in that time", "None yet", "noted once a minute"},
 		"/agent/a/b":                             {"✖ waits", "told it to go on not seen 11:00:00 restarted not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer left to a person deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
 		"/incidents":                             {"a/b waits", "notified", "Wrong, and no incident", "✖ sick : keeps failing"},
@@ -289,6 +289,16 @@ func TestARepeatedEventChangesItsRow(t *testing.T) {
 	}
 	if _, page := get(t, c, at+"/events"); !strings.Contains(page, `id="`+news[0].ID+`"`) {
 		t.Errorf("the page has no row %s:\n%s", news[0].ID, page)
+	}
+}
+
+// What outlive has done again and again is said once, with how often.
+func TestWhatWasDoneAgainAndAgain(t *testing.T) {
+	agent := overview.Agent{Key: "a", Acts: []overview.Act{{At: noon.Add(-3 * time.Hour), Text: "restarted"}, {At: noon.Add(-20 * time.Minute), Text: "restarted"}, {At: noon.Add(-15 * time.Minute), Text: "told to go on"},
+		{At: noon.Add(-10 * time.Minute), Text: "restarted"}}}
+	got := doneAbout(overview.Incident{Agent: "a", Opened: noon.Add(-5 * time.Minute)}, []overview.Agent{agent}, noon)
+	if want := "restarted: 2 ×, last at 11:50:00; told to go on at 11:45:00"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -347,11 +347,29 @@ func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) stri
 	if at < 0 || !i.Open() {
 		return ""
 	}
-	var done []string
+	type said struct {
+		text  string
+		times int
+		last  time.Time
+	}
+	var list []said
 	for _, act := range agents[at].Acts {
-		if !act.At.Before(i.Opened.Add(-actsBefore)) {
-			done = append(done, act.Text+" at "+overview.Clock(act.At, now))
+		if act.At.Before(i.Opened.Add(-actsBefore)) {
+			continue
 		}
+		n := slices.IndexFunc(list, func(one said) bool { return one.text == act.Text })
+		if n < 0 {
+			n, list = len(list), append(list, said{text: act.Text})
+		}
+		list[n].times, list[n].last = list[n].times+1, act.At
+	}
+	var done []string
+	for _, one := range list {
+		text := one.text
+		if one.times > 1 {
+			text += fmt.Sprintf(": %d ×, last", one.times)
+		}
+		done = append(done, text+" at "+overview.Clock(one.last, now))
 	}
 	if done == nil {
 		return "has done nothing about it: it waits for you"
@@ -405,7 +423,7 @@ var functions = template.FuncMap{
 	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
 	"well": overview.WellText, "tried": overview.Server.Tried, "ends": endsOf, "stripFrom": overview.StripFrom, "turn": turnOf, "date": dateText,
-	"attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
+	"ended": endedText, "attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
 	"form": func(s shown, of any) shown { s.Of = of; return s },
 }
 
@@ -451,6 +469,20 @@ func spanOf(from, to, now time.Time) string {
 		}
 	}
 	return overview.Took(max(0, to.Sub(from)))
+}
+
+// endedText is how calls ended that did not end well; of others nothing.
+func endedText(c backend.Calls) string {
+	var words []string
+	for _, one := range []struct {
+		n    int64
+		word string
+	}{{c.ToolError, "tool error"}, {c.Errors, "error"}, {c.Refused, "refused"}, {c.Unknown, "outcome unknown"}, {c.TimedOut, "timed out"}, {c.Cancelled, "cancelled"}} {
+		if one.n > 0 {
+			words = append(words, fmt.Sprintf("%d × %s", one.n, one.word))
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "–")
 }
 
 // latencyText is how long calls took; of those that came to no end, nothing.
