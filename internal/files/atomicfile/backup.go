@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,7 +54,7 @@ func DropBackups(path string, text []byte) ([]string, error) {
 	if text == nil {
 		return nil, nil // there is no file
 	}
-	for _, name := range backups(target(path), text) {
+	for _, name := range backups(path, text) {
 		if err := os.Remove(name); err != nil {
 			return dropped, fmt.Errorf("drop back-up: %w", err)
 		}
@@ -64,20 +65,23 @@ func DropBackups(path string, text []byte) ([]string, error) {
 
 // backups returns the back-ups of a file that have this content.
 func backups(path string, text []byte) []string {
-	folder, base := filepath.Split(path)
+	return slices.DeleteFunc(Backups(path), func(name string) bool {
+		had, err := Read(name, int64(len(text)))
+		return err != nil || !bytes.Equal(had, text)
+	})
+}
+
+// Backups returns all back-ups of a file.
+func Backups(path string) (all []string) {
+	folder, base := filepath.Split(target(path))
 	entries, err := os.ReadDir(filepath.Clean(folder))
 	if err != nil {
 		return nil
 	}
-	var same []string
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), base+backupMark) || !e.Type().IsRegular() {
-			continue
-		}
-		name := filepath.Join(folder, e.Name())
-		if had, err := Read(name, int64(len(text))); err == nil && bytes.Equal(had, text) {
-			same = append(same, name)
+		if strings.HasPrefix(e.Name(), base+backupMark) && e.Type().IsRegular() {
+			all = append(all, filepath.Join(folder, e.Name()))
 		}
 	}
-	return same
+	return all
 }

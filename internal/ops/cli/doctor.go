@@ -123,7 +123,11 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 		return err
 	}
 	var wrong error
-	if n := d.failures(); n > 0 {
+	switch n := d.failures(); n {
+	case 0:
+	case 1:
+		wrong = fail(exitFailure, "1 server or file is not in order")
+	default:
 		wrong = fail(exitFailure, "%d servers or files are not in order", n)
 	}
 	if len(d.Strays) > 0 {

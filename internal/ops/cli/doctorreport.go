@@ -60,7 +60,7 @@ func (d *diagnosis) printClients(w io.Writer) error {
 		listed = listed || s.State == notStarted
 	}
 	if bare > 0 {
-		fmt.Fprintf(w, "\n%d servers end with their first crash: outlive wrap puts outlive in front of them; --dry-run shows how.\n", bare)
+		fmt.Fprintf(w, "\n%s would stay dead after a crash: outlive wrap puts outlive in front (--dry-run shows the change).\n", counted(bare, "server"))
 	}
 	if listed {
 		fmt.Fprintln(w, "\nServers of this project's files were not started: outlive doctor --project . starts them.")

@@ -293,7 +293,7 @@ func (r *serverReport) note(seen serverprobe.Report) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d lines on stdout are not messages, which ends the connection in some clients; the first: %s", seen.Garbage, seen.GarbageLine))
 	}
 	if seen.Stubborn {
-		r.Warnings = append(r.Warnings, "it does not end when its stdin is closed")
+		r.Warnings = append(r.Warnings, fmt.Sprintf("it does not end within %s after its stdin is closed", serverprobe.UsualGrace))
 	}
 	if len(seen.LeftBehind) > 0 {
 		r.Warnings = append(r.Warnings, "it leaves processes behind: "+strings.Join(seen.LeftBehind, "; "))

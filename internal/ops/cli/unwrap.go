@@ -71,6 +71,9 @@ func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]
 	for _, backup := range dropped {
 		fmt.Fprintf(io.out, "%s: removed the back-up, the file is as it was: %s\n", file.Client.Name, backup)
 	}
+	for _, backup := range atomicfile.Backups(file.Path) {
+		fmt.Fprintf(io.out, "%s: a back-up stays, since the file has other changes; it may hold secrets: %s\n", file.Client.Name, backup)
+	}
 	if record != nil && len(f.servers) == 0 && !record.Needed(outcomes) {
 		err = dropGateway(io, path, record)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
+// UsualGrace is how long clients let a server end after they have closed its stdin.
+const UsualGrace = 2 * time.Second
+
 // Spec says which server is looked at.
 type Spec struct {
 	Argv []string
@@ -27,7 +30,7 @@ type Spec struct {
 	InstallTime time.Duration
 	// Waiting is told again and again that the launcher by installs the server, and for how long it has; nil: nobody is.
 	Waiting func(by string, since time.Duration)
-	// Grace is how long it may take to end after its stdin was closed. 0: 2 s, as clients have it.
+	// Grace is how long it may take to end after its stdin was closed. 0: [UsualGrace].
 	Grace time.Duration
 }
 
@@ -102,7 +105,7 @@ func (s Spec) withDefaults() Spec {
 		s.InstallTime = launcher.InstallTime
 	}
 	if s.Grace == 0 {
-		s.Grace = 2 * time.Second
+		s.Grace = UsualGrace
 	}
 	return s
 }
