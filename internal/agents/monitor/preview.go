@@ -44,7 +44,10 @@ type Finding struct {
 func (f Finding) String() string { return logline.Printable(f.text()) }
 
 func (f Finding) text() string {
-	s := fmt.Sprintf("%s (Phase %s): ", f.Name, f.Phase)
+	s := f.Name + ": "
+	if f.Phase != "" {
+		s = fmt.Sprintf("%s (Phase %s): ", f.Name, f.Phase)
+	}
 	if f.Diagnosis.Stall == diagnose.NoStall {
 		return s + string(f.Diagnosis.Class) + ": " + f.Diagnosis.Details
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 )
 
@@ -167,6 +168,10 @@ func TestPreview(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	if got := list[1].String(); got != "blog (Phase 3): healthy: heartbeat 0s ago" {
+		t.Errorf("%s", got)
+	}
+	work := Finding{Name: "work", Diagnosis: diagnose.Diagnosis{Class: diagnose.NotWatched, Details: "declared, and not seen yet"}}
+	if got := work.String(); got != "work: not_watched: declared, and not seen yet" {
 		t.Errorf("%s", got)
 	}
 	if w.read("registry.yaml") != before || len(w.started) != 0 || w.read("improvement-log.md") != "" {

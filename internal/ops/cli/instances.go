@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
@@ -187,6 +189,18 @@ func labels(all []control.Instance) string {
 		names[n] = i.Label()
 	}
 	return strings.Join(names, ", ")
+}
+
+// takesRunning takes the name of a running server. Where none is given, the error says which there are.
+func takesRunning(cmd *cobra.Command, args []string) error {
+	err := takes(1, 1)(cmd, args)
+	if err == nil || len(args) > 0 {
+		return err
+	}
+	if all, failed := askAll(context.Background()); failed == nil {
+		err = fmt.Errorf("%w; running: %s", err, namesOf(all))
+	}
+	return err
 }
 
 // namesOf are the names of all that runs, with the servers of gateways.

@@ -26,7 +26,7 @@ EXIT STATUS
   0  shown
   1  no such server, and nothing is kept of an earlier run
   2  the name is ambiguous`,
-		Args:              takes(1, 1),
+		Args:              takesRunning,
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if on.given() {

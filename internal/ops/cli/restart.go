@@ -199,7 +199,7 @@ func (w *restartSet) takes(cmd *cobra.Command, args []string) error {
 	if w.many() {
 		return takes(0, 0)(cmd, args)
 	}
-	return takes(1, 1)(cmd, args)
+	return takesRunning(cmd, args)
 }
 
 // flag is what says so on a command line.

@@ -59,7 +59,7 @@ func newTap(io streams) *cobra.Command {
 		Use:               "tap NAME",
 		Short:             "Show the messages between a client and its server as they pass",
 		Long:              tapLong,
-		Args:              takes(1, 1),
+		Args:              takesRunning,
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
