@@ -43,19 +43,21 @@ func Explain(e Evidence, p Policy) Trace {
 
 func (b band) String() string { return [...]string{gate: "gate", shown: "shown", rest: "rest"}[b] }
 
-// String lists the rules for a terminal, one a line, up to the one that decided (>): each answer, followed by the
-// rule's names.
+// String lists the rules for a terminal, up to the one that decided (>): each answer on a line, followed by the names of
+// the rules that gave it.
 func (t Trace) String() string {
 	var b strings.Builder
-	for _, s := range t.Steps {
-		mark := "-"
+	for n := 0; n < len(t.Steps); n++ {
+		s := t.Steps[n]
 		if s.Decided {
-			mark = ">"
-		}
-		fmt.Fprintf(&b, "%s %s (%s %s)\n", mark, oneLine(s.Why), s.Rule, s.Class)
-		if s.Decided {
+			fmt.Fprintf(&b, "> %s (%s %s)\n", oneLine(s.Why), s.Rule, s.Class)
 			break
 		}
+		fmt.Fprintf(&b, "- %s (%s %s", oneLine(s.Why), s.Rule, s.Class)
+		for ; n+1 < len(t.Steps) && !t.Steps[n+1].Decided && t.Steps[n+1].Why == s.Why; n++ { // rules with one reason are one line
+			fmt.Fprintf(&b, ", %s %s", t.Steps[n+1].Rule, t.Steps[n+1].Class)
+		}
+		b.WriteString(")\n")
 	}
 	return b.String()
 }

@@ -388,7 +388,7 @@ func (c *judged) verified(d Decision, _ *Fleet) (Decision, bool) {
 		if fresh || !c.now.Before(a.Deadline) || c.now.Before(a.At) {
 			return d, false
 		}
-		return Decision{Reason: fmt.Sprintf("%s is given until %s", a.Rung, a.Deadline.Format("15:04:05")), Budget: d.Budget, NotBefore: a.Deadline}, true
+		return Decision{Reason: fmt.Sprintf("what %s comes to is awaited until %s", a.Rung, a.Deadline.Format("15:04:05")), Budget: d.Budget, NotBefore: a.Deadline}, true
 	}
 	return d, false
 }
@@ -405,7 +405,7 @@ func (c *judged) pace(d Decision, _ *Fleet) (Decision, bool) {
 	if last.IsZero() || c.now.Before(last) || c.now.Sub(last) >= c.pol.Pace {
 		return d, false
 	}
-	return Decision{Reason: "the last action was only just", Budget: d.Budget, NotBefore: last.Add(c.pol.Pace)}, true
+	return Decision{Reason: "the last step was a moment ago", Budget: d.Budget, NotBefore: last.Add(c.pol.Pace)}, true
 }
 
 // global takes a turn among all agents.
