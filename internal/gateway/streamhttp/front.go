@@ -85,7 +85,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case slices.Contains(f.opts.ForwardExtra, r.URL.Path):
 		f.forwardExtra(w, r)
 	default:
-		http.NotFound(w, r)
+		http.Error(w, "404: nothing is here; MCP is at "+f.opts.Path, http.StatusNotFound)
 	}
 }
 

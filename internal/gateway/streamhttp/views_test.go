@@ -32,7 +32,7 @@ func TestViews(t *testing.T) {
 		{"all", "/mcp//", 404, "", ""},
 		{"all", "/mcp/review//", 404, "", "there is no view"},
 		{"ops", "/mcp/review/", 403, "", "your token is for the view ops only"},
-		{"all", "/mcpreview", 404, "", "404"},
+		{"all", "/mcpreview", 404, "", "404: nothing is here; MCP is at /mcp"},
 		{"rev1", "/mcp", 200, "review", ""},
 		{"rev2", "/mcp/review", 200, "review", ""},
 		{"rev1", "/mcp/ops", 403, "", "your token is for the view review only: use /mcp"},
