@@ -353,7 +353,7 @@ func leave(cmd *exec.Cmd, place service.Place) error {
 
 // runAll runs commands for a service one after the other, up to the first that fails.
 func runAll(io streams, place service.Place, commands [][]string) error {
-	for _, c := range commands {
+	for n, c := range commands {
 		fmt.Fprintln(io.out, "+", strings.Join(c, " "))
 		cmd := exec.Command(c[0], c[1:]...)
 		cmd.Stdout, cmd.Stderr = io.out, io.err
@@ -362,7 +362,11 @@ func runAll(io streams, place service.Place, commands [][]string) error {
 			run = func() error { return leave(cmd, place) }
 		}
 		if err := run(); err != nil {
-			hint := ""
+			var left []string
+			for _, c := range commands[n:] {
+				left = append(left, strings.Join(c, " "))
+			}
+			hint := "; once its cause is mended: " + strings.Join(left, " && ")
 			if errors.Is(err, exec.ErrNotFound) {
 				hint = "; without --now the file alone is dealt with"
 			}
