@@ -106,8 +106,10 @@ func (r *report) section() string {
 	if r.part.plot != "" {
 		fmt.Fprintf(&out, "![%s](%s)\n\n", r.part.plotTitle, r.part.plot)
 	}
-	fmt.Fprintf(&out, "Measured on %s, in %s, by `go run ./bench %s`; %s before it, %s after it. %s\n\n", r.machine, r.took.Round(time.Second), r.part.name,
-		r.before, r.after, strings.TrimSpace(strings.ReplaceAll(r.absent(), "\n", " ")+r.note))
+	fmt.Fprintf(&out, "Measured on %s, in %s, by `go run ./bench %s`; %s before it, %s after it.\n\n", r.machine, r.took.Round(time.Second), r.part.name, r.before, r.after)
+	if more := strings.TrimSpace(strings.ReplaceAll(r.absent(), "\n", " ") + r.note); more != "" {
+		out.WriteString(more + "\n\n")
+	}
 	for _, t := range r.all() {
 		out.WriteString(t.Markdown() + "\n")
 	}

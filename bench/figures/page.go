@@ -35,9 +35,37 @@ func placeSection(page, name, body string) (string, error) {
 	_, after, closed := strings.Cut(rest, end)
 	switch {
 	case opened && closed:
-		return before + begin + "\n" + body + end + after, nil
+		return before + begin + "\n" + wrapped(body) + end + after, nil
 	case strings.Contains(page, begin) || strings.Contains(page, end):
 		return "", ErrMarkers
 	}
-	return strings.TrimRight(page, "\n") + "\n\n" + begin + "\n" + body + end + "\n", nil
+	return strings.TrimRight(page, "\n") + "\n\n" + begin + "\n" + wrapped(body) + end + "\n", nil
+}
+
+// lineWidth is how many characters a line of a page has at most, but for tables and code.
+const lineWidth = 140
+
+// wrapped breaks lines of running text that are longer, at blanks.
+func wrapped(text string) string {
+	var out strings.Builder
+	code := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		rest := []rune(line)
+		for !code && !strings.HasPrefix(line, "|") && len(rest) > lineWidth+1 { // the last one ends the line
+			at := lineWidth
+			for at > 0 && rest[at] != ' ' {
+				at--
+			}
+			if at == 0 {
+				break
+			}
+			out.WriteString(string(rest[:at]) + "\n")
+			rest = rest[at+1:]
+		}
+		out.WriteString(string(rest))
+	}
+	return out.String()
 }

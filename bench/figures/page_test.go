@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +26,19 @@ func TestPlaceSection(t *testing.T) {
 				t.Errorf("got %q, %v; want %q, %v", got, err, c.want, c.err)
 			}
 		})
+	}
+}
+
+// A page is read in an editor, too: its lines have an end, but for those of tables and code.
+func TestLinesOfAPage(t *testing.T) {
+	long := strings.Repeat("word ", 40) + "end"
+	got := wrapped(long + "\n| " + long + " |\n```\n" + long + "\n```\nshort\n")
+	want := strings.TrimSpace(strings.Repeat("word ", 28)) + "\n" + strings.Repeat("word ", 12) + "end\n| " + long + " |\n```\n" + long + "\n```\nshort\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if again := wrapped(got); again != got {
+		t.Errorf("again it is another one:\n%s", again)
 	}
 }
 
