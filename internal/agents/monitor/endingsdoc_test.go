@@ -16,13 +16,14 @@ func endingsDocument(all []ending, seen map[string]endingSeen) string {
 	fmt.Fprintf(&b, `# How an agent's session ends, and what the monitor does
 
 %d sessions of Claude Code and Codex, each with what their own files show at one moment, what `+"`outlive monitor`"+` calls it, and what it
-does in the hours after that while nothing changes. The agents are declared as `+"`outlive agent add`"+` does it: with a command that starts and one
-that resumes them, and a phone. Unless the case says otherwise, nobody has typed in the session lately: within 30 minutes after somebody has,
-nothing is ever ended.
+does in the hours after that while nothing changes. The agents are declared as `+"`outlive agent add`"+` does it: with a command that starts
+and one that resumes them, and a phone. Unless the case says otherwise, nobody has typed in the session lately: within 30 minutes after
+somebody has, nothing is ever ended.
 
-Each case is a file of internal/agents/monitor/testdata/endings, and `+"`go test ./internal/agents/monitor -run TestEndings`"+` judges them all; with
-`+"`-update`"+` it writes this document. *Recorded* is what the real CLI has written while it spoke to a mock model, *program* is a record
-in that format with a text that stands in the CLI's own program, *report* is one with a text that users have reported, and *written* one that was made up in that format.
+Each case is a file of internal/agents/monitor/testdata/endings, and `+"`go test ./internal/agents/monitor -run TestEndings`"+` judges them
+all; with `+"`-update`"+` it writes this document. *Recorded* is what the real CLI has written while it spoke to a mock model, *program* is a
+record in that format with a text that stands in the CLI's own program, *report* is one with a text that users have reported, and
+*written* one that was made up in that format.
 
 Times are counted from the last thing that the session has shown. *Tells* is a message on the phone, *resumes* goes on with the same
 session, *restarts* begins anew with the command that starts it. What is left out is not done.
