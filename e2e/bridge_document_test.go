@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // documentPath is the document that TestBridge writes and compares, all but the sections of TestFaults and TestOddServers.
@@ -91,8 +92,8 @@ This file is written by the tests that it reports, and a run of them fails when 
 
 What is said of odd servers a hunt writes: ` + "`.ci/hunt odd`" + `.
 
-Contents: [AI clients](#ai-clients) · [Odd servers](#odd-servers) · [Eras](#eras) · [Pairs](#pairs) · [Trials](#trials) · [Limits](#limits) ·
-[Conformance across eras](#conformance-across-eras) · [Versions](#versions)
+Contents: [AI clients](#ai-clients) · [Odd servers](#odd-servers) · [Eras](#eras) · [Pairs](#pairs) · [Trials](#trials) ·
+[Limits](#limits) · [Conformance across eras](#conformance-across-eras) · [Versions](#versions)
 `
 
 const limits = `
@@ -112,10 +113,11 @@ What one era has and the other has no place for, between a client and a server t
   one have ended, for 30 s, and then refused; for 2 s if the others are calls that were withdrawn. When as many questions wait as
   calls, the latest one is refused at once. Calls of tools that have asked before go one at a time: each waits until the one before has
   ended, or asked its client, for 25 s at most. So this concerns the first question of a tool, and questions beside calls of other tools.
-- **What a shared legacy server says of a call** that it has answered already cannot be told from what it says of the only one it works
-  on. Nor can what it says of one that was withdrawn, if it goes on with that all the same and answers neither: for 30 s it is reckoned with,
-  for 10 min if its tool has asked before, for 2 s if all other calls there are by the same client name, and not at all if that client was authenticated. Nor can what a tool asks while its client is still answering what it asked before,
-  unless both came within 100 ms.
+- **What a shared legacy server says of a call** that it has answered already cannot be told from what it says of the only one it
+  works on. Nor can what it says of one that was withdrawn, if it goes on with that all the same and answers neither: for 30 s it is
+  reckoned with, for 10 min if its tool has asked before, for 2 s if all other calls there are by the same client name, and not at all
+  if that client was authenticated. Nor can what a tool asks while its client is still answering what it asked before, unless both came
+  within 100 ms.
 - **A shared legacy server** is told that its clients can be asked anything, because one handshake speaks for all. What a client
   cannot be asked is refused when it is asked, with -32601.
 - **Log messages of a shared legacy server** come while one call alone is in flight there, and asks for them.
@@ -142,6 +144,23 @@ func (b *board) render(t *testing.T, kept string) string {
 // row writes one line of a table.
 func row(out *strings.Builder, cells ...string) {
 	fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// item writes one item of a list, in lines of 140 characters at most.
+func item(out *strings.Builder, mark, text string) {
+	line := mark
+	for n, word := range strings.Fields(text) {
+		switch {
+		case n == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 140:
+			out.WriteString(line + "\n")
+			line = strings.Repeat(" ", len(mark)) + word
+		default:
+			line += " " + word
+		}
+	}
+	out.WriteString(line + "\n")
 }
 
 func header(out *strings.Builder, titles ...string) {
@@ -249,7 +268,7 @@ func (b *board) both(client, server part, say func(outcome, cell) string) (run, 
 func (b *board) renderTrials(out *strings.Builder) {
 	fmt.Fprintf(out, "\n## Trials\n\nOn one connection, which takes less than %v to come about, in this order:\n\n", connectLimit)
 	for i, trial := range trialsOf(cell{}, nil) {
-		fmt.Fprintf(out, "%d. **%s**: %s\n", i+1, trial.name, trial.means)
+		item(out, fmt.Sprintf("%d. ", i+1), fmt.Sprintf("**%s**: %s", trial.name, trial.means))
 	}
 }
 
@@ -266,7 +285,7 @@ func renderConformance(out *strings.Builder) {
 		}
 		fmt.Fprintf(out, "\nWhat a suite of %s does not get from a server of the %s era:\n\n", r.revision, r.era)
 		for _, name := range slices.Sorted(maps.Keys(r.beyond)) {
-			fmt.Fprintf(out, "- `%s`: %s\n", name, r.beyond[name])
+			item(out, "- ", fmt.Sprintf("`%s`: %s", name, r.beyond[name]))
 		}
 	}
 }

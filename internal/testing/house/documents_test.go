@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -134,6 +135,43 @@ func hasAnchor(text, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// Documents are read in an editor, and by people in a hurry: no long line but those of tables, no long paragraph, a README of some
+// screens.
+func TestDocsAreShort(t *testing.T) {
+	item := regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+	texts := docs(t)
+	delete(texts, "CHANGELOG.md")
+	for path, text := range texts {
+		code, paragraph := false, 0
+		for n, line := range strings.Split(text, "\n") {
+			fence := strings.HasPrefix(line, "```")
+			if fence {
+				code = !code
+			}
+			switch {
+			case strings.HasPrefix(line, "|"):
+				paragraph = 0
+				continue
+			case code || fence || strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
+				paragraph = 0
+			case item.MatchString(line):
+				paragraph = 1
+			default:
+				paragraph++
+			}
+			if utf8.RuneCountInString(line) > 140 {
+				t.Errorf("%s:%d: a line of more than 140 characters", path, n+1)
+			}
+			if paragraph == 7 {
+				t.Errorf("%s:%d: a paragraph of more than 6 lines", path, n+1)
+			}
+		}
+	}
+	if n := strings.Count(texts["README.md"], "\n"); n > 150 {
+		t.Errorf("README.md has %d lines, and 150 at most", n)
+	}
 }
 
 // The moving picture of the README shows a demo that went well, and needs nothing but itself. packaging/screencast makes it.
