@@ -131,7 +131,7 @@ func axisSVG(list []overview.Renewal, p period, now time.Time) template.HTML {
 		if r.At.Before(from) {
 			continue
 		}
-		at, y := 1+98*min(1, r.At.Sub(from).Seconds()/p.last.Seconds()), base-8-42*float64(r.Took)/float64(longest)
+		at, y := min(99.5, max(0.5, 100*r.At.Sub(from).Seconds()/p.last.Seconds())), base-8-42*float64(r.Took)/float64(longest)
 		kind, mark := "planned", fmt.Sprintf(`<circle cy="%.1f" r="3"/>`, y)
 		if r.Unplanned() {
 			kind, mark = "unplanned", fmt.Sprintf(`<path d="M-3 %.1fl6 6m0 -6l-6 6"/>`, y-3)
