@@ -146,8 +146,8 @@ func row(out *strings.Builder, cells ...string) {
 	fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// item writes one item of a list, in lines of 140 characters at most.
-func item(out *strings.Builder, mark, text string) {
+// writeItem writes one item of a list, in lines of 140 characters at most.
+func writeItem(out *strings.Builder, mark, text string) {
 	line := mark
 	for n, word := range strings.Fields(text) {
 		switch {
@@ -268,7 +268,7 @@ func (b *board) both(client, server part, say func(outcome, cell) string) (run, 
 func (b *board) renderTrials(out *strings.Builder) {
 	fmt.Fprintf(out, "\n## Trials\n\nOn one connection, which takes less than %v to come about, in this order:\n\n", connectLimit)
 	for i, trial := range trialsOf(cell{}, nil) {
-		item(out, fmt.Sprintf("%d. ", i+1), fmt.Sprintf("**%s**: %s", trial.name, trial.means))
+		writeItem(out, fmt.Sprintf("%d. ", i+1), fmt.Sprintf("**%s**: %s", trial.name, trial.means))
 	}
 }
 
@@ -285,7 +285,7 @@ func renderConformance(out *strings.Builder) {
 		}
 		fmt.Fprintf(out, "\nWhat a suite of %s does not get from a server of the %s era:\n\n", r.revision, r.era)
 		for _, name := range slices.Sorted(maps.Keys(r.beyond)) {
-			item(out, "- ", fmt.Sprintf("`%s`: %s", name, r.beyond[name]))
+			writeItem(out, "- ", fmt.Sprintf("`%s`: %s", name, r.beyond[name]))
 		}
 	}
 }
