@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -59,7 +58,7 @@ func newDashboard(io streams) *cobra.Command {
 		Example: "  outlive dashboard --open\n  outlive dashboard --listen 127.0.0.1:8420 --control",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return f.serve(ctx, io)
 		},

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,8 +43,8 @@ func newDemo(io streams) *cobra.Command {
 		Short:       "See it work in ten seconds, nothing else needed",
 		Long:        demoLong,
 		Args:        takes(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return runDemo(ctx, io.out, usualPace)
 		},

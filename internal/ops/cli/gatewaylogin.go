@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -45,7 +44,7 @@ EXIT STATUS
 		Example: "  outlive login https://mcp.linear.app/mcp\n  outlive login linear -c outlive.yaml\n  outlive login https://mcp.example/mcp --use-device-code",
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return f.login(ctx, std, args[0])
 		},

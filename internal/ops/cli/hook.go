@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -82,11 +81,8 @@ func (f *hookFlags) run(ctx context.Context, std streams, v *hooks.Vendor) (err 
 	if err != nil {
 		return fail(exitFailure, "read the event: %w", err)
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	// SIGHUP: the terminal was closed. Each of them must leave no open request behind.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilInterrupted(ctx, syscall.SIGHUP)
 	defer stop()
 	reply, err := hooks.Run(ctx, hooks.Options{
 		Vendor: v, Dir: hooks.Dir(home), Ask: f.ask, Wait: f.wait, Parent: os.Getppid(),

@@ -329,9 +329,6 @@ func (f *hooksFlags) status(io streams, v *hooks.Vendor) error {
 
 // versionOf asks a CLI for its version.
 func versionOf(ctx context.Context, v *hooks.Vendor) (version hooks.Version, err error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, cancel := context.WithTimeout(ctx, versionWait)
 	defer cancel()
 	path, err := exec.LookPath(v.Name)

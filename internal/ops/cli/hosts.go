@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -50,11 +48,6 @@ func (f *hostFlags) define(cmd *cobra.Command) {
 }
 
 func (f *hostFlags) given() bool { return f.list != "" || f.fleet }
-
-// untilInterrupted is a context that ends with SIGINT and SIGTERM: they do not reach ssh, which has a process group of its own.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-}
 
 // hostsFile is where the names of hosts are, one a line.
 func hostsFile() string { return filepath.Join(configDir(), "hosts") }

@@ -88,9 +88,6 @@ func ledgerPath() string { return filepath.Join(stateDir(), "metrics.json") }
 
 // metricsText is everything on the machine. What cannot be looked at is counted in the text.
 func metricsText(ctx context.Context, home string) ([]byte, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	all, err := askAll(ctx)
 	if err != nil {
 		return nil, err

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,9 +101,6 @@ func newMonitor(io streams) *cobra.Command {
 
 // runMonitor is `outlive monitor`.
 func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	o, err := monitorOptions(io, f)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -119,7 +114,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if f.test {
 		return testChannels(ctx, io, o)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(monitorGC)

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +50,7 @@ func newReplay(io streams) *cobra.Command {
 		Annotations: map[string]string{keepsAlive: "yes"},
 		Args:        takes(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return f.run(ctx, io, args[0], args[1:])
 		},

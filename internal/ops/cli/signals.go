@@ -43,6 +43,12 @@ func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 // dieOfBrokenPipes is for commands that only print: outlive logs -f | head is to end with head.
 func dieOfBrokenPipes() { signal.Reset(syscall.SIGPIPE) }
 
+// untilInterrupted is a context that ends with SIGINT, SIGTERM and the signals named. A verb that has started ssh needs it for that, too:
+// ssh has a process group of its own.
+func untilInterrupted(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
+}
+
 // handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the
 // returned function is called.
 func handleSignals(p interruptible, k *sinks) (stop func()) {

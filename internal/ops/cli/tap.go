@@ -9,10 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,7 +59,7 @@ func newTap(io streams) *cobra.Command {
 		Args:              takesRunning,
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return f.run(ctx, io, args[0])
 		},

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"syscall"
 	"time"
@@ -53,7 +52,7 @@ func newTop(io streams) *cobra.Command {
 		Example: "  outlive top\n  outlive top --plain | grep wrong\n  ssh -t machine outlive top",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := untilInterrupted(cmd.Context(), syscall.SIGHUP)
 			defer stop()
 			return f.show(ctx, io)
 		},

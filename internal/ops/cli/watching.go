@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +63,7 @@ func newWatchEvents(io streams) *cobra.Command {
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.only.About = names
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return f.watch(ctx, io)
 		},
