@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,12 +76,11 @@ func showIncidents(ctx context.Context, w io.Writer, home string, asJSON bool) e
 		_, err := fmt.Fprintln(w, "No incident is open.")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(incidentHeading, "\t"))
+	var rows [][]string
 	for _, i := range list {
-		fmt.Fprintln(t, strings.Join(incidentRow(incidentRecordOf(i), "", view.At), "\t"))
+		rows = append(rows, incidentRow(incidentRecordOf(i), "", view.At))
 	}
-	return t.Flush()
+	return printTable(w, incidentHeading, rows)
 }
 
 var incidentHeading = []string{"INCIDENT", "AGENT", "CLASS", "SEVERITY", "STATE", "OPEN FOR", "DETAILS"}

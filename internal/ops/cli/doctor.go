@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/charmbracelet/x/term"
@@ -154,9 +152,7 @@ func lookForStrays() ([]child.Stray, error) {
 
 func (f *doctorFlags) show(w io.Writer, d diagnosis, strays []child.Stray) error {
 	if f.asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(d)
+		return encodeJSON(w, d)
 	}
 	w = logline.NewScreen(w)
 	if err := printMechanisms(w, d.Mechanisms); err != nil {
@@ -171,16 +167,15 @@ func (f *doctorFlags) show(w io.Writer, d diagnosis, strays []child.Stray) error
 }
 
 func printMechanisms(w io.Writer, mechanisms []mechanismReport) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "MECHANISM\tIN USE\tDETAIL")
+	var rows [][]string
 	for _, m := range mechanisms {
 		used := "no"
 		if m.InUse {
 			used = "yes"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", m.Name, used, m.Detail)
+		rows = append(rows, []string{m.Name, used, m.Detail})
 	}
-	return t.Flush()
+	return printTable(w, []string{"MECHANISM", "IN USE", "DETAIL"}, rows)
 }
 
 func tellStrays(w io.Writer, strays []child.Stray) {

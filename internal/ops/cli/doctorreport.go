@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
@@ -38,16 +37,15 @@ func (d *diagnosis) printClients(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "The AI clients' configurations name no server.")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CLIENT\tSERVER\tSTATE\tERA\tREADY\tOUTLIVE")
+	var rows [][]string
 	for _, s := range d.Servers {
 		ready, era := "-", "-"
 		if s.Era != "" {
 			ready, era = fmt.Sprintf("%d ms", s.ReadyMS), s.Era
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Client, logline.Printable(s.Name), s.State, era, ready, s.inFront())
+		rows = append(rows, []string{s.Client, logline.Printable(s.Name), s.State, era, ready, s.inFront()})
 	}
-	if err := t.Flush(); err != nil {
+	if err := printTable(w, []string{"CLIENT", "SERVER", "STATE", "ERA", "READY", "OUTLIVE"}, rows); err != nil {
 		return err
 	}
 	bare, listed := 0, false

@@ -251,7 +251,12 @@ type columns struct {
 
 const columnGap = 2
 
-func (c *columns) write(rows [][]string) {
+// printTable writes a table at once.
+func printTable(w io.Writer, heading []string, rows [][]string) error {
+	return (&columns{to: w}).write(append([][]string{heading}, rows...))
+}
+
+func (c *columns) write(rows [][]string) error {
 	for _, row := range rows {
 		for n, cell := range row {
 			if n == len(c.widths) {
@@ -260,16 +265,16 @@ func (c *columns) write(rows [][]string) {
 			c.widths[n] = max(c.widths[n], utf8.RuneCountInString(cell))
 		}
 	}
+	var text strings.Builder
 	for _, row := range rows {
-		var b strings.Builder
+		line := ""
 		for n, cell := range row {
-			b.WriteString(cell)
-			if n < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", c.widths[n]-utf8.RuneCountInString(cell)+columnGap))
-			}
+			line += cell + strings.Repeat(" ", c.widths[n]-utf8.RuneCountInString(cell)+columnGap)
 		}
-		fmt.Fprintln(c.to, strings.TrimRight(b.String(), " "))
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
+	_, err := io.WriteString(c.to, text.String())
+	return err
 }
 
 // hostTable is a table of what several hosts said, with notes below it.
@@ -297,7 +302,7 @@ func (t *hostTable) add(rows [][]string) {
 		rows = append([][]string{t.heading}, rows...)
 		t.heading = nil
 	}
-	t.write(rows)
+	_ = t.write(rows) // the notes are written to the same place
 }
 
 // silent is the row of a host that gave no answer, and says why below the table.

@@ -3,13 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,9 +42,7 @@ EXIT STATUS
 				return fail(exitFailure, "%w", err)
 			}
 			if asJSON {
-				enc := json.NewEncoder(io.out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(all)
+				return encodeJSON(io.out, all)
 			}
 			return printStatus(io.out, all, time.Now())
 		},
@@ -72,14 +68,11 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		_, err := fmt.Fprintln(w, "outlive keeps nothing alive here.")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(statusHeading, "\t"))
+	var rows [][]string
 	for _, s := range all {
-		for _, row := range statusRows(s) {
-			fmt.Fprintln(t, strings.Join(row, "\t"))
-		}
+		rows = append(rows, statusRows(s)...)
 	}
-	if err := t.Flush(); err != nil {
+	if err := printTable(w, statusHeading, rows); err != nil {
 		return err
 	}
 	for _, s := range all {

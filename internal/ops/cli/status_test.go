@@ -100,11 +100,11 @@ func TestPrintStatus(t *testing.T) {
 	want := strings.Join([]string{
 		"NAME       STATE    OUTLIVE  SERVER  RESTARTS  UP    IN FLIGHT  QUEUED  ERA            CLIENT",
 		"alone      ready    6        7       0         1s    0          0       modern         x 1",
-		"far        failing  8        -       0         1s    0          0                      ",
+		"far        failing  8        -       0         1s    0          0",
 		"gateway    serving  9        -       -         -     0          0                      http://127.0.0.1:8080/mcp",
 		"gateway/a  ready             12,13   1         1m1s  2          0       legacy>modern  codex",
 		"gateway/b  backoff           -       2         -     0          0                      codex",
-		"gateway/c  idle              -       0         -     0          0                      ",
+		"gateway/c  idle              -       0         -     0          0",
 		"far: failing: the connection broke off",
 		"gateway/b: cannot be used: it failed",
 		"  last stderr lines:",
