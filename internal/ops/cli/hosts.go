@@ -168,10 +168,9 @@ func read[T any](a hosts.Answer) told[T] {
 
 // askJSON asks all hosts and writes one JSON array of what they said, in the order of the list.
 func askJSON(ctx context.Context, w io.Writer, set *hosts.Set, args []string) error {
-	records := make([]hostRecord, len(set.Hosts))
+	records := []hostRecord{}
 	bad := 0
-	set.Ask(ctx, args, func(a hosts.Answer) {
-		a = read[json.RawMessage](a).Answer
+	for _, a := range askedAll[json.RawMessage](ctx, set, args) {
 		r := hostRecord{Host: a.Host.Name, Version: a.Version}
 		if a.Err != nil {
 			bad++
@@ -180,8 +179,8 @@ func askJSON(ctx context.Context, w io.Writer, set *hosts.Set, args []string) er
 		if answer := bytes.TrimSpace(a.Out); json.Valid(answer) { // also one that says what has failed
 			r.Answer = answer
 		}
-		records[slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })] = r
-	})
+		records = append(records, r)
+	}
 	if err := encodeJSON(w, records); err != nil {
 		return err
 	}

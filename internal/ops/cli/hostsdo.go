@@ -20,12 +20,9 @@ import (
 func restartThere(ctx context.Context, o restartOrder, set *hosts.Set, name string) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	if len(set.Hosts) > 1 {
-		h, label, err := findThere(ctx, o.io, set, name)
-		if err != nil {
-			return err
-		}
-		set, name = set.Of(h), label
+	set, name, err := serverThere(ctx, o.io, set, name)
+	if err != nil {
+		return err
 	}
 	return restartOn(ctx, o, set, name)
 }
@@ -79,54 +76,60 @@ func (a told[T]) failure() string {
 	return hosts.KindOf(err).Word() + ": " + strings.ReplaceAll(logline.Printable(err.Error()), `\n`, "\n  ")
 }
 
-// findThere finds the one host that has what is called name, and what it is called there. What runs on hosts that do not answer
-// is not known, which is told.
-func findThere(ctx context.Context, io streams, set *hosts.Set, name string) (hosts.Host, string, error) {
+// serverThere finds the one host that has the server called name, and what it is called there.
+func serverThere(ctx context.Context, io streams, set *hosts.Set, name string) (*hosts.Set, string, error) {
 	w, err := parseWanted(name)
-	if err != nil {
-		return hosts.Host{}, "", err
+	if err != nil && len(set.Hosts) > 1 {
+		return nil, "", err
 	}
-	type place struct {
-		host hosts.Host
-		control.Instance
+	return oneThere(ctx, io, set, []string{"status", "--json"}, "server", "is running", name, func(there []control.Status) (labels []string) {
+		var all []running
+		for _, s := range there {
+			all = append(all, running{control.Instance{Name: s.Name, PID: s.PID}, s})
+		}
+		match, _ := w.among(all)
+		for _, i := range match {
+			labels = append(labels, i.Label())
+		}
+		return labels
+	})
+}
+
+// oneThere finds the one host that has what is called name, and what it is called there; labels are all of that in a host's answer. kind and
+// state are for the error that there is none. What is on hosts that do not answer is not known, which is told. One host alone says by
+// itself that it has none.
+func oneThere[T any](ctx context.Context, io streams, set *hosts.Set, args []string, kind, state, name string, labels func(T) []string) (found *hosts.Set, label string, err error) {
+	if len(set.Hosts) == 1 {
+		return set, name, nil
 	}
-	var found []place
 	var names, asked []string
-	for _, a := range askedAll[[]control.Status](ctx, set, []string{"status", "--json"}) {
+	for _, a := range askedAll[T](ctx, set, args) {
 		if a.Err != nil {
 			fmt.Fprintf(io.err, "outlive: %s: %s\n", a.Host.Name, a.failure())
 			continue
 		}
 		asked = append(asked, a.Host.Name)
-		var all []running
-		for _, s := range a.value {
-			all = append(all, running{control.Instance{Name: s.Name, PID: s.PID}, s})
-		}
-		match, _ := w.among(all)
-		for _, i := range match {
-			found = append(found, place{a.Host, i})
-			names = append(names, a.Host.Name+"/"+i.Label())
+		for _, label = range labels(a.value) {
+			found = set.Of(a.Host)
+			names = append(names, a.Host.Name+"/"+label)
 		}
 	}
-	switch len(found) {
+	switch len(names) {
 	case 1:
-		return found[0].host, found[0].Label(), nil
+		return found, label, nil
 	case 0:
-		return hosts.Host{}, "", fail(exitFailure, "no server %q is running on %s", name, cmp.Or(strings.Join(asked, ", "), "a host that answers"))
+		return nil, "", fail(exitFailure, "no %s %q %s on %s", kind, name, state, cmp.Or(strings.Join(asked, ", "), "a host that answers"))
 	}
-	return hosts.Host{}, "", fail(exitUsage, "%d servers are called %q; say which one: %s", len(found), name, strings.Join(names, ", "))
+	return nil, "", fail(exitUsage, "%d %ss are called %q; say which one: %s", len(names), kind, name, strings.Join(names, ", "))
 }
 
 // logsThere is outlive logs on other machines.
 func logsThere(ctx context.Context, io streams, set *hosts.Set, name string, follow bool) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	if len(set.Hosts) > 1 {
-		h, label, err := findThere(ctx, io, set, name)
-		if err != nil {
-			return err
-		}
-		set, name = set.Of(h), label
+	set, name, err := serverThere(ctx, io, set, name)
+	if err != nil {
+		return err
 	}
 	args := []string{"logs", name}
 	if follow {
@@ -152,10 +155,10 @@ func handedOn(ctx context.Context, a hosts.Answer) error {
 func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *hosts.Set, name string, snooze bool) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	set, err := hostWith(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", name, func(list []incidentRecord) bool {
-		return slices.ContainsFunc(list, func(r incidentRecord) bool {
+	set, name, err := oneThere(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", "is open", name, func(list []incidentRecord) []string {
+		return nameIf(name, slices.ContainsFunc(list, func(r incidentRecord) bool {
 			return strings.HasPrefix(r.ID, name) || r.Agent == name || r.Server == name
-		})
+		}))
 	})
 	if err != nil {
 		return err
@@ -176,13 +179,21 @@ func (f *requestFlags) restartThere(ctx context.Context, io streams, on *hostFla
 	if err != nil {
 		return err
 	}
-	set, err = hostWith(ctx, io, set, homeArgs([]string{"agent", "list", "--json"}, f.home), "agent", name, func(h homeRecord) bool {
-		return slices.ContainsFunc(h.Agents, func(r agentRecord) bool { return r.Key == name })
+	set, name, err = oneThere(ctx, io, set, homeArgs([]string{"agent", "list", "--json"}, f.home), "agent", "is declared", name, func(h homeRecord) []string {
+		return nameIf(name, slices.ContainsFunc(h.Agents, func(r agentRecord) bool { return r.Key == name }))
 	})
 	if err != nil {
 		return err
 	}
 	return f.askThere(ctx, io, set, []string{"agent", "restart", name})
+}
+
+// nameIf is the name where there is something of that name.
+func nameIf(name string, there bool) []string {
+	if there {
+		return []string{name}
+	}
+	return nil
 }
 
 // askThere has outlive on one host ask the monitor there.
@@ -200,30 +211,4 @@ func userAndMachine() string {
 		return userName() + "@" + name
 	}
 	return userName()
-}
-
-// hostWith is the one host of a set whose answer has what is meant, of a kind and a name. One host alone says by itself that it has not.
-func hostWith[T any](ctx context.Context, io streams, set *hosts.Set, args []string, kind, name string, meant func(T) bool) (*hosts.Set, error) {
-	if len(set.Hosts) == 1 {
-		return set, nil
-	}
-	var found []hosts.Host
-	var names []string
-	for _, a := range askedAll[T](ctx, set, args) {
-		if a.Err != nil {
-			fmt.Fprintf(io.err, "outlive: %s: %s\n", a.Host.Name, a.failure())
-			continue
-		}
-		if meant(a.value) {
-			found = append(found, a.Host)
-			names = append(names, a.Host.Name+"/"+name)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return set.Of(found[0]), nil
-	case 0:
-		return nil, fail(exitFailure, "no %s %q on the hosts that answer", kind, name)
-	}
-	return nil, fail(exitUsage, "%q is on several hosts; say which one: %s", name, strings.Join(names, ", "))
 }
