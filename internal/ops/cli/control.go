@@ -13,7 +13,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -65,7 +64,7 @@ var (
 // listenControl opens a control socket, and closes it when the returned function is called. The socket is optional: without it
 // everything goes on, with a warning of what cannot be seen.
 func listenControl(k *sinks, name, unseen string, source control.Source) (closeIt func()) {
-	srv, err := control.Listen(socketDir(), name, os.Getpid(), source)
+	srv, err := control.Listen(socketDir(), name, os.Getpid(), k.feed, k.tap, source)
 	if err != nil {
 		k.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see %s", err, unseen))
 		return func() {}
@@ -122,17 +121,6 @@ func endingOrLate(ctx context.Context) string {
 		return noAnswer
 	}
 	return "ending"
-}
-
-// Feed implements control.Source.
-func (r reachable) Feed() *control.Feed { return r.sinks.feed }
-
-// Tap implements control.Source.
-func (r reachable) Tap() *tap.Tap {
-	if r.upgrader == nil {
-		return nil
-	}
-	return r.sinks.tap
 }
 
 // Restart implements control.Source.

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -37,19 +38,23 @@ func (r reachableGateway) Status() control.Status {
 		s.State = endingOrLate(ctx)
 	}
 	for _, one := range servers {
-		server := control.Member{ServerStatus: one}
-		if kept := r.served.keptOf(one.Name); kept != nil {
-			server.LogPath = kept.Path()
-			s.Lost.Log += kept.Lost()
-		}
-		s.Servers = append(s.Servers, server)
-		s.RestartCount += overview.RestartsOf(one)
-		for _, l := range one.Links {
-			s.InFlight += l.InFlight
-			s.Queued += l.Queued
-		}
+		addServer(&s, control.Member{ServerStatus: one}, r.served.keptOf(one.Name))
 	}
 	return s
+}
+
+// addServer adds a server to the status of the gateway or daemon that has it. kept is its stderr; nil: there is none.
+func addServer(s *control.Status, server control.Member, kept *logline.Kept) {
+	if kept != nil {
+		server.LogPath = kept.Path()
+		s.Lost.Log += kept.Lost()
+	}
+	s.Servers = append(s.Servers, server)
+	s.RestartCount += overview.RestartsOf(server.ServerStatus)
+	for _, l := range server.Links {
+		s.InFlight += l.InFlight
+		s.Queued += l.Queued
+	}
 }
 
 // Used implements control.Source.
@@ -63,12 +68,6 @@ func (r reachableGateway) Used() control.Status {
 	}
 	return s
 }
-
-// Feed implements control.Source.
-func (r reachableGateway) Feed() *control.Feed { return r.sinks.feed }
-
-// Tap implements control.Source.
-func (r reachableGateway) Tap() *tap.Tap { return r.sinks.tap }
 
 // whichServer is the error for a missing or unknown server name.
 func (r reachableGateway) whichServer(server string) error {
@@ -98,15 +97,20 @@ func (r reachableGateway) Restart(ctx context.Context, o control.Order) (control
 	if _, known := r.served.current()[server]; !known {
 		return control.Result{}, r.whichServer(server)
 	}
-	// Processes that sleep, or wait for their first call, are started anew anyway.
-	if links, err := r.links(ctx, server); err != nil || !slices.ContainsFunc(links, awake) {
+	return restartServer(ctx, r.Runner, server, sourceOf(o), o.Reason)
+}
+
+// restartServer replaces the processes of one of a gateway's servers, and returns when that is done. Those that sleep, or wait for their first
+// call, are started anew anyway.
+func restartServer(ctx context.Context, r *gateway.Runner, server string, source supervise.Source, reason string) (control.Result, error) {
+	if links, err := linksOf(ctx, r, server); err != nil || !slices.ContainsFunc(links, awake) {
 		return control.Result{}, err
 	}
 	begun := time.Now()
-	if err := r.endpoint.Restart(ctx, server, sourceOf(o), o.Reason); err != nil {
+	if err := r.Restart(ctx, server, source, reason); err != nil {
 		return control.Result{}, err
 	}
-	links, err := r.links(ctx, server)
+	links, err := linksOf(ctx, r, server)
 	result := control.Result{TookMS: time.Since(begun).Milliseconds(), Processes: len(links)}
 	for _, l := range links {
 		result.Generation, result.ServerPID = l.Generation, l.ServerPID
@@ -114,9 +118,9 @@ func (r reachableGateway) Restart(ctx context.Context, o control.Order) (control
 	return result, err
 }
 
-// links returns the processes of a server.
-func (r reachableGateway) links(ctx context.Context, server string) ([]gateway.LinkStatus, error) {
-	all, err := r.endpoint.Status(ctx)
+// linksOf are the processes of one of a gateway's servers.
+func linksOf(ctx context.Context, r *gateway.Runner, server string) ([]gateway.LinkStatus, error) {
+	all, err := r.Status(ctx)
 	for _, s := range all {
 		if s.Name == server {
 			return s.Links, err

@@ -27,7 +27,7 @@ type sinks struct {
 	kept  *logline.Kept
 	audit *audit.Log    // nil: none wanted
 	feed  *control.Feed // for those who watch
-	tap   *tap.Tap      // likewise, for the messages
+	tap   *tap.Tap      // likewise, for the messages; nil: outlive does not see them
 	start time.Time
 
 	server string // of a gateway: whose events these are
@@ -36,7 +36,10 @@ type sinks struct {
 // openSinks starts the log, the audit log and the file with the server's stderr. None of them can block or end a run:
 // failures to write are reported once and counted.
 func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
-	k := &sinks{start: time.Now(), feed: control.NewFeed(), tap: &tap.Tap{}}
+	k := &sinks{start: time.Now(), feed: control.NewFeed()}
+	if !inherit {
+		k.tap = &tap.Tap{}
+	}
 	k.log = logline.NewWriter(io.err, logline.Options{
 		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
 		Dir: s.dir, PID: os.Getpid(), Inherit: inherit, Elsewhere: s.remote != nil,

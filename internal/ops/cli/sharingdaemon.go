@@ -31,9 +31,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
-	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 const (
@@ -314,14 +312,10 @@ func (s *sharedServer) Join(in, out *os.File) { s.runner.Join(in, out) }
 // End implements sharing.Server.
 func (s *sharedServer) End() { s.runner.Interrupt() }
 
-// Restart implements sharing.Server: it replaces the processes and returns when that is done. Those that sleep, or wait for their first call, are
-// started anew anyway.
+// Restart implements sharing.Server.
 func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
-	all, err := s.runner.Status(ctx)
-	if err != nil || len(all) == 0 || !slices.ContainsFunc(all[0].Links, awake) {
-		return err
-	}
-	return s.runner.Restart(ctx, s.name, source, reason)
+	_, err := restartServer(ctx, s.runner, s.name, source, reason)
+	return err
 }
 
 // reachableDaemon implements control.Source for the daemon.
@@ -351,18 +345,12 @@ func (r reachableDaemon) Status() control.Status {
 		if err != nil {
 			continue // it is ending
 		}
-		member := control.Member{LogPath: server.kept.Path(), Runs: one.Runs, Apart: one.Apart}
+		member := control.Member{Runs: one.Runs, Apart: one.Apart}
 		member.Name = one.Name
 		if all, err := server.runner.Status(ctx); err == nil && len(all) == 1 {
 			member.ServerStatus = r.before(all[0])
 		}
-		s.Servers = append(s.Servers, member)
-		s.Lost.Log += server.kept.Lost()
-		s.RestartCount += overview.RestartsOf(member.ServerStatus)
-		for _, l := range member.Links {
-			s.InFlight += l.InFlight
-			s.Queued += l.Queued
-		}
+		addServer(&s, member, server.kept)
 	}
 	return s
 }
@@ -383,31 +371,13 @@ func (r reachableDaemon) Used() control.Status {
 	return s
 }
 
-// Feed implements control.Source.
-func (r reachableDaemon) Feed() *control.Feed { return r.sinks.feed }
-
-// Tap implements control.Source.
-func (r reachableDaemon) Tap() *tap.Tap { return r.sinks.tap }
-
 // Restart implements control.Source.
 func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.Result, error) {
 	s, err := r.server(o.Server)
 	if err != nil {
 		return control.Result{}, err
 	}
-	begun := time.Now()
-	if err := s.Restart(ctx, sourceOf(o), o.Reason); err != nil {
-		return control.Result{}, err
-	}
-	all, err := s.runner.Status(ctx)
-	result := control.Result{TookMS: time.Since(begun).Milliseconds()}
-	for _, one := range all {
-		result.Processes = len(one.Links)
-		for _, l := range one.Links {
-			result.Generation, result.ServerPID = l.Generation, l.ServerPID
-		}
-	}
-	return result, err
+	return restartServer(ctx, s.runner, s.name, sourceOf(o), o.Reason)
 }
 
 // Reload implements control.Source.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -43,12 +42,6 @@ func (r *reachableStandby) Status() control.Status {
 
 // Used implements control.Source: there are no servers.
 func (r *reachableStandby) Used() control.Status { return control.Status{} }
-
-// Feed implements control.Source.
-func (r *reachableStandby) Feed() *control.Feed { return r.g.sinks.feed }
-
-// Tap implements control.Source.
-func (r *reachableStandby) Tap() *tap.Tap { return r.g.sinks.tap }
 
 // errInStandby is why nothing is done.
 var errInStandby = errors.New("this core waits for its turn, and has no servers until then")

@@ -20,7 +20,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -45,9 +44,6 @@ func (s *scripted) Status() control.Status {
 	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
 }
 func (s *scripted) Used() control.Status { return control.Status{} }
-
-func (s *scripted) Feed() *control.Feed { return s.feed }
-func (s *scripted) Tap() *tap.Tap       { return nil }
 func (s *scripted) Restart(context.Context, control.Order) (control.Result, error) {
 	return control.Result{}, errors.ErrUnsupported
 }
@@ -62,7 +58,7 @@ func start(t *testing.T, dir string) (*scripted, *control.Server) {
 	t.Helper()
 	s := &scripted{feed: control.NewFeed()}
 	s.state.Store("ready")
-	server, err := control.Listen(dir, "x", os.Getpid(), s)
+	server, err := control.Listen(dir, "x", os.Getpid(), s.feed, nil, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +320,7 @@ func TestWhatIsAtRestIsNotAsked(t *testing.T) {
 	moves, _ := start(t, dir)
 	rests := &scripted{feed: control.NewFeed()}
 	rests.state.Store("ready")
-	server, err := control.Listen(dir, "y", os.Getpid(), rests)
+	server, err := control.Listen(dir, "y", os.Getpid(), rests.feed, nil, rests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +382,7 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	works, _ := start(t, dir)
 	slow := &scripted{feed: control.NewFeed(), stuck: make(chan struct{})}
 	slow.state.Store("ready")
-	server, err := control.Listen(dir, "y", os.Getpid(), slow)
+	server, err := control.Listen(dir, "y", os.Getpid(), slow.feed, nil, slow)
 	if err != nil {
 		t.Fatal(err)
 	}

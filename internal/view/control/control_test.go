@@ -65,9 +65,7 @@ func (f *fake) means(server string) {
 	}
 }
 
-func (f *fake) Feed() *Feed { return f.feed }
-
-func (f *fake) Tap() *tap.Tap { return f.tap }
+func (f *fake) streams() (*Feed, *tap.Tap) { return f.feed, f.tap }
 
 func (f *fake) Reload() error { return f.fail }
 
@@ -104,9 +102,16 @@ func (f *fake) Log(ctx context.Context, server string, w io.Writer, follow bool)
 	}
 }
 
-func listen(t *testing.T, dir, name string, pid int, src Source) *Server {
+// streamed is a fake, or one of another kind.
+type streamed interface {
+	Source
+	streams() (*Feed, *tap.Tap)
+}
+
+func listen(t *testing.T, dir, name string, pid int, src streamed) *Server {
 	t.Helper()
-	s, err := Listen(dir, name, pid, src)
+	feed, messages := src.streams()
+	s, err := Listen(dir, name, pid, feed, messages, src)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/curve"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 const (
@@ -31,10 +32,10 @@ type Server struct {
 	curves curve.Recorder
 }
 
-// Listen makes the socket of the outlive called name with process id pid in dir and serves src there until Close. dir
-// is made if need be. Where its path is too long for a socket, a short directory under the temporary directory stands
-// for it; [Server.Path] tells.
-func Listen(dir, name string, pid int, src Source) (*Server, error) {
+// Listen makes the socket of the outlive called name with process id pid in dir and serves src there until Close. Its events are those of
+// feed, and its messages those of messages; nil: it does not see them. dir is made if need be. Where its path is too long for a socket, a
+// short directory under the temporary directory stands for it.
+func Listen(dir, name string, pid int, feed *Feed, messages *tap.Tap, src Source) (*Server, error) {
 	path := socketPath(dir, name, pid)
 	l, err := ListenAt(path) // whatever has our own process id in its name is of a process that is no more
 	if err != nil {
@@ -42,7 +43,7 @@ func Listen(dir, name string, pid int, src Source) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{path: path, cancel: cancel, served: make(chan struct{}), noted: make(chan struct{})}
-	s.http.Handler = routes(src, &s.curves)
+	s.http.Handler = routes(src, feed, messages, &s.curves)
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.http.ReadHeaderTimeout = 5 * time.Second
 	s.http.IdleTimeout = 30 * time.Second
@@ -93,7 +94,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-func routes(src Source, curves *curve.Recorder) http.Handler {
+func routes(src Source, feed *Feed, messages *tap.Tap, curves *curve.Recorder) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, src.Status())
@@ -102,8 +103,8 @@ func routes(src Source, curves *curve.Recorder) http.Handler {
 		after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // what is no minute is before all of them
 		answer(w, http.StatusOK, curves.After(after))
 	})
-	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { src.Feed().serve(w, r) })
-	mux.HandleFunc("GET /v1/messages", func(w http.ResponseWriter, r *http.Request) { serveMessages(w, r, src.Tap()) })
+	mux.HandleFunc("GET /v1/events", feed.serve)
+	mux.HandleFunc("GET /v1/messages", func(w http.ResponseWriter, r *http.Request) { serveMessages(w, r, messages) })
 	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
 	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
 		wait, err := time.ParseDuration(r.URL.Query().Get("wait"))

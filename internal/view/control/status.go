@@ -9,7 +9,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/replica"
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // Status is how a running outlive and its server stand. Fields that do not apply are absent.
@@ -103,10 +102,6 @@ type Source interface {
 	// Used has, of the snapshot, the counts and the processes of the servers that clients have made use of. It is asked each minute, and does
 	// not look at what the processes of the others use.
 	Used() Status
-	// Feed is where its events go.
-	Feed() *Feed
-	// Tap is where its messages pass; nil: it does not see them.
-	Tap() *tap.Tap
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when the client has gone;
 	// the restart goes on then.
 	Restart(ctx context.Context, o Order) (Result, error)

@@ -152,7 +152,7 @@ func TestPermissions(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(link, "x", 2, newFake("x")); !errors.Is(err, ErrForeign) {
+	if _, err := Listen(link, "x", 2, nil, nil, newFake("x")); !errors.Is(err, ErrForeign) {
 		t.Errorf("a link as socket directory: %v", err)
 	}
 }
