@@ -63,6 +63,7 @@ func (s *setting) kind() config.Kind {
 
 // served is one configured server with its options for the packages that run it.
 type served struct {
+	sinks   *sinks
 	options host.Options
 	watch   watch.Options
 	known   string // path of the knowledge file
@@ -237,9 +238,8 @@ func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &served{watch: s.watch, known: s.known, digest: digest}
-	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, feed: set.sinks.feed, tap: set.sinks.tap, server: c.Name}
-	one.options = hostOptions(s, k)
+	one := &served{sinks: set.sinks.of(c.Name, set.keep(c.Name, s.stderrLog)), watch: s.watch, known: s.known, digest: digest}
+	one.options = hostOptions(s, one.sinks)
 	one.options.Dir = c.Dir
 	if len(c.Env) > 0 {
 		one.options.Env = os.Environ()

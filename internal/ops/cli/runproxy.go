@@ -63,6 +63,11 @@ func (k *sinks) openAudit(path string) error {
 	return nil
 }
 
+// of are those of one of a gateway's servers, whose stderr is kept there.
+func (k *sinks) of(server string, kept *logline.Kept) *sinks {
+	return &sinks{log: k.log, kept: kept, audit: k.audit, feed: k.feed, tap: k.tap, server: server}
+}
+
 // lost reports that something cannot be stored.
 func (k *sinks) lost(what string) func(error) {
 	return func(err error) {
@@ -224,9 +229,9 @@ func runProxy(io streams, s *settings) (err error) {
 		admitSignals()
 		child.Prepare() // no sooner: whatever it starts would not hear those signals
 	}
-	unwatch, err := watchFiles(p, s, k)
+	unwatch, err := watchFiles(s.watch, k, p.Restart)
 	if err != nil {
-		return fail(exitUsage, "%w", err)
+		return fail(exitUsage, "--watch: %w", err)
 	}
 	defer unwatch()
 	done := serveControl(reachable{server, s, k, p, ourClient()})

@@ -220,9 +220,9 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 		return nil, err
 	}
 	s.runner.SetServers([]gateway.Server{server})
-	unwatch, err := watchFiles(s, &settings{watch: one.watch}, one.sinks)
+	unwatch, err := watchFiles(one.watch, one.sinks, s.Restart)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--watch: %w", err)
 	}
 	d.mu.Lock()
 	d.servers[name] = s
@@ -269,8 +269,7 @@ func (d *sharedDaemon) before(s gateway.ServerStatus) gateway.ServerStatus {
 // sharedSettings are a server's options for the packages that run it.
 type sharedSettings struct {
 	served
-	sinks *sinks
-	kept  *logline.Kept
+	kept *logline.Kept
 }
 
 // settingsOf converts a request.
@@ -297,8 +296,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
-	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, feed: d.sinks.feed, tap: d.sinks.tap, server: name}}
-	one.watch, one.known = s.watch, s.known
+	one := &sharedSettings{served{sinks: d.sinks.of(name, kept), watch: s.watch, known: s.known}, kept}
 	one.options = hostOptions(s, one.sinks)
 	one.options.Dir, one.options.Env = r.Dir, r.Env
 	server := one.server(catalog.Server{Name: name})

@@ -2,32 +2,32 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/keep/watch"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// watchFiles restarts the server when the files of --watch change. The returned function ends that.
-func watchFiles(p restartable, s *settings, k *sinks) (stop func(), err error) {
-	if len(s.watch.Globs) == 0 && s.watch.Auto == nil {
+// watchFiles restarts a server when the files of its --watch change, and tells k of it, until the returned function is called.
+func watchFiles(opts watch.Options, k *sinks, restart func(context.Context, supervise.Source, string) error) (stop func(), err error) {
+	if len(opts.Globs) == 0 && opts.Auto == nil {
 		return func() {}, nil
 	}
-	opts := s.watch
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := watch.New(opts, func(paths []string) {
 		what := changedText(paths)
-		k.Emit(event.Event{Type: event.FilesChanged, Time: time.Now(), Level: slog.LevelInfo, Message: "Files changed: " + what,
-			Attrs: []slog.Attr{slog.Any(event.KeyFiles, paths)}})
-		go func() { _ = p.Restart(ctx, supervise.SourceWatch, what+" changed") }() // its events tell how it went
+		k.say(event.FilesChanged, "Files changed: "+what, slog.Any(event.KeyFiles, paths))
+		go func() { _ = restart(ctx, supervise.SourceWatch, what+" changed") }() // its events tell how it went
 	})
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("--watch: %w", err)
+		return func() {}, err
 	}
 	return func() {
 		cancel()
@@ -43,4 +43,82 @@ func changedText(paths []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:filesNamed], ", "), more)
 	}
 	return strings.Join(paths, ", ")
+}
+
+// watchConfig reads the configuration again when its file changes, until the returned function is called. If the file
+// cannot be watched, SIGHUP and `outlive reload` still work.
+func (g *endpoint) watchConfig() (stop func()) {
+	return watchFile(g.path, g.sinks, func() {
+		if g.differs() {
+			_ = g.Reload() // the result is reported as an event
+		}
+	})
+}
+
+// watchFile calls changed whenever a configuration may have changed, until the returned function is called. Nothing is watched at "".
+func watchFile(path string, k *sinks, changed func()) (stop func()) {
+	abs, err := filepath.Abs(path)
+	if err != nil || path == "" {
+		return func() {}
+	}
+	w, err := watch.New(watch.Options{Root: filepath.Dir(abs), Globs: []string{filepath.Base(abs)}}, func([]string) { changed() })
+	if err != nil {
+		k.say(event.ServerLogLost, "the configuration cannot be watched: "+err.Error())
+		return func() {}
+	}
+	return w.Close
+}
+
+// differs reports whether the configuration has changed since it was last read, possibly by a reload on request.
+func (g *endpoint) differs() bool {
+	text, err := os.ReadFile(g.path)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return err != nil || sha256.Sum256(text) != g.read
+}
+
+// watchServer restarts a server when the files of its "watch" change, until the returned function is called.
+func (g *endpoint) watchServer(name string, one *served) (stop func()) {
+	stop, err := watchFiles(one.watch, one.sinks, func(ctx context.Context, source supervise.Source, reason string) error {
+		return g.Restart(ctx, name, source, reason)
+	})
+	if err != nil {
+		one.sinks.say(event.ServerLogLost, "files cannot be watched: "+err.Error())
+	}
+	return stop
+}
+
+// watched is a server whose files are watched.
+type watched struct {
+	digest string
+	stop   func()
+}
+
+// rewatch watches the files of the present configuration's servers. The caller holds g.mu, or no other goroutine uses
+// g yet.
+func (g *endpoint) rewatch() {
+	next := map[string]watched{}
+	for name, one := range g.served.current() {
+		was, ok := g.watched[name]
+		if ok && was.digest == one.digest {
+			next[name] = was
+			continue
+		}
+		next[name] = watched{one.digest, g.watchServer(name, one)}
+	}
+	for name, was := range g.watched {
+		if next[name].digest != was.digest {
+			was.stop()
+		}
+	}
+	g.watched = next
+}
+
+func (g *endpoint) unwatch() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, one := range g.watched {
+		one.stop()
+	}
+	g.watched = nil
 }
