@@ -149,10 +149,7 @@ func (f *gatewayFlags) check(named bool) error {
 	case !named:
 		f.name = nameOf(f.one)
 	}
-	if !isName(f.name) {
-		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore, with no dot or dash at its ends", f.name)
-	}
-	return nil
+	return checkName(f.name)
 }
 
 // load reads the configuration, or makes one from the command line; then path is "". passedOver says that this

@@ -150,7 +150,7 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 	f := newRunFlags()
 	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	f.define(fl)
-	f.noTools = true // the gateway has these tools for all servers
+	f.backend.NoTools = true // the gateway has these tools for all servers
 	for _, p := range c.Policy {
 		for _, value := range p.Values {
 			if err := fl.Set(p.Key, value); err != nil {
@@ -159,7 +159,7 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 			}
 		}
 	}
-	f.name = c.Name
+	f.backend.Name = c.Name
 	argv := c.Command
 	if c.Transport == config.HTTP {
 		argv = []string{shownURL(c.URL)}

@@ -70,7 +70,10 @@ func plainName(word string) string {
 	return strings.Trim(unfit.ReplaceAllString(word, "-"), "-.")
 }
 
-// isName reports whether a name that somebody has given can be that of files and directories. An ending such as .js is part of it.
-func isName(name string) bool {
-	return !unfit.MatchString(name) && strings.Trim(name, "-.") == name
+// checkName says why a name that somebody has given cannot be that of files and directories. An ending such as .js is part of it.
+func checkName(name string) error {
+	if unfit.MatchString(name) || strings.Trim(name, "-.") != name {
+		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore, with no dot or dash at its ends", name)
+	}
+	return nil
 }

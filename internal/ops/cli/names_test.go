@@ -34,12 +34,12 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-func TestIsName(t *testing.T) {
+func TestCheckName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"server.js": true, "x.sh": true, "a_b-c.2": true, "_x": true, "a/b": false, "a b": false, "a@1": false, "é": false, ".hidden": false, "-x": false, "x.": false, "..": false,
 	} {
-		if isName(name) != want {
-			t.Errorf("%q: %v, want %v", name, !want, want)
+		if err := checkName(name); (err == nil) != want {
+			t.Errorf("%q: %v, want %v", name, err, want)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func newRun(io streams) *cobra.Command {
 					return err
 				}
 			}
-			settings, err := f.settings(args, &far, cmd.Flags().Changed)
+			settings, err := f.resolve(args, &far, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	if err != nil {
 		return fail(exitFailure, "working directory: %w", err)
 	}
-	s.share = &sharing.Request{Name: f.name, PID: os.Getpid(), Command: s.backend.Command, Executable: s.executable, Dir: dir,
+	s.share = &sharing.Request{Name: s.backend.Name, PID: os.Getpid(), Command: s.backend.Command, Executable: s.executable, Dir: dir,
 		Env: withoutVars(os.Environ(), append(agentcli.SessionVariables(), handoverVar, sharedIdleVar)), Settings: f.given(fl.Changed)}
 	s.watch.Globs, s.watch.Auto = nil, nil
 	o := &s.backend
@@ -54,7 +54,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	o.Lazy, o.IdleFor, o.Replays, o.Limits = false, 0, nil, backend.Limits{}
 	o.Supervise.Standby, o.Supervise.Exits.Endless, o.Health.CallTimeout = 0, true, 0
 	// The daemon determines the server's era, and keeps the client's calls alive.
-	o.ProbeSilence, o.ProbePatience = backend.RemoteProbePatience+f.startTimeout, backend.RemoteProbePatience+f.startTimeout
+	o.ProbeSilence, o.ProbePatience = backend.RemoteProbePatience+o.Supervise.StartTimeout, backend.RemoteProbePatience+o.Supervise.StartTimeout
 	o.CallPatience = 0
 	p := &o.Supervise.Backoff
 	p.MaxRestarts, p.FirstAtOnce, p.Tiers, p.Jitter = 0, true, []backoff.Tier{{Delay: rejoin}}, 0

@@ -284,7 +284,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 			}
 		}
 	}
-	f.name = name
+	f.backend.Name = name
 	s, err := f.check(r.Dir, r.Command, fl.Changed)
 	if err != nil {
 		return nil, gateway.Server{}, err

@@ -16,7 +16,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
-	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/keep/watch"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
@@ -34,7 +33,7 @@ type settings struct {
 	maxToServer int
 	logLevel    slog.Level
 	logFormat   logline.Format
-	audit       string // path; "" for none
+	audit       string // as --audit says until the paths are known; then a path, or "" for none
 	stderrLog   string
 	known       string // path of the knowledge file
 
@@ -49,17 +48,17 @@ type settings struct {
 	share       *sharing.Request // what the daemon is asked for; nil: the server is this run's own
 }
 
-// settings checks the flags and finds the command. argv may be a URL in place of one, with flags of its own. changed reports which flags
+// resolve checks the flags and finds the command. argv may be a URL in place of one, with flags of its own. changed reports which flags
 // were given.
-func (f *runFlags) settings(argv []string, far *remoteFlags, changed func(string) bool) (*settings, error) {
+func (f *runFlags) resolve(argv []string, far *remoteFlags, changed func(string) bool) (*settings, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, fail(exitFailure, "working directory: %w", err)
 	}
-	if f.name == "" {
-		f.name = nameOf(argv)
-	} else if !isName(f.name) {
-		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore, with no dot or dash at its ends", f.name)
+	if f.backend.Name == "" {
+		f.backend.Name = nameOf(argv)
+	} else if err := checkName(f.backend.Name); err != nil {
+		return nil, err
 	}
 	var s *settings
 	if isURL(argv[0]) {
@@ -70,8 +69,7 @@ func (f *runFlags) settings(argv []string, far *remoteFlags, changed func(string
 	if err != nil {
 		return nil, err
 	}
-	s.paths(f.name)
-	s.audit = auditPath(f.audit, s.audit)
+	s.paths(s.backend.Name)
 	return s, nil
 }
 
@@ -92,7 +90,7 @@ func (f *runFlags) settingsOfURL(dir, url string, far *remoteFlags, changed func
 	if f.mode == "inherit" {
 		return nil, fail(exitUsage, "--mode inherit: a server at a URL has no stdin and stdout to inherit: leave it out")
 	}
-	file, err := far.load(f.name, []string{url})
+	file, err := far.load(f.backend.Name, []string{url})
 	if err != nil {
 		return nil, err
 	}
@@ -147,20 +145,13 @@ func (f *runFlags) checkMode(changed func(string) bool) error {
 
 // check takes the flags of a server that is run in dir.
 func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (*settings, error) {
-	s := &settings{dir: dir, markerPath: filepath.Join(dir, restart.MarkerFile)}
-	s.backend.Command, s.backend.Name = argv, f.name
-	for _, check := range []func() error{
-		func() error { return f.checkEach(s) },
-		func() error { return f.checkMode(changed) },
-		func() error { return f.supervise(&s.backend.Supervise, changed) },
-		func() error { return f.limits(s) },
-		func() error { return f.recovery(s, changed) },
-	} {
-		if err := check(); err != nil {
+	f.dir, f.markerPath, f.backend.Command = dir, filepath.Join(dir, restart.MarkerFile), argv
+	for _, check := range []func(changed func(string) bool) error{f.checkEach, f.checkMode, f.supervise, f.limits, f.recovery} {
+		if err := check(changed); err != nil {
 			return nil, fail(exitUsage, "%w", err)
 		}
 	}
-	return s, nil
+	return &f.settings, nil
 }
 
 // startError gives the shell's status to a command that cannot be started.
@@ -173,36 +164,29 @@ func startError(err error) error {
 }
 
 // checkEach looks at each setting by itself, and takes those that are one of a few words.
-func (f *runFlags) checkEach(s *settings) error {
+func (f *runFlags) checkEach(func(string) bool) (err error) {
 	if err := checkEach(f.table()); err != nil {
 		return err
 	}
-	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
+	if err := f.logLevel.UnmarshalText([]byte(f.level)); err != nil {
 		return wrongSetting("%s: %v", settingName("log-level"), err)
 	}
-	format, err := logline.ParseFormat(f.logFormat)
-	if err != nil {
+	if f.logFormat, err = logline.ParseFormat(string(f.logFormat)); err != nil {
 		return wrongSetting("%s: %v", settingName("log-format"), err)
 	}
-	s.logFormat = format
-	s.killMode = child.KillMode(f.killMode)
-	if err := child.Supports(s.killMode); err != nil {
+	if err := child.Supports(f.killMode); err != nil {
 		return wrongSetting("%s: %v", settingName("kill-mode"), err)
 	}
-	s.backend.NoTools = f.noTools
-	s.backend.Surrogates = backend.Surrogates(f.surrogates)
-	s.backend.LostAsError = f.lostCalls == "error"
-	s.backend.Distrust = f.distrust
-	s.backend.RetryTools = f.retryTools
+	f.backend.LostAsError = f.lostCalls == "error"
 	if f.bridge == "off" {
-		s.backend.Bridge = bridge.Off
+		f.backend.Bridge = bridge.Off
 	}
 	return nil
 }
 
 // supervise takes the flags about restarts. --mode inherit and --compat watchdog mean the watchdog's numbers.
-func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) error {
-	preset := f.backoff
+func (f *runFlags) supervise(changed func(string) bool) error {
+	o, preset := &f.backend.Supervise, f.backoff
 	if (f.compat == "watchdog" || f.mode == "inherit") && !changed("backoff") {
 		preset = backoff.Tiered().Name
 	}
@@ -226,11 +210,8 @@ func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) er
 	if o.Exits.RestartOn, err = codes("restart-on", f.restartOn); err != nil {
 		return err
 	}
-	if o.Exits.FailOn, err = codes("fail-on", f.failOn); err != nil {
-		return err
-	}
-	o.StartTimeout, o.DrainFor, o.RetireFor = f.startTimeout, f.drain, f.retire
-	return nil
+	o.Exits.FailOn, err = codes("fail-on", f.failOn)
+	return err
 }
 
 func codes(flag, list string) ([]int, error) {
@@ -248,9 +229,8 @@ func codes(flag, list string) ([]int, error) {
 const leastMessage = 4 << 10
 
 // limits takes the flags about waiting and size.
-func (f *runFlags) limits(s *settings) error {
-	s.backend.QueueFor = f.queueFor
-	s.backend.ProbePatience = f.startTimeout // a server that is to be up by then has read its first request, too
+func (f *runFlags) limits(func(string) bool) error {
+	f.backend.ProbePatience = f.backend.Supervise.StartTimeout // a server that is to be up by then has read its first request, too
 	if f.maxMessage == "" {
 		return nil
 	}
@@ -261,7 +241,7 @@ func (f *runFlags) limits(s *settings) error {
 	if n < leastMessage {
 		return wrongSetting("%s %q is too small for the protocol: want 4KiB at least, such as 32MiB", settingName("max-message"), f.maxMessage)
 	}
-	s.maxToClient, s.maxToServer = n, n
+	f.maxToClient, f.maxToServer = n, n
 	return nil
 }
 
@@ -283,22 +263,17 @@ func parseSize(text string) (int, error) {
 
 // recovery takes the flags about replacing servers before and after they fail. --compat watchdog ends the old process first,
 // as the watchdog does.
-func (f *runFlags) recovery(s *settings, changed func(string) bool) error {
-	o := &s.backend
-	o.Reload = backend.Reload(f.reload)
+func (f *runFlags) recovery(changed func(string) bool) error {
+	o := &f.backend
 	if f.compat == "watchdog" && !changed("reload") {
 		o.Reload = backend.ReplaceReload
 	}
-	if f.standby > 0 && o.Reload == backend.ReplaceReload {
+	if o.Supervise.Standby > 0 && o.Reload == backend.ReplaceReload {
 		return wrongSetting("%s needs %s overlap: a server that cannot run twice has no spare", settingName("standby"), settingName("reload"))
 	}
-	o.Supervise.Standby = f.standby
 	o.Health.Off = f.health == "off"
-	o.Health.CallTimeout = f.callTimeout
-	o.CallPatience = f.callPatience
 	o.Elsewhere = standsIn(o.Command)
-	o.Lazy, o.IdleFor, o.NoFastStart = f.lazy, f.idleTimeout, f.noFastStart
-	if f.lazy && f.noFastStart {
+	if o.Lazy && o.NoFastStart {
 		return wrongSetting("%s needs what earlier runs have shown: it cannot go with %s", settingName("lazy"), settingName("no-fast-start"))
 	}
 	for _, text := range f.replayCalls {
@@ -308,7 +283,6 @@ func (f *runFlags) recovery(s *settings, changed func(string) bool) error {
 		}
 		o.Replays = append(o.Replays, r)
 	}
-	o.Limits = backend.Limits{MaxAge: f.maxAge, MaxCalls: f.maxCalls}
 	if f.maxRSS != "" {
 		n, err := parseSize(f.maxRSS)
 		if err != nil {
@@ -316,7 +290,7 @@ func (f *runFlags) recovery(s *settings, changed func(string) bool) error {
 		}
 		o.Limits.MaxRSS = int64(n)
 	}
-	return f.watched(s)
+	return f.watched()
 }
 
 // parseReplay reads "tool" or "tool {arguments}".
@@ -337,18 +311,18 @@ func parseReplay(text string) (backend.Replay, error) {
 const mostSpares = 8
 
 // watched takes the globs of --watch and tries them, so that mistakes are reported before anything runs.
-func (f *runFlags) watched(s *settings) error {
-	for _, glob := range f.watch {
+func (f *runFlags) watched() error {
+	for _, glob := range f.globs {
 		if glob != "auto" {
-			s.watch.Globs = append(s.watch.Globs, glob)
+			f.watch.Globs = append(f.watch.Globs, glob)
 			continue
 		}
-		if _, err := watch.Auto(s.dir, s.backend.Command); err != nil {
+		if _, err := watch.Auto(f.dir, f.backend.Command); err != nil {
 			return wrongSetting("%s auto: %v, for example %s 'src/**/*.py'", settingName("watch"), err, settingName("watch"))
 		}
-		s.watch.Auto = s.backend.Command
+		f.watch.Auto = f.backend.Command
 	}
-	s.watch.Root = s.dir
+	f.watch.Root = f.dir
 	return nil
 }
 
@@ -366,7 +340,7 @@ func standsIn(argv []string) bool {
 func (s *settings) paths(name string) {
 	state := stateDir()
 	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))
-	s.audit = filepath.Join(state, "audit", name+".jsonl")
+	s.audit = auditPath(s.audit, filepath.Join(state, "audit", name+".jsonl"))
 	command := s.backend.Command
 	if s.remote != nil {
 		command = []string{s.remote.URL}
