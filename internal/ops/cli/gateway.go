@@ -139,8 +139,8 @@ func (f *gatewayFlags) check(named bool) error {
 	switch {
 	case len(f.one) == 0 && f.tokenFile != "":
 		return fail(exitUsage, "gateway: --token-file is for a server on the command line; in a configuration write auth: {bearer: \"${file:%s}\"}", f.tokenFile)
-	case len(f.one) == 0 && len(f.remote.words()) > 0:
-		return fail(exitUsage, "gateway: %s is for a URL on the command line; for a server of a configuration it stands there", f.remote.words()[0])
+	case len(f.one) == 0 && len(givenWords(f.remote.table())) > 0:
+		return fail(exitUsage, "gateway: %s is for a URL on the command line; for a server of a configuration it stands there", givenWords(f.remote.table())[0])
 	case len(f.one) == 0:
 	case f.config != "":
 		return fail(exitUsage, "gateway: -c and a server on the command line cannot go together: leave out one of them, or name the server in %s", f.config)

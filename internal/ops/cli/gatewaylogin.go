@@ -83,7 +83,7 @@ func (f *loginFlags) server(name string) (config.Server, error) {
 		}
 		return file.Servers[0], nil
 	}
-	if given := f.remote.words(); len(given) > 0 {
+	if given := givenWords(f.remote.table()); len(given) > 0 {
 		return config.Server{}, fail(exitUsage, "login: %s is for a URL; for a server of a configuration it stands there, under auth", given[0])
 	}
 	if strings.Contains(name, "://") {

@@ -97,41 +97,15 @@ func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
 
 // check rejects the flags together with a command, where they have no effect.
 func (f *remoteFlags) check(argv []string) error {
-	if given := f.words(); len(given) > 0 && !isURL(argv[0]) {
+	if given := givenWords(f.table()); len(given) > 0 && !isURL(argv[0]) {
 		return fail(exitUsage, "%s is for a server that is named by its URL, and %s is a command", given[0], argv[0])
 	}
 	return nil
 }
 
-// words returns the flags as they were given.
-func (f *remoteFlags) words() (given []string) {
-	for _, h := range f.headers {
-		given = append(given, "--header", h)
-	}
-	if f.transport != "" {
-		given = append(given, "--transport", f.transport)
-	}
-	return append(given, f.loginWords()...)
-}
-
-// loginWords returns those of them that login has, too.
-func (f *remoteFlags) loginWords() (given []string) {
-	port := ""
-	if f.callbackPort != 0 {
-		port = strconv.Itoa(f.callbackPort)
-	}
-	for _, one := range [][2]string{{"--client-id", f.clientID}, {"--client-secret", f.clientSecret}, {"--issuer", f.issuer}, {"--resource", f.resource},
-		{"--scope", strings.Join(f.scopes, ",")}, {"--callback-port", port}} {
-		if one[1] != "" {
-			given = append(given, one[0], one[1])
-		}
-	}
-	return given
-}
-
 // loginCommand is the command for logging in at a URL. Literal secrets in it are not shown.
 func (f *remoteFlags) loginCommand(url string) string {
-	words := secret.Words(append([]string{"outlive", "login", url}, f.loginWords()...))
+	words := secret.Words(append([]string{"outlive", "login", url}, givenWords(f.loginTable())...))
 	for i := range words {
 		words[i] = shellWord(words[i])
 	}

@@ -97,6 +97,41 @@ func (s *setting) check() error {
 	return nil
 }
 
+// values are what it is set to, as a command line has it: one, or those of a list.
+func (s *setting) values() []string {
+	switch to := s.to.(type) {
+	case *string:
+		return []string{*to}
+	case *bool:
+		return []string{fmt.Sprint(*to)}
+	case *int:
+		return []string{fmt.Sprint(*to)}
+	case *time.Duration:
+		return []string{to.String()}
+	case *[]string:
+		return slices.Clone(*to)
+	}
+	return nil
+}
+
+// givenWords are the flags of a table that have a value, as a command line has them, without those that are true or false.
+func givenWords(table []setting) (words []string) {
+	for _, s := range table {
+		values := s.values()
+		if s.commas {
+			values = []string{strings.Join(values, ",")}
+		}
+		_, yesOrNo := s.to.(*bool)
+		number, _ := s.to.(*int)
+		for _, value := range values {
+			if value != "" && !yesOrNo && (number == nil || *number != 0) {
+				words = append(words, s.name.String(), value)
+			}
+		}
+	}
+	return words
+}
+
 // settingName is the name of a flag. Most of those of `outlive run` are keys of a server in outlive.yaml, too.
 type settingName string
 

@@ -9,8 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -69,20 +67,7 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 		if s.own && s.name != "no-tools" || !changed(string(s.name)) {
 			continue
 		}
-		var values []string
-		switch to := s.to.(type) {
-		case *string:
-			values = []string{*to}
-		case *bool:
-			values = []string{strconv.FormatBool(*to)}
-		case *int:
-			values = []string{strconv.Itoa(*to)}
-		case *time.Duration:
-			values = []string{to.String()}
-		case *[]string:
-			values = slices.Clone(*to)
-		}
-		all = append(all, sharing.Setting{Name: string(s.name), Values: values})
+		all = append(all, sharing.Setting{Name: string(s.name), Values: s.values()})
 	}
 	return all
 }
