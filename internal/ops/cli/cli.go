@@ -81,6 +81,14 @@ func fail(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
+// asFailure gives exit status 1 to an error; nil stays nil.
+func asFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitFailure, err}
+}
+
 // Command returns the whole command line, for those who write it down.
 func Command() *cobra.Command {
 	cobra.EnableCommandSorting = false

@@ -131,10 +131,7 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 	if len(d.Strays) > 0 {
 		swept = errors.Join(swept, fail(exitFailure, "%d processes are left over; outlive doctor --sweep ends them, and so does the next outlive run", len(d.Strays)))
 	}
-	if err := errors.Join(swept, looked, missing, wrong); err != nil {
-		return fail(exitFailure, "%w", err)
-	}
-	return nil
+	return asFailure(errors.Join(swept, looked, missing, wrong))
 }
 
 // keeperTime is how long the keeper of an outlive that has just ended may take to end what is left, with room to spare.

@@ -337,10 +337,8 @@ func (g *endpoint) open(ctx context.Context, io streams, file *config.File) (err
 			return fail(exitFailure, "take over stdin and stdout: %w", err)
 		}
 	}
-	if g.Runner, err = gateway.NewRunner(opts); err != nil {
-		return fail(exitFailure, "%w", err)
-	}
-	return nil
+	g.Runner, err = gateway.NewRunner(opts)
+	return asFailure(err)
 }
 
 // codeOf is the exit status for an error.

@@ -147,10 +147,7 @@ func parseProgress(text string, p *heartbeat.Progress) error {
 
 func beat(dir string, o heartbeat.Observation) error {
 	o.Wall = time.Now()
-	if err := heartbeat.Write(dir, o); err != nil {
-		return &exitError{exitFailure, err}
-	}
-	return nil
+	return asFailure(heartbeat.Write(dir, o))
 }
 
 // warnUnwatched warns that no monitor watches an agent: a typing mistake in its name would otherwise be noticed late.

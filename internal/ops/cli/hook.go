@@ -92,10 +92,7 @@ func (f *hookFlags) run(ctx context.Context, std streams, v *hooks.Vendor) (err 
 			err = fmt.Errorf("tell the agent: %w", e)
 		}
 	}
-	if err != nil {
-		return &exitError{exitFailure, err}
-	}
-	return nil
+	return asFailure(err)
 }
 
 // shownHome is the default of --home as help shows it.

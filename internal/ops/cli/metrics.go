@@ -46,18 +46,14 @@ func newMetrics(io streams) *cobra.Command {
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := metricsText(cmd.Context(), home)
-			if err != nil {
-				return fail(exitFailure, "%w", err)
-			}
-			if output == "" {
+			switch {
+			case err != nil:
+			case output == "":
 				_, err = io.out.Write(text)
-			} else {
+			default:
 				err = putForAll(output, text)
 			}
-			if err != nil {
-				return fail(exitFailure, "%w", err)
-			}
-			return nil
+			return asFailure(err)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "", "put the text into `FILE` instead, such as outlive.prom")

@@ -140,10 +140,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	} else {
 		err = watchdog.run(ctx, m)
 	}
-	if err = errors.Join(err, m.Close()); err != nil {
-		return &exitError{exitFailure, err}
-	}
-	return nil
+	return asFailure(errors.Join(err, m.Close()))
 }
 
 // replayEvidence is --replay: every agent is judged by its present declaration.

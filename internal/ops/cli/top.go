@@ -87,10 +87,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	c := collect.New(what)
 	defer c.Close()
 	if f.plain {
-		if err := printPlain(ctx, streams.out, c, f.follow); err != nil {
-			return fail(exitFailure, "%w", err)
-		}
-		return nil
+		return asFailure(printPlain(ctx, streams.out, c, f.follow))
 	}
 	o := terminal.Options{
 		Source: c, In: streams.in, Out: streams.out, Colour: os.Getenv("NO_COLOR") == "",
@@ -103,10 +100,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 			o.Attach = func(a overview.Agent) *exec.Cmd { return f.attachCommand(set, a) }
 		}
 	}
-	if err := top.Run(ctx, o); err != nil {
-		return fail(exitFailure, "%w", err)
-	}
-	return nil
+	return asFailure(top.Run(ctx, o))
 }
 
 // serverLines are the last lines of what a server has written; of one on another machine, what shows them.
