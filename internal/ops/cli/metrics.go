@@ -16,7 +16,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/peer"
-	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/latency"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -179,9 +178,4 @@ func (k *sinks) countLast(upgrades int, s control.Status) {
 	if err != nil {
 		k.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn, Message: err.Error() + "; what this run has counted is missing in metrics"})
 	}
-}
-
-// countRun is countLast for the server of a run.
-func (k *sinks) countRun(upgrades int, s backend.Status) {
-	k.countLast(upgrades, control.Status{Status: s})
 }

@@ -239,7 +239,7 @@ func runProxy(io streams, s *settings) (err error) {
 	k.startTelemetry()
 	code := p.Run()
 	last := p.Last()
-	k.countRun(p.upgrades, last)
+	k.countLast(p.upgrades, control.Status{Status: last})
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: last.RestartCount, Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
 	if code != 0 {

@@ -20,7 +20,6 @@ var wideVerbs = map[string]string{
 	"internal/ops/cli/fleet.go":         "the member here as the monitor, the collector and the verbs want it",
 	"internal/ops/cli/gateway.go":       "starts the endpoint, until that is a room of gateway",
 	"internal/ops/cli/heartbeat.go":     "writes a file, or pings, for an agent that it finds by its process",
-	"internal/ops/cli/metrics.go":       "counts what a status has, whose parts are of backend, control and overview",
 	"internal/ops/cli/sharingdaemon.go": "the daemon itself, until that is in gateway/sharing",
 	"internal/ops/cli/status.go":        "prints a status, whose parts are of gateway, backend, control and overview",
 	"internal/ops/cli/top.go":           "joins a collector, the home of the agents, other machines and the screen",

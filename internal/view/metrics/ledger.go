@@ -152,25 +152,22 @@ func (l *Ledger) See(now time.Time, running []overview.Instance, home *overview.
 	if l.Since.IsZero() {
 		l.Since = now
 	}
-	silent := map[string]bool{}
+	there := map[string]bool{}  // by key
+	silent := map[string]bool{} // by the socket of any that runs
 	for _, i := range running {
-		if i.Silent {
-			silent[i.Path] = true
+		if silent[i.Path] = i.Silent; i.Silent {
 			continue
 		}
-		l.seeOne(Key(i.Status.PID, i.Status.StartedAt, i.Status.Upgrades), i.Path, CountedBy(i.Status))
-	}
-	there := map[string]bool{}
-	for _, i := range running {
-		if !i.Silent {
-			there[Key(i.Status.PID, i.Status.StartedAt, i.Status.Upgrades)] = true
-		}
+		key := Key(i.Status.PID, i.Status.StartedAt, i.Status.Upgrades)
+		there[key] = true
+		l.seeOne(key, i.Path, CountedBy(i.Status))
 	}
 	for key, i := range l.Live {
 		if there[key] || silent[i.Socket] {
 			continue
 		}
-		if _, err := os.Lstat(i.Socket); err == nil && !occupied(running, i.Socket) {
+		_, another := silent[i.Socket] // that it was upgraded to
+		if _, err := os.Lstat(i.Socket); err == nil && !another {
 			continue // it listens where nobody has looked now
 		}
 		l.End(now, key, nil)
@@ -185,16 +182,6 @@ func (l *Ledger) See(now time.Time, running []overview.Instance, home *overview.
 	}
 }
 
-// occupied reports whether another outlive is at a socket: one that was upgraded is.
-func occupied(running []overview.Instance, socket string) bool {
-	for _, i := range running {
-		if i.Path == socket {
-			return true
-		}
-	}
-	return false
-}
-
 func (l *Ledger) seeOne(key, socket string, counted map[string]Counted) {
 	if _, over := l.Closed[key]; over {
 		return // it has ended since it was asked
@@ -207,19 +194,17 @@ func (l *Ledger) seeOne(key, socket string, counted map[string]Counted) {
 	for name, c := range counted {
 		was, known := one.Servers[name]
 		switch {
-		case !known || !fewer(c, was):
+		case !known || total(c) >= total(was):
 		case total(c) == 0:
 			continue // it could not be asked, as one that is ending: what is known of it stays
 		default:
-			l.put(name, was) // it has begun anew, as a server that was removed and configured again
+			put(l.Ended, name, was) // it has begun anew, as a server that was removed and configured again
 		}
 		one.Servers[name] = c
 	}
 }
 
-// fewer reports whether something that only grows has become less.
-func fewer(is, was Counted) bool { return total(is) < total(was) }
-
+// total is how much was counted. It only grows.
 func total(c Counted) (n int64) {
 	for _, one := range c.Events {
 		n += one
@@ -240,33 +225,29 @@ func (l *Ledger) End(now time.Time, key string, last map[string]Counted) {
 	}
 	if one := l.Live[key]; one != nil {
 		for name, c := range one.Servers {
-			l.put(name, c)
+			put(l.Ended, name, c)
 		}
 	}
 	delete(l.Live, key)
 	l.Closed[key] = now
 }
 
-func (l *Ledger) put(server string, c Counted) {
-	sum := l.Ended[server]
+// put adds what was counted of a server.
+func put(all map[string]Counted, server string, c Counted) {
+	sum := all[server]
 	sum.merge(c)
-	l.Ended[server] = sum
+	all[server] = sum
 }
 
 // sums are all counts by server.
 func (l *Ledger) sums() map[string]Counted {
 	all := map[string]Counted{}
-	add := func(name string, c Counted) {
-		sum := all[name]
-		sum.merge(c)
-		all[name] = sum
-	}
 	for name, c := range l.Ended {
-		add(name, c)
+		put(all, name, c)
 	}
 	for _, i := range l.Live {
 		for name, c := range i.Servers {
-			add(name, c)
+			put(all, name, c)
 		}
 	}
 	return all
