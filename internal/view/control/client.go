@@ -94,7 +94,7 @@ func SocketDirs(dirs ...string) (all []string) {
 
 // alive tries to connect, and removes a socket where nobody listens.
 func (i Instance) alive(e fs.DirEntry) bool {
-	conn, err := i.dial(context.Background())
+	conn, err := Dial(context.Background(), i.Path)
 	if err == nil {
 		_ = conn.Close()
 		return true
@@ -110,9 +110,6 @@ func (i Instance) alive(e fs.DirEntry) bool {
 	}
 	return false
 }
-
-// dial connects to it, if it is an outlive of this user or root's.
-func (i Instance) dial(ctx context.Context) (net.Conn, error) { return Dial(ctx, i.Path) }
 
 // Dial connects to a socket at which this user or root listens. Anybody else's is an error that wraps [ErrForeign].
 func Dial(ctx context.Context, path string) (net.Conn, error) {
@@ -187,7 +184,7 @@ func (i Instance) Logs(ctx context.Context, w io.Writer, follow bool) error {
 	if follow {
 		path += "&follow=1"
 	}
-	resp, done, err := i.do(ctx, http.MethodGet, path, nil)
+	resp, done, err := i.do(ctx, http.MethodGet, path, "", nil)
 	if err != nil {
 		return err
 	}
@@ -208,7 +205,7 @@ func (i Instance) Reload(ctx context.Context) error {
 }
 
 func (i Instance) ask(ctx context.Context, method, path string, body, into any) error {
-	resp, done, err := i.do(ctx, method, path, body)
+	resp, done, err := i.do(ctx, method, path, "", body)
 	if err != nil {
 		return err
 	}
@@ -219,13 +216,9 @@ func (i Instance) ask(ctx context.Context, method, path string, body, into any) 
 	return nil
 }
 
-// do sends a request over a connection of its own. The caller calls done after reading the body.
-func (i Instance) do(ctx context.Context, method, path string, body any) (resp *http.Response, done func(), err error) {
-	return i.doAfter(ctx, method, path, "", body)
-}
-
-// doAfter is do, which resumes a stream of events after the one with that id; "": it does not.
-func (i Instance) doAfter(ctx context.Context, method, path, after string, body any) (resp *http.Response, done func(), err error) {
+// do sends a request over a connection of its own, and resumes a stream of events after the one with that id; "": it does not. The caller
+// calls done after reading the body.
+func (i Instance) do(ctx context.Context, method, path, after string, body any) (resp *http.Response, done func(), err error) {
 	var content []byte
 	if body != nil {
 		if content, err = json.Marshal(body); err != nil {
@@ -240,7 +233,7 @@ func (i Instance) doAfter(ctx context.Context, method, path, after string, body 
 		req.Header.Set("Last-Event-ID", after)
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return i.dial(ctx)
+		return Dial(ctx, i.Path)
 	}}
 	resp, err = transport.RoundTrip(req)
 	if err != nil {
@@ -257,11 +250,11 @@ func (i Instance) doAfter(ctx context.Context, method, path, after string, body 
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer done()
-		var f failure
-		if json.NewDecoder(io.LimitReader(answer, bodyLimit)).Decode(&f) != nil || f.Error == "" {
-			f.Error = resp.Status
+		r := &refusal{}
+		if json.NewDecoder(io.LimitReader(answer, bodyLimit)).Decode(r) != nil || r.Text == "" {
+			r.Text = resp.Status
 		}
-		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, &refusal{f.Error})
+		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, r)
 	}
 	return resp, done, nil
 }

@@ -15,7 +15,7 @@ import (
 // nothing.
 func (i Instance) Curves(ctx context.Context, after int64) (parts map[string]curve.Part, err error) {
 	err = i.ask(ctx, http.MethodGet, "/v1/curves?after="+strconv.FormatInt(after, 10), nil, &parts)
-	if older := new(refusal); errors.As(err, &older) {
+	if _, older := errors.AsType[*refusal](err); older {
 		return nil, nil
 	}
 	return parts, err

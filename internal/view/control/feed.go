@@ -115,7 +115,7 @@ func (f *Feed) leave(l *follower) {
 // data. An event "gap" says how many were not kept. Last-Event-ID says where to begin: "0" is as early as possible.
 func (f *Feed) serve(w http.ResponseWriter, r *http.Request) {
 	if f == nil {
-		answer(w, http.StatusNotFound, failure{"it has no events"})
+		answer(w, http.StatusNotFound, refusal{"it has no events"})
 		return
 	}
 	missed, lost, l := f.follow(r.Header.Get("Last-Event-ID"))

@@ -24,7 +24,7 @@ type News struct {
 // begun is called when nothing that happens from then on is missed; nil: nobody is told. The error wraps [ErrGone] if nobody
 // listens there any more.
 func (i Instance) Follow(ctx context.Context, after string, begun func(), each func(News)) error {
-	resp, done, err := i.doAfter(ctx, http.MethodGet, "/v1/events", after, nil)
+	resp, done, err := i.do(ctx, http.MethodGet, "/v1/events", after, nil)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type MessageFilter struct {
 // is too slow misses messages; a line with only "left_out" says how many.
 func serveMessages(w http.ResponseWriter, r *http.Request, t *tap.Tap) {
 	if t == nil {
-		answer(w, http.StatusNotFound, failure{"with --mode inherit outlive does not see its messages: client and server have one connection"})
+		answer(w, http.StatusNotFound, refusal{"with --mode inherit outlive does not see its messages: client and server have one connection"})
 		return
 	}
 	query := r.URL.Query()
@@ -91,7 +91,7 @@ func (i Instance) Messages(ctx context.Context, f MessageFilter, watching func()
 	if f.Bodies {
 		path += "&bodies=1"
 	}
-	resp, done, err := i.do(ctx, http.MethodGet, path, nil)
+	resp, done, err := i.do(ctx, http.MethodGet, path, "", nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -85,24 +86,8 @@ func parseFile(file string) (name string, pid int, ok bool) {
 	if err != nil || pid <= 0 {
 		return "", 0, false
 	}
-	var b strings.Builder
-	for s := rest[:dot]; s != ""; {
-		if s[0] != '%' {
-			b.WriteByte(s[0])
-			s = s[1:]
-			continue
-		}
-		if len(s) < 3 {
-			return "", 0, false
-		}
-		c, err := strconv.ParseUint(s[1:3], 16, 8)
-		if err != nil {
-			return "", 0, false
-		}
-		b.WriteByte(byte(c))
-		s = s[3:]
-	}
-	return b.String(), pid, true
+	name, err = url.PathUnescape(rest[:dot])
+	return name, pid, err == nil
 }
 
 // ErrForeign is returned when a directory or a socket in it belongs to somebody else, or may be changed by others.

@@ -112,12 +112,12 @@ func routes(src Source, feed *Feed, messages *tap.Tap, curves *curve.Recorder) h
 			err = src.Upgrade(r.Context(), wait)
 		}
 		if err != nil {
-			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+			answer(w, http.StatusServiceUnavailable, refusal{err.Error()})
 		}
 	})
 	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
 		if err := src.Reload(); err != nil {
-			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+			answer(w, http.StatusServiceUnavailable, refusal{err.Error()})
 			return
 		}
 		answer(w, http.StatusOK, struct{}{})
@@ -131,27 +131,29 @@ func routes(src Source, feed *Feed, messages *tap.Tap, curves *curve.Recorder) h
 		case err != nil && out.begun:
 			panic(http.ErrAbortHandler) // the client must not take what it got for the whole log
 		case err != nil:
-			answer(w, http.StatusInternalServerError, failure{err.Error()})
+			answer(w, http.StatusInternalServerError, refusal{err.Error()})
 		}
 	})
 	return mux
 }
 
-// failure is the body of an answer that is an error.
-type failure struct {
-	Error string `json:"error"`
+// refusal is the body of an answer that is an error, and on the other side that error.
+type refusal struct {
+	Text string `json:"error"`
 }
+
+func (r *refusal) Error() string { return r.Text }
 
 func restart(w http.ResponseWriter, r *http.Request, src Source) {
 	var o Order
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&o)
 	if err != nil && !errors.Is(err, io.EOF) {
-		answer(w, http.StatusBadRequest, failure{"bad restart request: " + err.Error()})
+		answer(w, http.StatusBadRequest, refusal{"bad restart request: " + err.Error()})
 		return
 	}
 	result, err := src.Restart(r.Context(), o)
 	if err != nil {
-		answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+		answer(w, http.StatusServiceUnavailable, refusal{err.Error()})
 		return
 	}
 	answer(w, http.StatusOK, result)

@@ -24,8 +24,7 @@ func (i Instance) Upgrade(ctx context.Context, wait time.Duration) (Status, erro
 		return Status{}, err
 	}
 	err = i.ask(ctx, http.MethodPost, "/v1/upgrade?wait="+wait.String(), nil, &struct{}{})
-	var told *refusal
-	if errors.As(err, &told) {
+	if _, told := errors.AsType[*refusal](err); told {
 		return Status{}, err
 	}
 	// The connection went with the old program; the new one makes the socket anew.
@@ -41,8 +40,3 @@ func (i Instance) Upgrade(ctx context.Context, wait time.Duration) (Status, erro
 		}
 	}
 }
-
-// refusal is an error that the instance itself has answered.
-type refusal struct{ text string }
-
-func (r *refusal) Error() string { return r.text }
