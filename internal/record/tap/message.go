@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -137,118 +138,68 @@ func (r *Record) Bad() bool {
 // progressToken is a number of the protocol, and no secret.
 const progressToken = "progressToken"
 
-// TimeLayout is UTC with microseconds.
-const TimeLayout = "2006-01-02T15:04:05.000000Z"
-
-// AppendJSON appends the message as one line of JSON, without newline. Secrets in its body, its id and what it is about are replaced.
-func (m *Message) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"timestamp":"`...)
-	dst = m.At.UTC().AppendFormat(dst, TimeLayout)
-	dst = append(dst, '"')
-	dst = appendText(dst, "server", m.Server)
-	dst = appendText(dst, "client", m.Client)
-	dst = append(dst, `,"connection":`...)
-	dst = strconv.AppendUint(dst, m.Connection, 10)
-	dst = appendText(dst, "from", string(m.From))
-	dst = appendText(dst, "to", string(m.To))
-	dst = appendText(dst, "kind", string(m.Kind))
-	dst = appendRaw(dst, "method", m.Method)
-	if len(m.Target) > 0 && m.Target[0] == '"' {
-		dst = appendRaw(dst, "target", secret.JSON(m.Target))
+// record is the message as it is handed on. Secrets in its body, its id and what it is about are replaced.
+func (m *Message) record() Record {
+	r := Record{
+		Timestamp: precise(m.At), Server: m.Server, Client: m.Client, Connection: m.Connection, From: m.From, To: m.To, Kind: m.Kind,
+		Method: textOf(m.Method), Size: m.Size, Generation: m.Generation, Note: m.Note,
+	}
+	if len(m.Target) > 0 {
+		r.Target = textOf(secret.JSON(m.Target))
 	}
 	if len(m.ID) > 0 {
-		dst = appendRaw(dst, "request_id", secret.JSON(m.ID))
+		r.ID = secret.JSON(m.ID)
 	}
-	dst = append(dst, `,"size":`...)
-	dst = strconv.AppendInt(dst, int64(m.Size), 10)
-	dst = append(dst, `,"generation":`...)
-	dst = strconv.AppendInt(dst, int64(m.Generation), 10)
-	dst = appendText(dst, "note", m.Note)
 	if m.Ends {
-		dst = m.Call.append(append(dst, `,"call":`...))
+		r.Call = m.Call.record()
 	}
 	if m.Body != nil {
-		dst = append(append(dst, `,"body":`...), secret.JSON(m.Body, progressToken)...)
+		r.Body = secret.JSON(m.Body, progressToken)
 	}
-	return append(dst, '}')
+	return r
 }
 
-func (c *Call) append(dst []byte) []byte {
-	dst = append(dst, `{"started":"`...)
-	dst = c.Started.UTC().AppendFormat(dst, TimeLayout)
-	dst = append(dst, `","duration_ms":`...)
-	dst = appendMS(dst, c.Took)
-	if c.Held > 0 {
-		dst = appendMS(append(dst, `,"held_ms":`...), c.Held)
+func (c *Call) record() *CallRecord {
+	code, err := strconv.Atoi(string(c.Code))
+	if err != nil {
+		code = 0 // of another kind it stands in the body alone
 	}
-	dst = append(dst, `,"sends":`...)
-	dst = strconv.AppendInt(dst, int64(c.Sends), 10)
-	dst = appendText(dst, "outcome", string(c.Outcome))
-	if _, err := strconv.Atoi(string(c.Code)); err == nil { // of another kind it stands in the body alone
-		dst = appendRaw(dst, "code", c.Code)
+	return &CallRecord{
+		Started: precise(c.Started), DurationMS: milliseconds(c.Took), HeldMS: milliseconds(max(0, c.Held)), Sends: c.Sends, Outcome: c.Outcome,
+		Code: code, Reason: c.Reason, Version: c.Version, Traceparent: textOf(c.Traceparent), Tracestate: textOf(c.Tracestate),
+		ServerSpan: spanText(c.ServerSpan), ParentSpan: spanText(c.ParentSpan),
 	}
-	dst = appendText(dst, "reason", c.Reason)
-	dst = appendText(dst, "protocol_version", c.Version)
-	if len(c.Traceparent) > 0 && c.Traceparent[0] == '"' {
-		dst = appendRaw(dst, "traceparent", c.Traceparent)
-	}
-	if len(c.Tracestate) > 0 && c.Tracestate[0] == '"' {
-		dst = appendRaw(dst, "tracestate", c.Tracestate)
-	}
-	dst = appendSpan(dst, "server_span", c.ServerSpan)
-	dst = appendSpan(dst, "parent_span", c.ParentSpan)
-	return append(dst, '}')
 }
 
-func appendSpan(dst []byte, name string, span [8]byte) []byte {
+func precise(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// textOf is the text that a raw value is; "": it is none.
+func textOf(raw []byte) (text string) {
+	_ = json.Unmarshal(raw, &text)
+	return text
+}
+
+func spanText(span [8]byte) string {
 	if span == [8]byte{} {
-		return dst
+		return ""
 	}
-	return append(hex.AppendEncode(append(appendName(dst, name), '"'), span[:]), '"')
+	return hex.EncodeToString(span[:])
 }
 
-func appendMS(dst []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(dst, float64(d.Microseconds())/1000, 'f', -1, 64)
-}
-
-func appendRaw(dst []byte, name string, raw []byte) []byte {
-	if len(raw) == 0 {
-		return dst
-	}
-	return append(appendName(dst, name), raw...)
-}
-
-func appendText(dst []byte, name, text string) []byte {
-	if text == "" {
-		return dst
-	}
-	dst = appendName(dst, name)
-	if plain(text) {
-		return append(append(append(dst, '"'), text...), '"')
-	}
-	quoted, _ := json.Marshal(text) // a string: no error
-	return append(dst, quoted...)
-}
-
-func appendName(dst []byte, name string) []byte {
-	return append(append(append(dst, `,"`...), name...), `":`...)
-}
-
-// plain reports whether a text stands in JSON as it is.
-func plain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
+// AppendJSON appends the message as a [Record] in one line of JSON, without newline.
+func (m *Message) AppendJSON(dst []byte) []byte {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(m.record()) // all that is raw in it is valid JSON
+	return append(dst, bytes.TrimSuffix(line.Bytes(), []byte("\n"))...)
 }
 
 // AppendLeftOut appends a line that says how many messages are missing there.
 func AppendLeftOut(dst []byte, at time.Time, n int) []byte {
-	dst = at.UTC().AppendFormat(append(dst, `{"timestamp":"`...), TimeLayout)
-	dst = strconv.AppendInt(append(dst, `","left_out":`...), int64(n), 10)
-	return append(dst, '}')
+	return fmt.Appendf(dst, `{"timestamp":%q,"left_out":%d}`, precise(at).Format(time.RFC3339Nano), n)
 }
 
 // Parse reads a line of JSON back.
