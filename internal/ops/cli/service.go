@@ -69,7 +69,7 @@ func newService(io streams) *cobra.Command {
 		}
 		fl := sub.Flags()
 		fl.SortFlags = false
-		fl.StringVar(&f.kind, "for", string(service.Native), "whose service: systemd, launchd or windows")
+		fl.StringVar(&f.kind, "for", string(nativeService), "whose service: systemd, launchd or windows")
 		if name != "remove" {
 			fl.StringVar(&f.program, "program", "", "path of outlive (default: this one, as PATH has it)")
 			fl.StringArrayVar(&f.environ, "env", nil, "NAME or NAME=VALUE for the service's environment; may be repeated")

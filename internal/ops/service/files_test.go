@@ -276,7 +276,7 @@ func TestNoServiceOfThese(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
-	p := PlaceOf(Native, "monitor", filepath.Join(t.TempDir(), "units"), 501)
+	p := PlaceOf(ForSystemd, "monitor", filepath.Join(t.TempDir(), "units"), 501)
 	for i, want := range []bool{true, false} {
 		if changed, err := p.Write([]byte("text")); err != nil || changed != want {
 			t.Errorf("write %d: changed %v, %v", i, changed, err)

@@ -5,7 +5,23 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/ops/service"
 )
+
+// systemName picks the places of the clients' files, see clients.System, and nativeService who keeps services running.
+const systemName, nativeService = "linux", service.ForSystemd
+
+// browserCommand is the command that opens a page in the desktop's browser; nil without a desktop.
+func browserCommand(page string) []string {
+	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return nil
+	}
+	return []string{"xdg-open", page}
+}
+
+// duplicate is dup2, which newer architectures do not have.
+func duplicate(from, to int) error { return unix.Dup3(from, to, 0) }
 
 // documentFile is a file in memory that nobody else sees.
 func documentFile() (*os.File, error) {

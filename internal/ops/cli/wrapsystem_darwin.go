@@ -1,4 +1,0 @@
-package cli
-
-// systemName picks the places of the clients' files, see clients.System.
-const systemName = "darwin"
