@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,4 +78,69 @@ func syncFolder(dir string) {
 		_ = d.Sync()
 		_ = d.Close()
 	}
+}
+
+// ErrChanged is wrapped by the errors of [Replace] and [Remove] when another program has changed the file in between.
+var ErrChanged = errors.New("the file has changed meanwhile")
+
+// Replace replaces the content was by text, atomically and durably. Mode and owner are kept; of a link the target is
+// written. If the file's content is no longer was, the file is not changed, and the error wraps [ErrChanged]. An
+// empty was means an empty file or none; a new file is readable by its owner only. Between the last check and the
+// change there are some microseconds in which the write of a program without locks may be overwritten.
+func Replace(path string, was, text []byte) error {
+	path = target(path)
+	model, err := os.Stat(path)
+	if err != nil {
+		model = nil // unchanged has checked whether it should exist
+	}
+	temp, err := beside(path, model, text, true)
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	if err := unchanged(path, was); err != nil {
+		_ = os.Remove(temp)
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	if err := putInPlace(temp, path); err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	syncFolder(filepath.Dir(path))
+	return nil
+}
+
+// Remove removes a file whose content is still was; for a link, the link itself. Otherwise nothing is removed, and
+// the error wraps [ErrChanged].
+func Remove(path string, was []byte) error {
+	err := unchanged(path, was)
+	if err == nil {
+		err = remove(path)
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return nil
+}
+
+// unchanged checks that a file's content is still was.
+func unchanged(path string, was []byte) error {
+	now, err := Read(path, int64(len(was)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(was) == 0:
+		return nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrTooLong):
+		return ErrChanged
+	case err != nil:
+		return err
+	case !bytes.Equal(now, was):
+		return ErrChanged
+	}
+	return nil
+}
+
+// target resolves a link to the file itself.
+func target(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }

@@ -2,9 +2,13 @@ package peer
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // ErrUnknown is returned if the system does not say which user has the other end.
@@ -19,4 +23,50 @@ func IsLoopback(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// Unix returns the user id of the other end of a Unix socket; for a client it is the user of the listening process.
+// The error is [ErrUnknown] on Windows.
+func Unix(conn *net.UnixConn) (uid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, fmt.Errorf("ask for the peer: %w", err)
+	}
+	var asked error
+	if err := raw.Control(func(fd uintptr) { uid, asked = userOf(int(fd)) }); err != nil {
+		return 0, fmt.Errorf("ask for the peer: %w", err)
+	}
+	return uid, asked
+}
+
+// Silence is how long the other end's system may acknowledge nothing before a connection of [Dialer], or one given to [Watch], counts as
+// broken, as after a change of networks. A program that works on a call for hours is not affected: its system acknowledges what it receives.
+const Silence = 20 * time.Second
+
+// probes ask the other end's system whether it is there while nothing is sent.
+var probes = net.KeepAliveConfig{Enable: true, Idle: Silence / 2, Interval: Silence / 4, Count: 2}
+
+// Dialer connects within a time, by TCP. Its connections break after [Silence].
+func Dialer(within time.Duration) *net.Dialer {
+	return &net.Dialer{Timeout: within, KeepAliveConfig: probes, Control: func(_, _ string, conn syscall.RawConn) error {
+		_ = limitSilence(conn, Silence) // where unsupported, the system's default holds
+		return nil
+	}}
+}
+
+// Watch has an accepted connection break after [Silence]. Where that is unsupported, the system's defaults hold.
+func Watch(conn *net.TCPConn) {
+	_ = conn.SetKeepAliveConfig(probes)
+	if raw, err := conn.SyscallConn(); err == nil {
+		_ = limitSilence(raw, Silence)
+	}
+}
+
+// limitSilence has a connection break when its peer has not acknowledged for that long what was sent.
+func limitSilence(conn syscall.RawConn, long time.Duration) error {
+	var failed error
+	if err := conn.Control(func(fd uintptr) { failed = setSilence(fd, long) }); err != nil {
+		return err
+	}
+	return failed
 }

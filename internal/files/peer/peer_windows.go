@@ -6,6 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// userOf returns [ErrUnknown]: Windows does not provide it.
+func userOf(int) (uid int, err error) { return 0, ErrUnknown }
+
 // tcpMaxRT is TCP_MAXRT of ws2ipdef.h.
 const tcpMaxRT = 5
 

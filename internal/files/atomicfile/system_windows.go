@@ -101,3 +101,6 @@ func busy(err error) bool {
 	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED) ||
 		errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
+
+// keepOwner does nothing: a new file belongs to its creator, and gets the access list of its directory.
+func keepOwner(*os.File, fs.FileInfo) error { return nil }

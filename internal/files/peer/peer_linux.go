@@ -6,6 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// userOf asks the system for the user of the other end of the Unix socket fd.
+func userOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Uid), nil
+}
+
 // setSilence has a socket break when its peer has not acknowledged for that long what was sent.
 func setSilence(fd uintptr, long time.Duration) error {
 	return unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(long.Milliseconds()))
