@@ -11,27 +11,28 @@ import (
 
 // Write writes a file atomically, with mode 0600. It is not synced to disk, which would cost milliseconds: after a
 // loss of power the file may be empty or have its previous content.
-func Write(path string, text []byte) error {
-	temp, err := beside(path, nil, text, false)
-	if err == nil {
-		err = putInPlace(temp, path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
+func Write(path string, text []byte) error { return write(path, text, 0o600, false) }
 
 // WriteDurably is [Write] for files that have to survive a loss of power.
-func WriteDurably(path string, text []byte) error {
-	temp, err := beside(path, nil, text, true)
+func WriteDurably(path string, text []byte) error { return write(path, text, 0o600, true) }
+
+// WriteForAll is [Write] for files that other users read.
+func WriteForAll(path string, text []byte) error { return write(path, text, 0o644, false) }
+
+func write(path string, text []byte, mode fs.FileMode, durable bool) error {
+	temp, err := beside(path, nil, text, durable)
+	if err == nil && mode != 0o600 {
+		err = os.Chmod(temp, mode)
+	}
 	if err == nil {
 		err = putInPlace(temp, path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	syncFolder(filepath.Dir(path))
+	if durable {
+		syncFolder(filepath.Dir(path))
+	}
 	return nil
 }
 

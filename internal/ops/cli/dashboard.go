@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -163,15 +162,11 @@ func openPrivately(link string) error {
 	if err := atomicfile.WriteDurably(path, []byte(text)); err != nil {
 		return err
 	}
-	command := browserCommand(path)
-	if command == nil {
+	opener := pageOpener(path)
+	if opener == nil {
 		return errors.New("there is no desktop here")
 	}
-	cmd := exec.Command(command[0], command[1:]...)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go func() { _ = cmd.Wait() }() // what becomes of the browser is the user's
+	open(opener)
 	return nil
 }
 

@@ -68,14 +68,7 @@ func putForAll(path string, text []byte) error {
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--output %s: there is no directory %s: make it, or name another one", path, filepath.Dir(path))
 	}
-	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".outlive") // the collector reads *.prom only
-	if err := atomicfile.Write(temp, text); err != nil {
-		return err
-	}
-	if err := os.Chmod(temp, 0o644); err != nil {
-		return err
-	}
-	return atomicfile.Rename(temp, path)
+	return atomicfile.WriteForAll(path, text)
 }
 
 // ledgerPath is where the counts are that outlast the outlives which have counted.
