@@ -4,9 +4,9 @@ import "fmt"
 
 // Stray is a descendant of an outlive that has ended.
 type Stray struct {
-	PID     int
-	Outlive int    // the pid of that outlive
-	Command string // its command line without secrets; "" when it cannot be read
+	PID     int    `json:"pid"`
+	Outlive int    `json:"outlive_pid"` // the pid of that outlive
+	Command string `json:"command"`     // its command line without secrets; "" when it cannot be read
 }
 
 // SweepReport is the result of [SweepStrays].
@@ -22,7 +22,7 @@ func (r SweepReport) String() string {
 
 // Mechanism is one way to ensure that no process survives outlive.
 type Mechanism struct {
-	Name   string // "keeper", "job object" and so on
-	InUse  bool   // by processes started from now on
-	Detail string // what it does here, or why it is not available
+	Name   string `json:"name"`   // "keeper", "job object" and so on
+	InUse  bool   `json:"in_use"` // by processes started from now on
+	Detail string `json:"detail"` // what it does here, or why it is not available
 }

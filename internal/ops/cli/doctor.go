@@ -30,25 +30,11 @@ type doctorFlags struct {
 
 // diagnosis is what outlive doctor shows.
 type diagnosis struct {
-	Mechanisms []mechanismReport `json:"mechanisms"`
-	Strays     []strayReport     `json:"strays"`
+	Mechanisms []child.Mechanism `json:"mechanisms"`
+	Strays     []child.Stray     `json:"strays"`
 	Files      []fileReport      `json:"files"`
 	Servers    []serverReport    `json:"servers"`
 }
-
-// mechanismReport is a child.Mechanism, and strayReport a child.Stray, with names for JSON.
-type (
-	mechanismReport struct {
-		Name   string `json:"name"`
-		InUse  bool   `json:"in_use"`
-		Detail string `json:"detail"`
-	}
-	strayReport struct {
-		PID     int    `json:"pid"`
-		Outlive int    `json:"outlive_pid"`
-		Command string `json:"command"`
-	}
-)
 
 func newDoctor(io streams) *cobra.Command {
 	var f doctorFlags
@@ -92,11 +78,8 @@ EXIT STATUS
 }
 
 func (f *doctorFlags) run(ctx context.Context, io streams) error {
-	var d diagnosis
+	d := diagnosis{Mechanisms: child.Mechanisms()}
 	var swept error
-	for _, m := range child.Mechanisms() {
-		d.Mechanisms = append(d.Mechanisms, mechanismReport(m))
-	}
 	if f.sweep {
 		tell := io.out
 		if f.asJSON {
@@ -108,16 +91,13 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 	if looked != nil {
 		looked = fail(exitFailure, "look for leftover processes: %w", looked)
 	}
-	d.Strays = []strayReport{}
-	for _, s := range strays {
-		d.Strays = append(d.Strays, strayReport(s))
-	}
+	d.Strays = append([]child.Stray{}, strays...) // JSON has a list, also of none
 	missing := f.examine(ctx, &d)
 	var code *exitError
 	if errors.As(missing, &code) && code.code == exitUsage {
 		return missing
 	}
-	if err := f.show(io.out, d, strays); err != nil {
+	if err := f.show(io.out, d); err != nil {
 		return err
 	}
 	var wrong error
@@ -147,7 +127,7 @@ func lookForStrays() ([]child.Stray, error) {
 	}
 }
 
-func (f *doctorFlags) show(w io.Writer, d diagnosis, strays []child.Stray) error {
+func (f *doctorFlags) show(w io.Writer, d diagnosis) error {
 	if f.asJSON {
 		return encodeJSON(w, d)
 	}
@@ -155,15 +135,15 @@ func (f *doctorFlags) show(w io.Writer, d diagnosis, strays []child.Stray) error
 	if err := printMechanisms(w, d.Mechanisms); err != nil {
 		return err
 	}
-	if len(strays) == 0 {
+	if len(d.Strays) == 0 {
 		fmt.Fprintln(w, "No process is left over.")
 	}
-	tellStrays(w, strays)
+	tellStrays(w, d.Strays)
 	fmt.Fprintln(w)
 	return d.printClients(w)
 }
 
-func printMechanisms(w io.Writer, mechanisms []mechanismReport) error {
+func printMechanisms(w io.Writer, mechanisms []child.Mechanism) error {
 	var rows [][]string
 	for _, m := range mechanisms {
 		used := "no"
