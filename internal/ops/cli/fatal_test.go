@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // WD-17: what outlive cannot go on after is told on stderr with its trace, the last line is that of the exit, and the
@@ -18,7 +20,7 @@ func TestAPanicIsAFatalError(t *testing.T) {
 	}
 	defer stderr.Close()
 	run := func() (err error) {
-		k, err := openSinks(streams{err: stderr}, &settings{}, true)
+		k, err := openSinks(streams{err: stderr}, &settings{}, logline.Options{Inherit: true})
 		if err != nil {
 			return err
 		}

@@ -13,9 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
@@ -123,20 +120,17 @@ func (f grantFile) Save(g remote.Grant) error {
 	return atomicfile.WriteDurably(string(f), append(raw, '\n'))
 }
 
-// lockLook is the interval of attempts to lock a grant.
-const lockLook = 10 * time.Millisecond
-
 // Lock implements remote.GrantStore. The lock is a file of its own, because the grant's file is replaced. It is
 // released when the process ends.
 func (f grantFile) Lock(ctx context.Context) (func(), error) {
 	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
 		return nil, err
 	}
-	lock := flock.New(string(f)+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockLook); err != nil {
-		return nil, fmt.Errorf("%s is held by another process: %w", lock.Path(), err)
+	unlock, err := lockStart(ctx, string(f))
+	if err != nil {
+		return nil, fmt.Errorf("%s is held by another process: %w", string(f), err)
 	}
-	return func() { _ = lock.Close() }, nil // the system releases it in any case
+	return unlock, nil
 }
 
 // shellWord quotes a word for pasting into a shell.

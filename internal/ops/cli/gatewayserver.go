@@ -28,8 +28,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
-	"github.com/outlive-mcp/outlive/internal/record/tap"
-	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
 // policyKeys are the settings of `outlive run` as keys of a server in a configuration.
@@ -332,17 +330,13 @@ func (l *labeller) pass(p []byte) {
 
 // openGatewaySinks starts the log lines and the audit log.
 func openGatewaySinks(io streams, f gatewayFlags) (*sinks, error) {
-	s := &settings{}
+	s := &settings{audit: auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))}
 	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return nil, fail(exitUsage, "--log-level: %w", err)
 	}
-	format, err := logline.ParseFormat(f.logFormat)
-	if err != nil {
+	var err error
+	if s.logFormat, err = logline.ParseFormat(f.logFormat); err != nil {
 		return nil, fail(exitUsage, "--log-format: %w", err)
 	}
-	k := &sinks{start: time.Now(), feed: control.NewFeed(), tap: &tap.Tap{}}
-	k.log = logline.NewWriter(io.err, logline.Options{Format: format, Level: s.logLevel, Gateway: true})
-	k.kept = logline.OpenKept("", logline.KeptOptions{})
-	path := auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))
-	return k, k.openAudit(path)
+	return openSinks(io, s, logline.Options{Gateway: true})
 }

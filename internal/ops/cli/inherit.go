@@ -6,13 +6,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // runInherit is `outlive run --mode inherit`: the watchdog to the letter (WD-7). The program has our three descriptors.
 func runInherit(io streams, s *settings) (err error) {
 	child.CloseInheritedOnExec()
 	child.PrepareToInherit()
-	k, err := openSinks(io, s, true)
+	k, err := openSinks(io, s, logline.Options{Inherit: true})
 	if err != nil {
 		return err
 	}

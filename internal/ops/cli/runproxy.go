@@ -34,33 +34,25 @@ type sinks struct {
 }
 
 // openSinks starts the log, the audit log and the file with the server's stderr. None of them can block or end a run:
-// failures to write are reported once and counted.
-func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
-	k := &sinks{start: time.Now(), feed: control.NewFeed()}
-	if !inherit {
+// failures to write are reported once and counted. o says whose log it is.
+func openSinks(io streams, s *settings, o logline.Options) (k *sinks, err error) {
+	k = &sinks{start: time.Now(), feed: control.NewFeed()}
+	if !o.Inherit {
 		k.tap = &tap.Tap{}
 	}
-	k.log = logline.NewWriter(io.err, logline.Options{
-		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
-		Dir: s.dir, PID: os.Getpid(), Inherit: inherit, Elsewhere: s.remote != nil,
-	})
+	o.Format, o.Level, o.Command, o.Executable, o.Dir = s.logFormat, s.logLevel, s.backend.Command, s.executable, s.dir
+	o.PID, o.Elsewhere = os.Getpid(), s.remote != nil
+	k.log = logline.NewWriter(io.err, o)
 	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{
 		Pass: k.log.Raw, PassRoom: k.log.Room, OnFailure: k.lost("server log cannot be written"),
 	})
-	return k, k.openAudit(s.audit)
-}
-
-// openAudit opens the audit log at path; "": none is wanted.
-func (k *sinks) openAudit(path string) error {
-	if path == "" {
-		return nil
+	if s.audit == "" {
+		return k, nil
 	}
-	log, err := audit.Open(path, audit.Options{OnFailure: k.lost("audit log cannot be written")})
-	if err != nil {
-		return fail(exitUsage, "%w", err)
+	if k.audit, err = audit.Open(s.audit, audit.Options{OnFailure: k.lost("audit log cannot be written")}); err != nil {
+		return k, fail(exitUsage, "%w", err)
 	}
-	k.audit = log
-	return nil
+	return k, nil
 }
 
 // of are those of one of a gateway's servers, whose stderr is kept there.
@@ -198,7 +190,7 @@ func runProxy(io streams, s *settings) (err error) {
 	if from == nil && s.share == nil { // of a shared run, the daemon has the keeper
 		child.Prepare()
 	}
-	k, err := openSinks(io, s, false)
+	k, err := openSinks(io, s, logline.Options{})
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func sharedSocket() string { return control.PathIn(filepath.Join(stateDir(), "sh
 // daemonPatience is how long a daemon may take to start.
 const daemonPatience = 10 * time.Second
 
-// daemonLook is how often to check whether another process has finished starting the daemon.
+// daemonLook is how often to check whether another process has given a lock back.
 const daemonLook = 10 * time.Millisecond
 
 // dialDaemon connects to this user's daemon of shared servers, and starts it if there is none.
@@ -136,7 +136,7 @@ func dialOrStart(ctx context.Context, path, what string, start func(context.Cont
 	return control.Dial(ctx, path)
 }
 
-// lockStart keeps others from starting a daemon at a socket.
+// lockStart keeps others from starting a daemon at a socket, or from renewing a grant.
 func lockStart(ctx context.Context, path string) (unlock func(), err error) {
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
