@@ -15,8 +15,8 @@ func Empty(err error) bool {
 
 // YAML rewords an error of the YAML parser.
 func YAML(s *Source, err error) Problem {
-	var le *yaml.LoadError
-	if !errors.As(err, &le) {
+	le, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
 		return Problem{Pos: Pos{1, 1}, Message: "this is not YAML", Hint: err.Error()}
 	}
 	message := strings.TrimPrefix(le.Message, "yaml: ")

@@ -53,8 +53,8 @@ func (d *Doc) strictTOML() []fileerror.Problem {
 // tomlProblem takes the position from the decoder. Its columns are bytes.
 func tomlProblem(s *fileerror.Source, err error) fileerror.Problem {
 	message := strings.TrimPrefix(err.Error(), "toml: ")
-	var de *toml.DecodeError
-	if !errors.As(err, &de) {
+	de, ok := errors.AsType[*toml.DecodeError](err)
+	if !ok {
 		return fileerror.Problem{Pos: fileerror.Pos{Line: 1, Column: 1}, Message: "this is not TOML", Hint: message}
 	}
 	line, column := de.Position()

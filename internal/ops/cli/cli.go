@@ -67,8 +67,7 @@ func status(err error, to io.Writer) int {
 		return 0
 	}
 	code := exitUsage // cobra's own errors are usage errors
-	var withCode *exitError
-	if errors.As(err, &withCode) {
+	if withCode, ok := errors.AsType[*exitError](err); ok {
 		code = withCode.code
 	}
 	if text := err.Error(); text != "" {

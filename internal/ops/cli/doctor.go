@@ -93,8 +93,7 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 	}
 	d.Strays = append([]child.Stray{}, strays...) // JSON has a list, also of none
 	missing := f.examine(ctx, &d)
-	var code *exitError
-	if errors.As(missing, &code) && code.code == exitUsage {
+	if code, ok := errors.AsType[*exitError](missing); ok && code.code == exitUsage {
 		return missing
 	}
 	if err := f.show(io.out, d); err != nil {

@@ -231,8 +231,7 @@ const notStarted = "not started"
 // fail notes why a command cannot be started.
 func (r *serverReport) fail(err error) {
 	r.State, r.Problem = "failed", err.Error()
-	var why *child.StartError
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[*child.StartError](err); ok {
 		r.Problem, r.Hint = fmt.Sprintf("%v: %s: %s", why.Err, why.Command, why.Detail), why.Hint
 	}
 }

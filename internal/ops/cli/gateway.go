@@ -343,11 +343,10 @@ func (g *endpoint) open(ctx context.Context, io streams, file *config.File) (err
 
 // codeOf is the exit status for an error.
 func codeOf(err error) int {
-	var withCode *exitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &withCode):
+	}
+	if withCode, ok := errors.AsType[*exitError](err); ok {
 		return withCode.code
 	}
 	return exitFailure

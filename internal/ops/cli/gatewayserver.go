@@ -217,8 +217,8 @@ func shownURL(text string) string {
 // inWordsOfFile rewords a mistake in a server's policy in the terms of its file, with the position of the first key
 // it names.
 func inWordsOfFile(c config.Server, err error) (fileerror.Pos, string) {
-	var wrong *settingError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*settingError](err)
+	if !ok {
 		return c.Pos, c.Name + ": " + err.Error()
 	}
 	at := c.Pos

@@ -85,11 +85,11 @@ func tellBeat(io streams, dir string, o heartbeat.Observation, lost bool) bool {
 
 // endOf is the exit status of a command, as a shell has it, and the same in words.
 func endOf(err error) (code int, how string) {
-	var exit *exec.ExitError
+	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:
 		return 0, "ended with exit status 0"
-	case !errors.As(err, &exit):
+	case !ok:
 		return exitFailure, "its end could not be seen: " + err.Error()
 	}
 	if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {

@@ -117,9 +117,9 @@ func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string
 
 // elsewhere reports that a name is of nothing on this machine, and may be of something on another one.
 func elsewhere(err error) bool {
-	var gone *notRunning
-	var user *noPID
-	return errors.As(err, &gone) || errors.As(err, &user)
+	_, gone := errors.AsType[*notRunning](err)
+	_, user := errors.AsType[*noPID](err)
+	return gone || user
 }
 
 func completeHosts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -159,8 +159,8 @@ func read[T any](a hosts.Answer) told[T] {
 	if a.Err != nil {
 		return r
 	}
-	var other *json.UnmarshalTypeError // all else is read
-	if err := hosts.Decode(a.Out, &r.value); err != nil && !errors.As(err, &other) {
+	err := hosts.Decode(a.Out, &r.value)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !other { // all else is read
 		r.Err = &hosts.Failure{Kind: hosts.Unreadable, Text: fmt.Sprintf("%v; outlive is %s there, and %s here", err, cmp.Or(a.Version, "unknown"), version())}
 	}
 	return r

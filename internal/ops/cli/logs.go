@@ -38,8 +38,7 @@ EXIT STATUS
 			}
 			instance, err := findInstance(args[0])
 			far := elsewhere(err)
-			var gone *notRunning
-			if errors.As(err, &gone) {
+			if _, gone := errors.AsType[*notRunning](err); gone {
 				if err = showLastRun(io, args[0], err); err == nil {
 					return nil
 				}

@@ -92,8 +92,7 @@ func (f *replayFlags) run(ctx context.Context, to streams, path string, command 
 		fmt.Fprintf(to.err, "outlive: the recording lacks %d messages, which tap has left out\n", rec.LeftOut)
 	}
 	err = playAgainst(ctx, to, command, script, o, v.answer)
-	var unstarted *exitError
-	if errors.As(err, &unstarted) {
+	if _, unstarted := errors.AsType[*exitError](err); unstarted {
 		return err
 	}
 	v.summary()

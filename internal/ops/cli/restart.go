@@ -71,8 +71,7 @@ func newRestart(io streams) *cobra.Command {
 					return restartThere(cmd.Context(), o, set, name)
 				}
 			}
-			var gone *notRunning
-			if errors.As(err, &gone) {
+			if _, gone := errors.AsType[*notRunning](err); gone {
 				return fail(exitFailure, "%w (an agent: outlive agent restart)", err)
 			}
 			if err != nil {

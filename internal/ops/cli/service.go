@@ -188,8 +188,8 @@ func known(place service.Place) bool {
 		_, err := os.Stat(place.Path)
 		return err == nil
 	}
-	var no *exec.ExitError
-	return !errors.As(exec.Command(place.Known[0], place.Known[1:]...).Run(), &no)
+	_, no := errors.AsType[*exec.ExitError](exec.Command(place.Known[0], place.Known[1:]...).Run())
+	return !no
 }
 
 // setsPath reports whether a file with variables has a PATH: for systemd it counts more than that of the unit.
@@ -339,8 +339,7 @@ const (
 // leave runs the command by which the system gives a service up, and waits until it has. Before that it refuses another file.
 func leave(cmd *exec.Cmd, place service.Place) error {
 	err := cmd.Run()
-	var status *exec.ExitError
-	if err != nil && (!errors.As(err, &status) || status.ExitCode() != place.InProgress) {
+	if status, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || status.ExitCode() != place.InProgress) {
 		return err
 	}
 	for end := time.Now().Add(leaveTime); known(place); time.Sleep(leaveLook) {

@@ -36,8 +36,7 @@ func become(io streams, path string, args []string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.in, io.out, io.err
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &exitError{code: exit.ExitCode()}
 	}
 	return err

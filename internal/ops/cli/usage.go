@@ -64,8 +64,7 @@ func instead(cmd *cobra.Command, word string, known []string, before string) str
 
 // flagError says in words what a flag takes that was given something else, and which one was meant by one that there is not.
 func flagError(cmd *cobra.Command, err error) error {
-	var missing *pflag.NotExistError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var known []string
 		cmd.Flags().VisitAll(func(fl *pflag.Flag) {
 			if !fl.Hidden {
@@ -74,13 +73,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		})
 		return fmt.Errorf("%w%s", err, instead(cmd, missing.GetSpecifiedName(), known, "--"))
 	}
-	var empty *pflag.ValueRequiredError
-	if errors.As(err, &empty) {
+	if empty, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		value, _ := pflag.UnquoteUsage(empty.GetFlag())
 		return fmt.Errorf("--%s needs a value: write --%[1]s %s", empty.GetFlag().Name, strings.ToUpper(value))
 	}
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
 	want, known := wantedValues[invalid.GetFlag().Value.Type()]

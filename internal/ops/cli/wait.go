@@ -56,9 +56,9 @@ func awaitReady(ctx context.Context, w wanted, name string, end time.Time) error
 			return fail(exitFailure, "%w", err)
 		}
 		one, err := w.oneOf(all, name)
-		gone := new(notRunning)
+		_, gone := errors.AsType[*notRunning](err)
 		switch {
-		case errors.As(err, &gone):
+		case gone:
 			now.why = err.Error()
 		case err != nil:
 			return err

@@ -181,8 +181,7 @@ func (r *Report) start(s Spec) *process {
 	p, err := startProcess(s)
 	if err != nil {
 		r.Problem = err.Error()
-		var why *child.StartError
-		if errors.As(err, &why) {
+		if why, ok := errors.AsType[*child.StartError](err); ok {
 			r.Problem, r.Hint = fmt.Sprintf("%v: %s: %s", why.Err, why.Command, why.Detail), why.Hint
 		}
 		return nil

@@ -195,8 +195,7 @@ func (d *Deadman) ping(ctx context.Context, u *url.URL, action, body string) err
 	request.Header.Set("User-Agent", "outlive")
 	response, err := d.Client.Do(request)
 	if err != nil {
-		var with *url.Error
-		if errors.As(err, &with) {
+		if with, ok := errors.AsType[*url.Error](err); ok {
 			err = with.Err
 		}
 		return fmt.Errorf("ping %s: %w", u.Host, err)

@@ -39,8 +39,7 @@ func (f *Failure) Error() string { return f.Text }
 
 // KindOf is the kind of any error of this room; [Unreachable] of others.
 func KindOf(err error) Kind {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Kind
 	}
 	return Unreachable
@@ -58,15 +57,14 @@ const said = 4 // lines of what a program says that are shown
 // failureOf says why a command gave no answer. spoke reports that outlive has said which version it is.
 func failureOf(h Host, err error, stderr string, spoke bool) *Failure {
 	text := lastLines(stderr)
-	var carried *Failure
-	if errors.As(err, &carried) {
+	if carried, ok := errors.AsType[*Failure](err); ok {
 		if carried.Kind == Refused {
 			return &Failure{Kind: Refused, Code: carried.Code, Text: failedText(stderr, fmt.Sprintf("exit status %d", carried.Code))}
 		}
 		return carried
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
 		if errors.Is(err, exec.ErrNotFound) && !h.Local() {
 			return &Failure{Kind: Unreachable, Text: fmt.Sprintf("%v: install OpenSSH's client, or say with OUTLIVE_SSH which program it is", err)}
 		}
