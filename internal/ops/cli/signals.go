@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -53,7 +54,7 @@ func untilInterrupted(ctx context.Context, more ...os.Signal) (context.Context, 
 // returned function is called.
 func handleSignals(p interruptible, k *sinks) (stop func()) {
 	got := make(chan os.Signal, 8)
-	signal.Notify(got, watchedSignals...)
+	signal.Notify(got, append(upgradeSignals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	quit := make(chan struct{})
 	go func() {
 		for {
@@ -72,11 +73,8 @@ func handleSignals(p interruptible, k *sinks) (stop func()) {
 }
 
 func handleSignal(p interruptible, k *sinks, sig os.Signal) {
-	switch kindOf(sig) {
-	case endSignal:
-		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
-		p.Interrupt()
-	case restartSignal:
+	switch {
+	case sig == syscall.SIGHUP:
 		// The log reports the result.
 		switch p := p.(type) {
 		case reloadable:
@@ -84,19 +82,12 @@ func handleSignal(p interruptible, k *sinks, sig os.Signal) {
 		case restartable:
 			go func() { _ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP") }()
 		}
-	case upgradeSignal:
+	case slices.Contains(upgradeSignals, sig):
 		if u, ok := p.(upgradable); ok {
 			go func() { _ = u.Upgrade(context.Background(), momentPatience) }() // its event tells why it was not possible
 		}
+	default:
+		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
+		p.Interrupt()
 	}
 }
-
-// signalKind is the meaning of a signal for us.
-type signalKind int
-
-const (
-	noSignal signalKind = iota
-	endSignal
-	restartSignal
-	upgradeSignal
-)

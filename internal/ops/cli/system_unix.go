@@ -12,19 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var watchedSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR2}
-
-func kindOf(sig os.Signal) signalKind {
-	switch sig {
-	case unix.SIGINT, unix.SIGTERM:
-		return endSignal
-	case unix.SIGHUP:
-		return restartSignal
-	case unix.SIGUSR2:
-		return upgradeSignal
-	}
-	return noSignal
-}
+// upgradeSignals ask outlive to become the version on disk.
+var upgradeSignals = []os.Signal{unix.SIGUSR2}
 
 // passedOn are the signals that a command gets which is beaten for.
 var passedOn = []os.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2}

@@ -21,9 +21,8 @@ func browserCommand(page string) []string {
 	return []string{"rundll32", "url.dll,FileProtocolHandler", page}
 }
 
-var watchedSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
-
-func kindOf(os.Signal) signalKind { return endSignal }
+// upgradeSignals ask outlive to become the version on disk: there is none here.
+var upgradeSignals []os.Signal
 
 // passedOn are the signals that a command gets which is beaten for: Windows has none that can be passed on.
 var passedOn []os.Signal
