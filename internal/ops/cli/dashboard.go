@@ -56,11 +56,7 @@ func newDashboard(io streams) *cobra.Command {
 		Long:    dashboardLong,
 		Example: "  outlive dashboard --open\n  outlive dashboard --listen 127.0.0.1:8420 --control",
 		Args:    takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
-			return f.serve(ctx, io)
-		},
+		RunE:    interruptibly(func(ctx context.Context, _ []string) error { return f.serve(ctx, io) }),
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false

@@ -43,11 +43,7 @@ func newDemo(io streams) *cobra.Command {
 		Short:       "See it work in ten seconds, nothing else needed",
 		Long:        demoLong,
 		Args:        takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
-			return runDemo(ctx, io.out, usualPace)
-		},
+		RunE:        interruptibly(func(ctx context.Context, _ []string) error { return runDemo(ctx, io.out, usualPace) }),
 	}
 }
 

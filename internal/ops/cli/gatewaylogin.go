@@ -43,11 +43,7 @@ EXIT STATUS
   2  the command line or the configuration is wrong`,
 		Example: "  outlive login https://mcp.linear.app/mcp\n  outlive login linear -c outlive.yaml\n  outlive login https://mcp.example/mcp --use-device-code",
 		Args:    takes(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
-			return f.login(ctx, std, args[0])
-		},
+		RunE:    interruptibly(func(ctx context.Context, args []string) error { return f.login(ctx, std, args[0]) }),
 	}
 	define(cmd.Flags(), f.table())
 	return cmd

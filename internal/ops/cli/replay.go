@@ -49,11 +49,7 @@ func newReplay(io streams) *cobra.Command {
 		Long:        replayLong,
 		Annotations: map[string]string{keepsAlive: "yes"},
 		Args:        takes(2, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
-			return f.run(ctx, io, args[0], args[1:])
-		},
+		RunE:        interruptibly(func(ctx context.Context, args []string) error { return f.run(ctx, io, args[0], args[1:]) }),
 	}
 	fl := cmd.Flags()
 	fl.SetInterspersed(true)

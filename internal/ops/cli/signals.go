@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -48,6 +50,15 @@ func dieOfBrokenPipes() { signal.Reset(syscall.SIGPIPE) }
 // ssh has a process group of its own.
 func untilInterrupted(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
+}
+
+// interruptibly is what a command runs with a context that ends as that of [untilInterrupted].
+func interruptibly(run func(ctx context.Context, args []string) error, more ...os.Signal) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, stop := untilInterrupted(cmd.Context(), more...)
+		defer stop()
+		return run(ctx, args)
+	}
 }
 
 // handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the

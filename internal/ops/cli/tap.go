@@ -58,11 +58,7 @@ func newTap(io streams) *cobra.Command {
 		Long:              tapLong,
 		Args:              takesRunning,
 		ValidArgsFunction: completeRunning,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
-			return f.run(ctx, io, args[0])
-		},
+		RunE:              interruptibly(func(ctx context.Context, args []string) error { return f.run(ctx, io, args[0]) }),
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.tools, "tool", nil, "only calls of this tool and their answers (may be repeated)")

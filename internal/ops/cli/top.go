@@ -51,11 +51,7 @@ func newTop(io streams) *cobra.Command {
 		Long:    topLong,
 		Example: "  outlive top\n  outlive top --plain | grep wrong\n  ssh -t machine outlive top",
 		Args:    takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilInterrupted(cmd.Context(), syscall.SIGHUP)
-			defer stop()
-			return f.show(ctx, io)
-		},
+		RunE:    interruptibly(func(ctx context.Context, _ []string) error { return f.show(ctx, io) }, syscall.SIGHUP),
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false

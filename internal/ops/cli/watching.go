@@ -61,12 +61,10 @@ func newWatchEvents(io streams) *cobra.Command {
 		Args:  takes(0, -1),
 
 		ValidArgsFunction: completeRunning,
-		RunE: func(cmd *cobra.Command, names []string) error {
+		RunE: interruptibly(func(ctx context.Context, names []string) error {
 			f.only.About = names
-			ctx, stop := untilInterrupted(cmd.Context())
-			defer stop()
 			return f.watch(ctx, io)
-		},
+		}),
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
