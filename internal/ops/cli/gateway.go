@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/record/event"
-	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/metrics"
 )
 
@@ -251,7 +249,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 		return unlessInStandby(err)
 	}
 	g.tellStarting(len(servers), passedOver)
-	go g.clearAway()
+	go k.clearAway()
 	g.apply(servers, g.begun.Views)
 	g.rewatch()
 	defer g.unwatch()
@@ -298,13 +296,6 @@ func (g *endpoint) tellStarting(servers int, passedOver bool) {
 		g.warn("The " + configName + " of this directory is not used; to use it: -c " + configName)
 	}
 	g.tellWarnings(g.begun)
-}
-
-// clearAway removes old logs and leftover processes of earlier runs.
-func (g *endpoint) clearAway() {
-	// A failed removal is retried by the next run.
-	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, ofTheLiving)
-	clearStrays(g.sinks)
 }
 
 // open makes the runner: for the client's descriptors, or for an endpoint if it is to listen.

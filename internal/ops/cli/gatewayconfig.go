@@ -135,8 +135,7 @@ func (g *endpoint) tellWarnings(file *config.File) {
 
 // warn reports an oddity of the configuration that is not a mistake.
 func (g *endpoint) warn(text string) {
-	g.sinks.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text,
-		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.begun.Name})}})
+	g.sinks.warn(event.ConfigLoaded, text, slog.Any(event.KeyFiles, []string{g.begun.Name}))
 }
 
 // changedForGood names the changed settings that are used only at the start.

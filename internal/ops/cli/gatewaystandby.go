@@ -236,7 +236,7 @@ func (t *turn) watch(g *endpoint) (stop func()) {
 	}
 	forget := context.AfterFunc(t.held.Context(), func() {
 		err := t.lost()
-		g.sinks.Emit(event.Event{Type: event.CoreReplaced, Time: time.Now(), Level: slog.LevelError, Message: "This core ends: " + err.Error(), Attrs: []slog.Attr{slog.String(event.KeyError, err.Error())}})
+		g.sinks.warn(event.CoreReplaced, "This core ends: "+err.Error(), slog.String(event.KeyError, err.Error()))
 		g.Interrupt()
 	})
 	return func() { forget() }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -169,6 +168,6 @@ func (k *sinks) countLast(upgrades int, s control.Status) {
 		l.End(time.Now(), metrics.Key(s.PID, s.StartedAt, upgrades), counted)
 	})
 	if err != nil {
-		k.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn, Message: err.Error() + "; what this run has counted is missing in metrics"})
+		k.warn(event.ServerLogLost, err.Error()+"; what this run has counted is missing in metrics")
 	}
 }

@@ -89,6 +89,11 @@ func (k *sinks) say(t event.Type, message string, attrs ...slog.Attr) {
 	k.Emit(event.Event{Type: t, Time: time.Now(), Level: slog.LevelInfo, Message: message, Attrs: attrs})
 }
 
+// warn emits an event about outlive itself that says that something is wrong.
+func (k *sinks) warn(t event.Type, message string, attrs ...slog.Attr) {
+	k.Emit(event.Event{Type: t, Time: time.Now(), Level: slog.LevelWarn, Message: message, Attrs: attrs})
+}
+
 // close writes what is queued; each sink bounds its own wait.
 func (k *sinks) close() {
 	errs := []error{k.log.Close(), k.kept.Close()}
@@ -112,11 +117,13 @@ func prepareState(s *settings, k *sinks) {
 	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
 		k.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
-	go func() {
-		// What cannot be removed now is tried again by the next run.
-		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, ofTheLiving)
-		clearStrays(k)
-	}()
+	go k.clearAway()
+}
+
+// clearAway removes old logs and leftover processes of earlier runs. What cannot be removed now is tried again by the next one.
+func (k *sinks) clearAway() {
+	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, ofTheLiving)
+	clearStrays(k)
 }
 
 // clearStrays ends the leftover processes of earlier runs.
@@ -164,7 +171,7 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 	prepareState(s, k)
 	k.say(event.ProxyStarted, "MCP Proxy starting")
 	for _, text := range s.warnings {
-		k.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text})
+		k.warn(event.ConfigLoaded, text)
 	}
 	return u, nil
 }

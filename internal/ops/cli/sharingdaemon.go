@@ -155,7 +155,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	closeControl := listenControl(d.sinks, sharedName, "the shared servers", reachableDaemon{d})
 	defer closeControl()
 	k.startTelemetry()
-	go func() { clearStrays(k) }()
+	go clearStrays(k)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(asked)
@@ -207,7 +207,7 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 	if err != nil {
 		return nil, err
 	}
-	s := &sharedServer{name: name, kept: one.kept}
+	s := &sharedServer{name: name, kept: one.sinks.kept}
 	s.runner, err = gateway.NewRunner(gateway.RunnerOptions{
 		Gateway: gateway.Options{Version: version(), Names: catalog.Never, NoTools: true, Plain: true, PoolIdle: sharedIdle, ListWait: firstList, Sink: d.sinks},
 		Host: func(l *gateway.Link) host.Options {
@@ -266,14 +266,8 @@ func (d *sharedDaemon) before(s gateway.ServerStatus) gateway.ServerStatus {
 	return s
 }
 
-// sharedSettings are a server's options for the packages that run it.
-type sharedSettings struct {
-	served
-	kept *logline.Kept
-}
-
 // settingsOf converts a request.
-func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]byte)) (*sharedSettings, gateway.Server, error) {
+func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]byte)) (*served, gateway.Server, error) {
 	f := newRunFlags()
 	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	f.define(fl)
@@ -296,7 +290,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
-	one := &sharedSettings{served{sinks: d.sinks.of(name, kept), watch: s.watch, known: s.known}, kept}
+	one := &served{sinks: d.sinks.of(name, kept), watch: s.watch, known: s.known}
 	one.options = hostOptions(s, one.sinks)
 	one.options.Dir, one.options.Env = r.Dir, r.Env
 	server := one.server(catalog.Server{Name: name})

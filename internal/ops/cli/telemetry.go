@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,8 +98,7 @@ func (k *sinks) startTelemetry() {
 	}
 	go func() {
 		if err := runTelemetry(context.Background()); err != nil {
-			k.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
-				Message: fmt.Sprintf("OpenTelemetry: %v; nothing is exported", err)})
+			k.warn(event.ServerLogLost, fmt.Sprintf("OpenTelemetry: %v; nothing is exported", err))
 		}
 	}()
 }

@@ -145,8 +145,7 @@ func (u *upgrader) Upgrade(ctx context.Context, wait time.Duration) error {
 }
 
 func (k *sinks) tellUpgradeFailed(err error) {
-	k.Emit(event.Event{Type: event.UpgradeFailed, Time: time.Now(), Level: slog.LevelWarn,
-		Message: "Upgrade failed, this version goes on: " + err.Error(), Attrs: []slog.Attr{slog.String(event.KeyReason, err.Error())}})
+	k.warn(event.UpgradeFailed, "Upgrade failed, this version goes on: "+err.Error(), slog.String(event.KeyReason, err.Error()))
 }
 
 func (u *upgrader) replace(ctx context.Context, wait time.Duration, begun time.Time) error {
@@ -168,11 +167,7 @@ func (u *upgrader) replace(ctx context.Context, wait time.Duration, begun time.T
 
 // tellUpgraded says in the new program's first words how it came here.
 func (k *sinks) tellUpgraded(from *legacy) {
-	took := time.Since(from.Begun)
-	k.Emit(event.Event{
-		Type: event.Upgraded, Time: time.Now(), Level: slog.LevelInfo,
-		Message: fmt.Sprintf("Upgraded from outlive %s to %s in %dms", from.Version, version(), took.Milliseconds()),
-		Attrs: []slog.Attr{slog.String(event.KeyOldVersion, from.Version), slog.String(event.KeyNewVersion, version()),
-			slog.Int64(event.KeyTookMS, took.Milliseconds())},
-	})
+	took := time.Since(from.Begun).Milliseconds()
+	k.say(event.Upgraded, fmt.Sprintf("Upgraded from outlive %s to %s in %dms", from.Version, version(), took),
+		slog.String(event.KeyOldVersion, from.Version), slog.String(event.KeyNewVersion, version()), slog.Int64(event.KeyTookMS, took))
 }
