@@ -254,26 +254,6 @@ func (w *restartSet) among(all []running) (meant []control.Instance, list []rest
 	return meant, list
 }
 
-// tellEach does something with all instances at once, and then says of each what has become of it. bad is how many
-// failed.
-func tellEach(io streams, verb string, all []control.Instance, do func(control.Instance) (string, error)) (bad int) {
-	texts, errs := make([]string, len(all)), make([]error, len(all))
-	var asked sync.WaitGroup
-	for n, i := range all {
-		asked.Go(func() { texts[n], errs[n] = do(i) })
-	}
-	asked.Wait()
-	for n, i := range all {
-		if errs[n] != nil {
-			bad++
-			fmt.Fprintf(io.err, "outlive: %s %s: %v\n", verb, i.Label(), errs[n])
-			continue
-		}
-		fmt.Fprintln(io.out, texts[n])
-	}
-	return bad
-}
-
 // down reports whether a state, or a summary of several, is of what does not run although it should.
 func down(state string) bool {
 	return slices.ContainsFunc([]string{"backoff", "failed", "unusable"}, func(word string) bool { return strings.Contains(state, word) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -89,16 +90,26 @@ func upgradeAll(ctx context.Context, io streams, patience time.Duration) error {
 		_, err := fmt.Fprintln(io.out, "There is nothing to upgrade.")
 		return err
 	}
-	meant := make([]control.Instance, len(running))
-	for i, r := range running {
-		meant[i] = r.Instance
+	texts, errs := make([]string, len(running)), make([]error, len(running))
+	var asked sync.WaitGroup
+	for n, r := range running {
+		asked.Go(func() {
+			s, err := r.Upgrade(ctx, patience)
+			texts[n], errs[n] = programOf(r.Label(), s), err
+		})
 	}
-	bad := tellEach(io, "upgrade", meant, func(i control.Instance) (string, error) {
-		s, err := i.Upgrade(ctx, patience)
-		return programOf(i.Label(), s), err
-	})
+	asked.Wait()
+	bad := 0
+	for n, r := range running {
+		if errs[n] != nil {
+			bad++
+			fmt.Fprintf(io.err, "outlive: upgrade %s: %v\n", r.Label(), errs[n])
+			continue
+		}
+		fmt.Fprintln(io.out, texts[n])
+	}
 	if bad > 0 {
-		return fail(exitFailure, "%d of %d go on with the version they had", bad, len(meant))
+		return fail(exitFailure, "%d of %d go on with the version they had", bad, len(running))
 	}
 	return nil
 }
