@@ -96,8 +96,8 @@ type ending struct {
 func (d *demo) endings() []ending {
 	return []ending{
 		{"killed with SIGKILL", d.kill},
-		{"exits with code 42", d.exit42},
-		{"prints " + restart.Marker, d.printMarker},
+		{"exits with code 42", d.calls("exit", map[string]any{"code": restart.RestartExitCode})},
+		{"prints " + restart.Marker, d.calls("marker", nil)},
 		{"restart_server is called", d.callRestart},
 	}
 }
@@ -200,14 +200,12 @@ func (d *demo) kill(context.Context) (string, error) {
 	return "", nil
 }
 
-func (d *demo) exit42(ctx context.Context) (string, error) {
-	_, err := d.caller.tool(ctx, "exit", map[string]any{"code": restart.RestartExitCode})
-	return "", err
-}
-
-func (d *demo) printMarker(ctx context.Context) (string, error) {
-	_, err := d.caller.tool(ctx, "marker", nil)
-	return "", err
+// calls has the server do it itself, by a tool.
+func (d *demo) calls(tool string, args any) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		_, err := d.caller.tool(ctx, tool, args)
+		return "", err
+	}
 }
 
 // callRestart is what an agent does after it changed the server's code.
