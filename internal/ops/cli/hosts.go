@@ -75,16 +75,9 @@ func (f *hostFlags) setOf(list []hosts.Host) (*hosts.Set, error) {
 		return nil, fail(exitFailure, "%w", err)
 	}
 	return hosts.NewSet(list, hosts.Options{
-		SSH: sshProgram(), Self: self, Version: version(), Limit: f.limit,
+		SSH:  strings.Fields(os.Getenv("OUTLIVE_SSH")), // another program than ssh, with its first arguments
+		Self: self, Version: version(), Limit: f.limit,
 	}), nil
-}
-
-// sshProgram is ssh, or what OUTLIVE_SSH names in its place, with its first arguments.
-func sshProgram() []string {
-	if words := strings.Fields(os.Getenv("OUTLIVE_SSH")); len(words) > 0 {
-		return words
-	}
-	return []string{"ssh"}
 }
 
 // askedBy is the machine of the fleet for which this command runs; "": a user's own.
