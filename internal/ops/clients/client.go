@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,30 +81,18 @@ var all = []*Client{
 		project: []string{".cursor/mcp.json"}},
 	{Name: "codex", Title: "Codex", format: tree.TOML, syntax: noSyntax,
 		objects: [][]string{{"mcp_servers"}},
-		user: func(s System) []string {
-			if dir := s.Env("CODEX_HOME"); dir != "" {
-				return []string{s.join(dir, "config.toml")}
-			}
-			return []string{s.join(s.Home, ".codex", "config.toml")}
-		},
+		user:    func(s System) []string { return []string{s.join(s.orHome("CODEX_HOME", ".codex"), "config.toml")} },
 		project: []string{".codex/config.toml"}},
 	{Name: "gemini", Title: "Gemini CLI", syntax: dollarSyntax,
 		objects: [][]string{{"mcpServers"}},
 		user: func(s System) []string {
-			home := s.Home
-			if dir := s.Env("GEMINI_CLI_HOME"); dir != "" {
-				home = dir
-			}
-			return []string{s.join(home, ".gemini", "settings.json")}
+			return []string{s.join(s.orHome("GEMINI_CLI_HOME"), ".gemini", "settings.json")}
 		},
 		project: []string{".gemini/settings.json"}},
 	{Name: "copilot", Title: "Copilot CLI", syntax: shellSyntax,
 		objects: [][]string{{"mcpServers"}},
 		user: func(s System) []string {
-			if dir := s.Env("COPILOT_HOME"); dir != "" {
-				return []string{s.join(dir, "mcp-config.json")}
-			}
-			return []string{s.join(s.Home, ".copilot", "mcp-config.json")}
+			return []string{s.join(s.orHome("COPILOT_HOME", ".copilot"), "mcp-config.json")}
 		}},
 	{Name: "qwen", Title: "Qwen Code", syntax: dollarSyntax,
 		objects: [][]string{{"mcpServers"}},
@@ -195,10 +184,7 @@ func (s System) join(names ...string) string {
 func (s System) appData() string {
 	switch s.OS {
 	case "windows":
-		if dir := s.Env("APPDATA"); dir != "" {
-			return dir
-		}
-		return s.join(s.Home, "AppData", "Roaming")
+		return s.orHome("APPDATA", "AppData", "Roaming")
 	case "darwin":
 		return s.join(s.Home, "Library", "Application Support")
 	}
@@ -206,16 +192,11 @@ func (s System) appData() string {
 }
 
 // dotConfig is where programs have their settings that follow XDG on every system.
-func (s System) dotConfig() string {
-	if dir := s.Env("XDG_CONFIG_HOME"); dir != "" {
-		return dir
-	}
-	return s.join(s.Home, ".config")
-}
+func (s System) dotConfig() string { return s.orHome("XDG_CONFIG_HOME", ".config") }
 
-func (s System) localAppData() string {
-	if dir := s.Env("LOCALAPPDATA"); dir != "" {
-		return dir
-	}
-	return s.join(s.Home, "AppData", "Local")
+func (s System) localAppData() string { return s.orHome("LOCALAPPDATA", "AppData", "Local") }
+
+// orHome is the directory that an environment variable names, or one below the user's home.
+func (s System) orHome(variable string, names ...string) string {
+	return cmp.Or(s.Env(variable), s.join(append([]string{s.Home}, names...)...))
 }
