@@ -60,7 +60,7 @@ func TestWrappedNamesAreTaken(t *testing.T) {
 			entries = append(entries, string(key)+`: {"command": "c"}`)
 		}
 		text := `{"mcpServers": {` + strings.Join(entries, ", ") + `}}`
-		g, err := clients.Named("cursor").Gather([]byte(text), "mcp.json", clients.GatherOptions{Label: gatewayLabel,
+		g, err := clients.Named("cursor").Gather([]byte(text), "mcp.json", clients.Options{Label: gatewayLabel,
 			Config: func([]string) string { return "outlive.yaml" }})
 		if err != nil {
 			t.Fatal(err)

@@ -144,14 +144,14 @@ func (f *wrapFlags) wrapFile(io streams, file clients.File, seen map[string]bool
 	if err != nil {
 		return 0, err
 	}
-	if f.gateway {
-		return f.gatherFile(io, file, command, seen)
-	}
-	only := func(s clients.Server) bool {
+	o := clients.Options{Outlive: command, Flags: f.run, Label: labelOf, Only: func(s clients.Server) bool {
 		seen[s.Name] = true
 		return f.wants(s)
+	}}
+	if f.gateway {
+		return f.gatherFile(io, file, o)
 	}
-	text, outcomes, err := file.Client.Wrap(file.Text, clients.Options{Outlive: command, Flags: f.run, Label: labelOf, Only: only})
+	text, outcomes, err := file.Client.Wrap(file.Text, o)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file.Path, err)
 	}

@@ -18,13 +18,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 )
 
-// gatewayDir is where the files outlive.yaml of wrapped clients are, and the records for taking them back.
-func gatewayDir() string { return filepath.Join(configDir(), "wrapped") }
-
-// gatewayFile is a file in gatewayDir that belongs to what the words name.
+// gatewayFile is a file that belongs to what the words name: an outlive.yaml of a wrapped client, or the record for taking it back.
 func gatewayFile(c *clients.Client, ending string, words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return filepath.Join(gatewayDir(), c.Name+"-"+hex.EncodeToString(sum[:4])+ending)
+	return filepath.Join(configDir(), "wrapped", c.Name+"-"+hex.EncodeToString(sum[:4])+ending)
 }
 
 func recordPath(file clients.File) string {
@@ -58,18 +55,15 @@ func findRecord(file clients.File) (string, *clients.Record, error) {
 
 // gatherFile moves the servers of one file behind a gateway and returns how many. The record and the outlive.yaml are
 // there before the client's file points to them.
-func (f *wrapFlags) gatherFile(io streams, file clients.File, command string, seen map[string]bool) (int, error) {
+func (f *wrapFlags) gatherFile(io streams, file clients.File, o clients.Options) (int, error) {
 	if file.Project {
 		return 0, fmt.Errorf("%s: with --gateway the servers move into your own directory, which others who share this file do not have", file.Path)
 	}
-	only := func(s clients.Server) bool {
-		seen[s.Name] = true
-		return f.wants(s)
+	o.Label = gatewayLabel
+	o.Config = func(scope []string) string {
+		return gatewayFile(file.Client, ".yaml", append([]string{file.Path}, scope...)...)
 	}
-	g, err := file.Client.Gather(file.Text, file.Path, clients.GatherOptions{Outlive: command, Only: only, Label: gatewayLabel,
-		Config: func(scope []string) string {
-			return gatewayFile(file.Client, ".yaml", append([]string{file.Path}, scope...)...)
-		}})
+	g, err := file.Client.Gather(file.Text, file.Path, o)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file.Path, err)
 	}

@@ -46,18 +46,6 @@ type Moving struct {
 	Text string `json:"text"`
 }
 
-// GatherOptions of [Client.Gather].
-type GatherOptions struct {
-	// Outlive is the command with which the client starts outlive. "": "outlive".
-	Outlive string
-	// Config returns the path of the outlive.yaml for the servers of one object.
-	Config func(scope []string) string
-	// Label converts a server's name for outlive.yaml. nil: unchanged. Where two get the same, the later one has a number behind it.
-	Label func(name string) string
-	// Only selects the servers to move. nil: all.
-	Only func(Server) bool
-}
-
 // Gathered is the result of [Client.Gather].
 type Gathered struct {
 	Text     []byte            // the client's file; unchanged when nothing was moved
@@ -71,7 +59,7 @@ type Gathered struct {
 // the login), disabled, dependent on something that only the client knows, or with a relative command or directory,
 // because the outlive.yaml is in another directory. A wrapped server is moved without outlive run: the gateway has
 // the same function.
-func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, error) {
+func (c *Client) Gather(text []byte, path string, o Options) (*Gathered, error) {
 	doc, err := c.parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
@@ -193,7 +181,7 @@ func relativeDir(dir string) bool {
 }
 
 // gather makes the edits and the outlive.yaml for one object.
-func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOptions, g *Gathered, record *Record) ([]tree.Splice, error) {
+func (c *Client) gather(doc *document, group []entry, moving []int, o Options, g *Gathered, record *Record) ([]tree.Splice, error) {
 	config := o.Config(group[0].Scope)
 	made := Group{Scope: group[0].Scope, Config: config}
 	var splices []tree.Splice

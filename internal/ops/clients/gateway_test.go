@@ -13,8 +13,8 @@ import (
 	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
-func gatherInto(path string) GatherOptions {
-	return GatherOptions{Outlive: "/usr/local/bin/outlive", Config: func(scope []string) string { return path + strings.Join(scope, "-") + ".yaml" }}
+func gatherInto(path string) Options {
+	return Options{Outlive: "/usr/local/bin/outlive", Config: func(scope []string) string { return path + strings.Join(scope, "-") + ".yaml" }}
 }
 
 // The servers move to one outlive.yaml, and one entry takes their place.

@@ -29,13 +29,15 @@ type Outcome struct {
 	Why    string // for Left
 }
 
-// Options of [Wrap].
+// Options of [Client.Wrap] and [Client.Gather].
 type Options struct {
 	// Outlive is the command with which the client starts outlive. "": "outlive".
 	Outlive string
 	// Flags are additional flags for outlive run.
 	Flags []string
-	// Label converts a server's name for --name. nil: unchanged.
+	// Config returns the path of the outlive.yaml for the servers of one object that are gathered.
+	Config func(scope []string) string
+	// Label converts a server's name for --name and outlive.yaml. nil: unchanged. Where two get the same, the later one has a number there.
 	Label func(name string) string
 	// Only selects the servers to edit. nil: all.
 	Only func(Server) bool
