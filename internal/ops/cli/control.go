@@ -26,7 +26,7 @@ type keptAlive interface {
 	Restart(ctx context.Context, source supervise.Source, reason string) error
 }
 
-// reachable is a running server as the control socket offers it.
+// reachable is a running server as the control socket offers it: it implements control.Source.
 type reachable struct {
 	server   keptAlive
 	settings *settings
@@ -90,7 +90,6 @@ func (k *sinks) status(b backend.Status) control.Status {
 	return s
 }
 
-// Status implements control.Source.
 func (r reachable) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
@@ -106,7 +105,6 @@ func (r reachable) Status() control.Status {
 	return s
 }
 
-// Used implements control.Source.
 func (r reachable) Used() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
@@ -123,7 +121,6 @@ func endingOrLate(ctx context.Context) string {
 	return "ending"
 }
 
-// Restart implements control.Source.
 func (r reachable) Restart(ctx context.Context, o control.Order) (control.Result, error) {
 	begun := time.Now()
 	if err := r.server.Restart(ctx, sourceOf(o), o.Reason); err != nil {
@@ -144,12 +141,10 @@ func sourceOf(o control.Order) supervise.Source {
 	return supervise.SourceControl
 }
 
-// Reload implements control.Source.
 func (r reachable) Reload() error {
 	return errors.New("there is nothing to reload: only a gateway has a configuration")
 }
 
-// Upgrade implements control.Source.
 func (r reachable) Upgrade(ctx context.Context, wait time.Duration) error {
 	if r.upgrader == nil {
 		return errNoUpgrade
@@ -157,7 +152,6 @@ func (r reachable) Upgrade(ctx context.Context, wait time.Duration) error {
 	return r.upgrader.Upgrade(ctx, wait)
 }
 
-// Log implements control.Source.
 func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
 	if r.upgrader == nil {
 		return errNoLog

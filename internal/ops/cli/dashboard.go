@@ -196,7 +196,7 @@ func agentText(path string) (string, error) {
 	return b.String(), err
 }
 
-// controls are the buttons of a page, and the keys of a screen.
+// controls are the buttons of a page, and the keys of a screen: they implement dashboard.Controls and terminal.Controls.
 type controls struct {
 	seen  *collect.Collector
 	home  string
@@ -207,7 +207,6 @@ type controls struct {
 // restartPatience is how long a page waits for a restart.
 const restartPatience = 30 * time.Second
 
-// Restart implements dashboard.Controls.
 func (c controls) Restart(ctx context.Context, s overview.Server) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
@@ -223,7 +222,6 @@ func (c controls) Restart(ctx context.Context, s overview.Server) (string, error
 	return fmt.Sprintf("%s was restarted in %d ms (PID %d)", s.Name, r.TookMS, r.ServerPID), nil
 }
 
-// Press implements dashboard.Controls.
 func (c controls) Press(ctx context.Context, id string, b overview.Button) (string, error) {
 	defer c.seen.LookSoon()
 	if host, there, ok := strings.Cut(id, "/"); ok && c.on != nil {

@@ -21,7 +21,6 @@ import (
 // reachableGateway implements control.Source for a running gateway.
 type reachableGateway struct{ *endpoint }
 
-// Status implements control.Source.
 func (r reachableGateway) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
@@ -57,7 +56,6 @@ func addServer(s *control.Status, server control.Member, kept *logline.Kept) {
 	}
 }
 
-// Used implements control.Source.
 func (r reachableGateway) Used() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
@@ -91,7 +89,6 @@ func (r reachableGateway) meant(server string) string {
 	return server
 }
 
-// Restart implements control.Source.
 func (r reachableGateway) Restart(ctx context.Context, o control.Order) (control.Result, error) {
 	server := r.meant(o.Server)
 	if _, known := r.served.current()[server]; !known {
@@ -132,7 +129,6 @@ func linksOf(ctx context.Context, r *gateway.Runner, server string) ([]gateway.L
 // awake reports whether a process runs, or is about to.
 func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State != "asleep" }
 
-// Log implements control.Source.
 func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
 	kept := r.served.keptOf(r.meant(server))
 	if kept == nil {

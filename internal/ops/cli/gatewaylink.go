@@ -99,7 +99,6 @@ type linkListener struct {
 	link *replica.Listener
 }
 
-// Accept implements net.Listener.
 func (l linkListener) Accept() (net.Conn, error) {
 	conn, err := l.socketListener.Accept()
 	if err != nil {

@@ -104,7 +104,7 @@ func (f grantFile) Load() (remote.Grant, error) {
 	return g.Grant, stateversion.Check(string(f), g.Version, grantVersion)
 }
 
-// Save implements remote.GrantStore. The file is replaced atomically.
+// Save replaces the file atomically.
 func (f grantFile) Save(g remote.Grant) error {
 	raw, err := json.MarshalIndent(grantForm{grantVersion, g}, "", "  ")
 	if err != nil {

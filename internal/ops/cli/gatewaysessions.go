@@ -68,15 +68,12 @@ func (g *endpoint) keepSessionsAs(file *config.File, name string) {
 	g.front.Store = k
 }
 
-// Save implements streamhttp.Store.
 func (k *keptSessions) Save(key string, record []byte, until time.Time) error {
 	return k.tell(k.Store.Save(key, record, until))
 }
 
-// Drop implements streamhttp.Store.
 func (k *keptSessions) Drop(key string) error { return k.tell(k.Store.Drop(key)) }
 
-// Load implements streamhttp.Store.
 func (k *keptSessions) Load(key string) ([]byte, error) {
 	record, err := k.Store.Load(key)
 	if errors.Is(err, fs.ErrNotExist) {

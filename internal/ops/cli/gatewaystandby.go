@@ -299,13 +299,10 @@ func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket
 // unanswered is engine.ErrUnknown in words for people.
 type unanswered string
 
-// Error implements error.
 func (u unanswered) Error() string { return string(u) }
 
-// Is implements what [errors.Is] asks for.
 func (u unanswered) Is(target error) bool { return target == engine.ErrUnknown }
 
-// Get implements sessions.Registry.
 func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error) {
 	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Get, Key: key})
 	if err != nil {
@@ -314,13 +311,11 @@ func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error
 	return engine.Entry{Key: key, Value: a.Value, Revision: engine.Revision(a.Revision)}, nil
 }
 
-// CAS implements sessions.Registry.
 func (r fleetRegistry) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
 	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Write, Key: key, Value: value, Before: uint64(before)})
 	return engine.Revision(a.Revision), err
 }
 
-// Delete implements sessions.Registry.
 func (r fleetRegistry) Delete(ctx context.Context, key string) error {
 	_, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Delete, Key: key})
 	return err

@@ -167,7 +167,6 @@ type inheritedListener struct {
 	conns []net.Conn
 }
 
-// Accept implements net.Listener.
 func (l *inheritedListener) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	if len(l.conns) > 0 {

@@ -88,7 +88,6 @@ type behind struct {
 	came int
 }
 
-// Write implements io.Writer.
 func (b *behind) Write(p []byte) (int, error) {
 	known := min(max(0, b.skip-b.came), len(p))
 	b.came += len(p)

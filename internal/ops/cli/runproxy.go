@@ -70,7 +70,7 @@ func (k *sinks) lost(what string) func(error) {
 	}
 }
 
-// Emit implements event.Sink. Here events get the levels that people and programs see.
+// Emit gives events the levels that people and programs see.
 func (k *sinks) Emit(e event.Event) {
 	e.Level = event.LevelOf(e)
 	if k.server != "" {

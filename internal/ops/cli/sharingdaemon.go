@@ -125,7 +125,7 @@ type sharedDaemon struct {
 	running sync.WaitGroup
 }
 
-// sharedServer is one server: a gateway with this server only.
+// sharedServer is one server: a gateway with this server only. It implements sharing.Server.
 type sharedServer struct {
 	name   string
 	runner *gateway.Runner
@@ -185,7 +185,6 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 // ownUserListener is a listener on a Unix socket that closes connections of other users at once.
 type ownUserListener struct{ socketListener }
 
-// Accept implements net.Listener.
 func (l ownUserListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.socketListener.Accept()
@@ -298,13 +297,10 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 	return one, server, nil
 }
 
-// Join implements sharing.Server.
 func (s *sharedServer) Join(in, out *os.File) { s.runner.Join(in, out) }
 
-// End implements sharing.Server.
 func (s *sharedServer) End() { s.runner.Interrupt() }
 
-// Restart implements sharing.Server.
 func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	_, err := restartServer(ctx, s.runner, s.name, source, reason)
 	return err
@@ -327,7 +323,6 @@ func (r reachableDaemon) server(name string) (*sharedServer, error) {
 	return nil, fmt.Errorf("there is no shared server %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Status implements control.Source.
 func (r reachableDaemon) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
@@ -347,7 +342,6 @@ func (r reachableDaemon) Status() control.Status {
 	return s
 }
 
-// Used implements control.Source.
 func (r reachableDaemon) Used() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
@@ -363,7 +357,6 @@ func (r reachableDaemon) Used() control.Status {
 	return s
 }
 
-// Restart implements control.Source.
 func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.Result, error) {
 	s, err := r.server(o.Server)
 	if err != nil {
@@ -372,17 +365,14 @@ func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.
 	return restartServer(ctx, s.runner, s.name, sourceOf(o), o.Reason)
 }
 
-// Reload implements control.Source.
 func (r reachableDaemon) Reload() error {
 	return errors.New("there is nothing to reload: only a gateway has a configuration")
 }
 
-// Upgrade implements control.Source.
 func (r reachableDaemon) Upgrade(context.Context, time.Duration) error {
 	return fmt.Errorf("not possible: end the process %d instead (kill %d); the runs start the new version and go on", os.Getpid(), os.Getpid())
 }
 
-// Log implements control.Source.
 func (r reachableDaemon) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
 	s, err := r.server(server)
 	if err != nil {

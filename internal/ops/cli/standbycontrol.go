@@ -27,7 +27,6 @@ type reachableStandby struct {
 	why    atomic.Pointer[string] // it waits; nil: it has not been told yet
 }
 
-// Status implements control.Source.
 func (r *reachableStandby) Status() control.Status {
 	s := r.g.sinks.status(backend.Status{Name: r.g.flags.name, State: stateStandby})
 	s.Upgrades, s.Config = r.g.upgrades(), r.config
@@ -46,7 +45,6 @@ func (r *reachableStandby) Used() control.Status { return control.Status{} }
 // errInStandby is why nothing is done.
 var errInStandby = errors.New("this core waits for its turn, and has no servers until then")
 
-// Restart implements control.Source.
 func (r *reachableStandby) Restart(context.Context, control.Order) (control.Result, error) {
 	return control.Result{}, errInStandby
 }
@@ -64,12 +62,10 @@ func (r *reachableStandby) Reload() error {
 	return nil
 }
 
-// Upgrade implements control.Source.
 func (r *reachableStandby) Upgrade(context.Context, time.Duration) error {
 	err := fmt.Errorf("%w: end it and start it again", errInStandby)
 	r.g.sinks.say(event.UpgradeFailed, "No upgrade: "+err.Error(), slog.String(event.KeyError, err.Error()))
 	return err
 }
 
-// Log implements control.Source.
 func (r *reachableStandby) Log(context.Context, string, io.Writer, bool) error { return errInStandby }

@@ -139,7 +139,6 @@ func (f topFlags) attachCommand(set *hosts.Set, a overview.Agent) *exec.Cmd {
 	return cmd
 }
 
-// RestartAgent implements terminal.Controls.
 func (c controls) RestartAgent(ctx context.Context, a overview.Agent) (string, error) {
 	defer c.seen.LookSoon()
 	if a.Host != "" {

@@ -295,10 +295,8 @@ type remoteHost struct {
 	args []string
 }
 
-// Name implements collect.Remote.
 func (r remoteHost) Name() string { return r.host.Name }
 
-// Follow implements collect.Remote.
 func (r remoteHost) Follow(ctx context.Context, each func(line []byte)) (word string, err error) {
 	err = r.set.Follow(ctx, r.host, r.args, each)
 	return hosts.KindOf(err).Word(), err

@@ -44,7 +44,6 @@ type screen struct {
 // written.
 func NewScreen(to io.Writer) io.Writer { return &screen{to: to} }
 
-// Write implements io.Writer.
 func (s *screen) Write(p []byte) (int, error) {
 	text := append(s.rest, p...)
 	out := make([]byte, 0, len(text))

@@ -253,7 +253,6 @@ type opening struct {
 
 const versionLine = "outlive "
 
-// Write implements io.Writer.
 func (o *opening) Write(p []byte) (int, error) {
 	n := len(p)
 	for !o.spoke && len(p) > 0 {
@@ -304,7 +303,6 @@ func (h *held) open() {
 	h.kept = nil
 }
 
-// Write implements io.Writer.
 func (h *held) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -322,7 +320,6 @@ type ending struct {
 	text []byte
 }
 
-// Write implements io.Writer.
 func (e *ending) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -331,7 +328,6 @@ func (e *ending) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String implements fmt.Stringer.
 func (e *ending) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
