@@ -104,7 +104,7 @@ func watch(ctx context.Context, i found, r *recorder) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		untilGone(ctx, func() error {
-			return i.Messages(ctx, control.MessageFilter{}, func() {}, func(line []byte, _ bool) error {
+			return i.Messages(ctx, false, func() {}, func(line []byte, _ bool) error {
 				if m, err := tap.Parse(line); err == nil && m.Call != nil {
 					r.call(&m, i.network)
 				}

@@ -109,9 +109,9 @@ type tapView struct {
 
 // watch shows messages until ctx or the instance ends. An instance that has become another version goes on under its number.
 func (v *tapView) watch(ctx context.Context, to streams, i control.Instance) error {
-	filter := control.MessageFilter{Bodies: v.flags.bodies || v.flags.record != ""}
+	bodies := v.flags.bodies || v.flags.record != ""
 	for {
-		err := i.Messages(ctx, filter, func() { fmt.Fprintf(to.err, "outlive: watching %s\n", logline.Printable(i.Label())) }, v.message)
+		err := i.Messages(ctx, bodies, func() { fmt.Fprintf(to.err, "outlive: watching %s\n", logline.Printable(i.Label())) }, v.message)
 		if flushed := v.out.Flush(); err == nil {
 			err = flushed
 		}

@@ -148,10 +148,7 @@ func (i Instance) Label() string {
 }
 
 // Is reports whether name is the instance's name, also where the file name shows it cut.
-func (i Instance) Is(name string) bool {
-	file := filepath.Base(i.Path)
-	return file == fileName(name)+"."+strconv.Itoa(i.PID)+suffix
-}
+func (i Instance) Is(name string) bool { return filepath.Base(i.Path) == socketFile(name, i.PID) }
 
 // Status asks how it stands.
 func (i Instance) Status(ctx context.Context) (Status, error) {

@@ -22,11 +22,6 @@ const (
 	messageLimit = 128 << 20
 )
 
-// MessageFilter is which messages are wanted.
-type MessageFilter struct {
-	Bodies bool // the messages themselves, with secrets replaced
-}
-
 // serveMessages answers with the messages as they pass, one line of JSON each (see [tap.Record]), until the client goes. A reader that
 // is too slow misses messages; a line with only "left_out" says how many.
 func serveMessages(w http.ResponseWriter, r *http.Request, t *tap.Tap) {
@@ -85,10 +80,10 @@ const messagesPiece = 64 << 10
 // Messages hands on each message of the instance as it passes, as a line of JSON that is valid during the call (see [tap.Record]), until
 // ctx ends, the instance does, or each returns an error, which is returned. more says that further ones are there already. The error wraps
 // [ErrGone] if nobody listens there any more. Of a gateway it is the messages of [Instance.Server], or of all its servers. watching is
-// called once messages are no longer missed.
-func (i Instance) Messages(ctx context.Context, f MessageFilter, watching func(), each func(line []byte, more bool) error) error {
+// called once messages are no longer missed. With bodies they have what they say, with secrets replaced.
+func (i Instance) Messages(ctx context.Context, bodies bool, watching func(), each func(line []byte, more bool) error) error {
 	path := "/v1/messages?server=" + url.QueryEscape(i.Server)
-	if f.Bodies {
+	if bodies {
 		path += "&bodies=1"
 	}
 	resp, done, err := i.do(ctx, http.MethodGet, path, "", nil)

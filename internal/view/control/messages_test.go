@@ -19,13 +19,13 @@ func watched(t *testing.T, f *fake) (*Server, Instance) {
 }
 
 // watchMessages watches an instance; what it sees comes over the channel, and the end of the watching over the other.
-func watchMessages(t *testing.T, i Instance, f MessageFilter) (seen chan string, ended chan error) {
+func watchMessages(t *testing.T, i Instance, bodies bool) (seen chan string, ended chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	seen, ended = make(chan string, 100), make(chan error, 1)
 	watching := make(chan struct{})
 	go func() {
-		ended <- i.Messages(ctx, f, func() { close(watching) }, func(line []byte, _ bool) error {
+		ended <- i.Messages(ctx, bodies, func() { close(watching) }, func(line []byte, _ bool) error {
 			seen <- string(line)
 			return nil
 		})
@@ -62,10 +62,10 @@ func nextMessage(t *testing.T, seen chan string) tap.Record {
 func TestMessagesAreHandedOn(t *testing.T) {
 	f := newFake("srv")
 	s, i := watched(t, f)
-	one, _ := watchMessages(t, i, MessageFilter{})
+	one, _ := watchMessages(t, i, false)
 	of := i
 	of.Server = "b"
-	two, ended := watchMessages(t, of, MessageFilter{Bodies: true})
+	two, ended := watchMessages(t, of, true)
 	for _, server := range []string{"a", "b"} {
 		f.tap.Put(&tap.Message{At: time.Unix(1700000000, 0), Server: server, ID: []byte("7"), Body: []byte(`{"token":"x"}`)})
 	}
@@ -106,7 +106,7 @@ func TestMessagesThatASlowReaderMissed(t *testing.T) {
 	var seen, leftOut int
 	const all = 200000
 	go func() {
-		result <- i.Messages(ctx, MessageFilter{}, func() { close(watching) }, func(line []byte, _ bool) error {
+		result <- i.Messages(ctx, false, func() { close(watching) }, func(line []byte, _ bool) error {
 			if seen == 0 {
 				close(held)
 				<-hold
@@ -143,7 +143,7 @@ func TestNoMessagesWithInheritedStreams(t *testing.T) {
 	f := newFake("srv")
 	f.tap = nil
 	_, i := watched(t, f)
-	err := i.Messages(t.Context(), MessageFilter{}, func() { t.Error("watching") }, nil)
+	err := i.Messages(t.Context(), false, func() { t.Error("watching") }, nil)
 	if err == nil || !strings.Contains(err.Error(), "--mode inherit") {
 		t.Errorf("%v", err)
 	}

@@ -21,14 +21,13 @@ const (
 	nameLimit = 40
 )
 
-// socketPath returns where the socket of name and pid lives: in dir, or, when that path would be too long for the
-// system, in [fallbackDir]. Discover looks in both.
-func socketPath(dir, name string, pid int) string {
-	return PathIn(dir, fileName(name)+"."+strconv.Itoa(pid)+suffix)
+// socketFile is the file of the socket of name and pid.
+func socketFile(name string, pid int) string {
+	return fileName(name) + "." + strconv.Itoa(pid) + suffix
 }
 
 // PathIn returns where a socket called file lives that belongs into dir: there, or in a short directory that stands for dir when that path
-// would be too long for the system.
+// would be too long for the system. Discover looks in both.
 func PathIn(dir, file string) string {
 	if path := filepath.Join(dir, file); len(path) <= pathLimit {
 		return path
@@ -75,7 +74,7 @@ func fileName(name string) string {
 	return s
 }
 
-// parseFile is the inverse of what socketPath names a file. A cut name comes back cut.
+// parseFile is the inverse of [socketFile]. A cut name comes back cut.
 func parseFile(file string) (name string, pid int, ok bool) {
 	rest, ok := strings.CutSuffix(file, suffix)
 	dot := strings.LastIndexByte(rest, '.')

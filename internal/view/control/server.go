@@ -36,7 +36,7 @@ type Server struct {
 // feed, and its messages those of messages; nil: it does not see them. dir is made if need be. Where its path is too long for a socket, a
 // short directory under the temporary directory stands for it.
 func Listen(dir, name string, pid int, feed *Feed, messages *tap.Tap, src Source) (*Server, error) {
-	path := socketPath(dir, name, pid)
+	path := PathIn(dir, socketFile(name, pid))
 	l, err := ListenAt(path) // whatever has our own process id in its name is of a process that is no more
 	if err != nil {
 		return nil, err
