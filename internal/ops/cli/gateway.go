@@ -245,8 +245,12 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if servers, err = g.begin(ctx, io, servers); err != nil {
-		return unlessInStandby(err)
+	servers, err = g.begin(ctx, io, servers)
+	switch {
+	case errors.Is(err, errInterruptedStandby): // before its turn came
+		return nil
+	case err != nil:
+		return err
 	}
 	g.tellStarting(len(servers), passedOver)
 	go k.clearAway()

@@ -28,14 +28,6 @@ func noFleetSessions() error {
 // errInterruptedStandby is the end of a core that was interrupted while it waited.
 var errInterruptedStandby = errors.New("interrupted while another machine had the sessions")
 
-// unlessInStandby is the error of a gateway that could not begin; nil: it was interrupted before its turn came.
-func unlessInStandby(err error) error {
-	if errors.Is(err, errInterruptedStandby) {
-		return nil
-	}
-	return err
-}
-
 // releaseWithin is how long giving the sessions up may take. Without it others wait for the lease to end by itself.
 const releaseWithin = 3 * time.Second
 

@@ -277,10 +277,6 @@ type hostTable struct {
 	notes   bytes.Buffer
 }
 
-func newHostTable(w io.Writer, set *hosts.Set, heading []string) *hostTable {
-	return &hostTable{columns: columns{to: logline.NewScreen(w)}, set: set, heading: heading}
-}
-
 // tellVersion tells a version that is another one.
 func (t *hostTable) tellVersion(a hosts.Answer) {
 	if t.set.Differs(a.Version) {

@@ -79,7 +79,7 @@ func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args [
 	if asJSON {
 		return cmp.Or(askJSON(ctx, out, set, args), whole(set))
 	}
-	t := newHostTable(out, set, heading)
+	t := &hostTable{columns: columns{to: logline.NewScreen(out)}, set: set, heading: heading}
 	bad := inBatches(ctx, set, args, func(batch []told[T]) {
 		var rows [][]string
 		for _, a := range batch {

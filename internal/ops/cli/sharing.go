@@ -76,7 +76,10 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 // server of our own.
 func joinShared(s *settings, k *sinks) *sharing.Member {
 	return sharing.NewMember(sharing.MemberOptions{
-		Request: *s.share, Dial: dialDaemon,
+		Request: *s.share,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			return dialOrStart(ctx, sharedSocket(), "the daemon of shared servers", startDaemon)
+		},
 		Said: func(p []byte) { _, _ = k.kept.Write(p) }, // a sink counts its own losses
 	})
 }
@@ -106,11 +109,6 @@ const daemonPatience = 10 * time.Second
 
 // daemonLook is how often to check whether another process has given a lock back.
 const daemonLook = 10 * time.Millisecond
-
-// dialDaemon connects to this user's daemon of shared servers, and starts it if there is none.
-func dialDaemon(ctx context.Context) (net.Conn, error) {
-	return dialOrStart(ctx, sharedSocket(), "the daemon of shared servers", startDaemon)
-}
 
 // dialOrStart connects to a daemon of this user at a socket, and starts it if there is none, as one process only does at a time.
 func dialOrStart(ctx context.Context, path, what string, start func(context.Context) error) (net.Conn, error) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -37,9 +36,13 @@ EXIT STATUS
 			if on.given() {
 				return on.status(cmd.Context(), io, asJSON)
 			}
-			all, err := collectStatus(cmd.Context())
+			running, err := askAll(cmd.Context())
 			if err != nil {
 				return fail(exitFailure, "%w", err)
+			}
+			all := make([]control.Status, len(running))
+			for i, r := range running {
+				all[i] = r.status
 			}
 			if asJSON {
 				return encodeJSON(io.out, all)
@@ -50,16 +53,6 @@ EXIT STATUS
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array; with --hosts an object for each host")
 	on.define(cmd)
 	return cmd
-}
-
-// collectStatus asks every running outlive; of one that does not answer there is its name, and "no answer".
-func collectStatus(ctx context.Context) ([]control.Status, error) {
-	instances, err := askAll(ctx)
-	all := make([]control.Status, len(instances))
-	for i, r := range instances {
-		all[i] = r.status
-	}
-	return all, err
 }
 
 func printStatus(w io.Writer, all []control.Status, now time.Time) error {

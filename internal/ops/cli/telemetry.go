@@ -105,7 +105,10 @@ func (k *sinks) startTelemetry() {
 
 // runTelemetry returns when the helper has ended. With more arguments the helper is ours alone, and ends when ctx does.
 func runTelemetry(ctx context.Context, more ...string) error {
-	program, err := findTelemetry()
+	program, err := findHelper(otelProgram)
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("OTEL_… is set, and %w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -140,15 +143,6 @@ func runTelemetry(ctx context.Context, more ...string) error {
 		return fmt.Errorf("%s has failed (%w); see %s", otelProgram, err, logPath)
 	}
 	return nil
-}
-
-// findTelemetry is the helper beside our program, or on PATH.
-func findTelemetry() (string, error) {
-	path, err := findHelper(otelProgram)
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("OTEL_… is set, and %w", err)
-	}
-	return path, err
 }
 
 // findHelper is another program of the same release: beside this one, or on PATH.

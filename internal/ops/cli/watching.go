@@ -271,21 +271,16 @@ func (f *hostFlags) remotes(o *collect.Options, home string) (*hosts.Set, error)
 		return nil, err
 	case f.fleet:
 		f.followFleet(o, set)
-	default:
-		o.Remotes = remotesOf(set, home, o.History)
+		return set, nil
 	}
-	return set, nil
-}
-
-func remotesOf(set *hosts.Set, home string, history bool) (list []collect.Remote) {
 	args := homeArgs([]string{"watch", "--json", "--state"}, home)
-	if history {
+	if o.History {
 		args = append(args, "--history")
 	}
 	for _, h := range set.Hosts {
-		list = append(list, remoteHost{set, h, args})
+		o.Remotes = append(o.Remotes, remoteHost{set, h, args})
 	}
-	return list
+	return set, nil
 }
 
 // remoteHost implements collect.Remote.

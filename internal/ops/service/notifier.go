@@ -57,7 +57,7 @@ func (n *Notifier) Ready(status string) error {
 	if n == nil {
 		return nil
 	}
-	return n.send(n.socket, "READY=1\n"+statusLine(status))
+	return n.send(n.socket, "READY=1\nSTATUS="+strings.ReplaceAll(status, "\n", " "))
 }
 
 // Alive says at now that the loop which does the work has come round. It is said on as often as the watchdog needs it, however
@@ -83,10 +83,6 @@ func (n *Notifier) Stopping() error {
 		return nil
 	}
 	return n.send(n.socket, "STOPPING=1")
-}
-
-func statusLine(status string) string {
-	return "STATUS=" + strings.ReplaceAll(status, "\n", " ")
 }
 
 // sendTime bounds the wait for systemd to take a datagram: a watched program must not hang for its watcher.
