@@ -174,12 +174,7 @@ func (w *Walk) object(n *tree.Node, s *Shape, label string) {
 	}
 }
 
-func joined(label, name string) string {
-	if label == "" {
-		return name
-	}
-	return label + "." + name
-}
+func joined(label, name string) string { return strings.TrimPrefix(label+"."+name, ".") }
 
 // Unknown reports an unknown key.
 func (w *Walk) Unknown(f *tree.Node, s *Shape, label string) {

@@ -31,8 +31,5 @@ func runInherit(io streams, s *settings) (err error) {
 	defer done()
 	code := h.Run()
 	k.say(event.ProxyStopped, "Watchdog supervisor stopped", slog.Int(event.KeyExitCode, code))
-	if code != 0 {
-		return &exitError{code: code}
-	}
-	return nil
+	return exitWith(code)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -105,9 +106,7 @@ func (w wanted) among(all []running) (match []control.Instance, hint string) {
 			match = append(match, r.of(w.name))
 		}
 	}
-	if hint == "" {
-		hint = "; running: " + namesOf(all)
-	}
+	hint = cmp.Or(hint, "; running: "+namesOf(all))
 	found := slices.Clone(match)
 	for _, r := range all {
 		match = slices.DeleteFunc(match, func(i control.Instance) bool { return i.PID == r.PID && r.hasFor(found, i.Server) })

@@ -158,11 +158,7 @@ func (v *replayView) answer(a recording.Answer) error {
 		return err
 	}
 	var b strings.Builder
-	what := a.Method
-	if a.Target != "" {
-		what += " " + a.Target
-	}
-	fmt.Fprintf(&b, "%-12s  %-36s  %s  %s", sign, logline.Printable(what), logline.Printable(a.ID), tookText(a.TookMS))
+	fmt.Fprintf(&b, "%-12s  %-36s  %s  %s", sign, logline.Printable(strings.TrimSpace(a.Method+" "+a.Target)), logline.Printable(a.ID), tookText(a.TookMS))
 	if a.Uncompared != "" {
 		b.WriteString("  " + a.Uncompared)
 	}

@@ -241,8 +241,5 @@ func runProxy(io streams, s *settings) (err error) {
 	k.countLast(p.upgrades, control.Status{Status: last})
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: last.RestartCount, Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
-	if code != 0 {
-		return &exitError{code: code}
-	}
-	return nil
+	return exitWith(code)
 }

@@ -214,11 +214,7 @@ func (v *tapView) text(m *tap.Record) string {
 	if v.several {
 		fmt.Fprintf(&b, "%-14s  %-14s  ", logline.Printable(m.Server), logline.Printable(m.Client))
 	}
-	what := m.Method
-	if m.Target != "" {
-		what += " " + m.Target
-	}
-	what = cmp.Or(what, string(m.Kind))
+	what := cmp.Or(strings.TrimSpace(m.Method+" "+m.Target), string(m.Kind))
 	fmt.Fprintf(&b, "%-36s  %-6s %9s", logline.Printable(what), logline.Printable(string(m.ID)), sizeText(m.Size))
 	if c := m.Call; c != nil {
 		fmt.Fprintf(&b, "  %s", tookText(c.DurationMS))

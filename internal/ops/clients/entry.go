@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/outlive-mcp/outlive/internal/files/tree"
@@ -141,10 +142,7 @@ func (e *entry) readArgs() (odd string) {
 }
 
 func environment(n *tree.Node) map[string]string {
-	v := n.Get("env")
-	if v == nil {
-		v = n.Get("environment")
-	}
+	v := cmp.Or(n.Get("env"), n.Get("environment"))
 	if v == nil || v.Kind != tree.Object {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package serverprobe
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -95,18 +96,10 @@ func (s Spec) withDefaults() Spec {
 	if s.Env == nil {
 		s.Env = os.Environ()
 	}
-	if s.Timeout == 0 {
-		s.Timeout = 10 * time.Second
-	}
-	if s.ProbeTimeout == 0 {
-		s.ProbeTimeout = s.Timeout / 2
-	}
-	if s.InstallTime == 0 {
-		s.InstallTime = launcher.InstallTime
-	}
-	if s.Grace == 0 {
-		s.Grace = UsualGrace
-	}
+	s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
+	s.ProbeTimeout = cmp.Or(s.ProbeTimeout, s.Timeout/2)
+	s.InstallTime = cmp.Or(s.InstallTime, launcher.InstallTime)
+	s.Grace = cmp.Or(s.Grace, UsualGrace)
 	return s
 }
 

@@ -2,6 +2,7 @@ package serverprobe
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -145,10 +146,7 @@ func (p *process) hear(line []byte) {
 	if e.Kind == jsonrpc.ErrorResponse {
 		body := e.Error.Of(line)
 		message, _ := jsonrpc.Unquote(jsonrpc.Find(body, "message").Of(body))
-		a.result, a.refusal = nil, cut(message)
-		if a.refusal == "" {
-			a.refusal = cut(string(body))
-		}
+		a.result, a.refusal = nil, cmp.Or(cut(message), cut(string(body)))
 	}
 	select {
 	case p.answers <- a:

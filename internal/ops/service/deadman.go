@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,12 +57,8 @@ func (d *Deadman) Start(ctx context.Context) error {
 	if d.Every <= 0 {
 		d.Every = pingEvery
 	}
-	if d.Client == nil {
-		d.Client = http.DefaultClient
-	}
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
-	}
+	d.Client = cmp.Or(d.Client, http.DefaultClient)
+	d.Logger = cmp.Or(d.Logger, slog.New(slog.DiscardHandler))
 	d.alive = time.Now()
 	d.poke, d.done = make(chan struct{}, 1), make(chan struct{})
 	ctx, d.end = context.WithCancel(ctx)

@@ -2,6 +2,7 @@ package logline
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -75,9 +76,7 @@ var _ event.Sink = (*Writer)(nil)
 
 // NewWriter returns a writer to out, which from now on only its goroutine uses.
 func NewWriter(out io.Writer, opts Options) *Writer {
-	if opts.Format == "" {
-		opts.Format = Text
-	}
+	opts.Format = cmp.Or(opts.Format, Text)
 	w := &Writer{opts: opts, tells: formatter{opts: opts}}
 	w.queue = queue.New(out, w.tellGap, queue.Options{})
 	return w

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,13 +52,8 @@ func NewSet(list []Host, opts Options) *Set {
 	if len(opts.SSH) == 0 {
 		opts.SSH = []string{"ssh"}
 	}
-	if opts.Limit == 0 {
-		opts.Limit = 10 * time.Second
-	}
-	if opts.AtOnce == 0 {
-		opts.AtOnce = 64
-	}
-	return &Set{Hosts: list, opts: opts, slots: make(chan struct{}, opts.AtOnce)}
+	opts.Limit = cmp.Or(opts.Limit, 10*time.Second)
+	return &Set{Hosts: list, opts: opts, slots: make(chan struct{}, cmp.Or(opts.AtOnce, 64))}
 }
 
 // Limit is how long a host has to answer.

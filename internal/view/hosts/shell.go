@@ -14,7 +14,10 @@ func script(program string, args []string) string {
 
 // found is a script that looks for outlive. Then it does something with the words of the command, its arguments.
 func found(program string, args []string, then string) string {
-	words := []string{word(program)}
+	words := []string{"outlive"}
+	if program != "" {
+		words[0] = quote(program)
+	}
 	for _, a := range args {
 		words = append(words, quote(a))
 	}
@@ -22,13 +25,6 @@ func found(program string, args []string, then string) string {
 	const run = `PATH="$PATH:` + places + `"; export PATH; case "$1" in "~/"*) p="$HOME/${1#"~/"}"; shift; set -- "$p" "$@";; esac; ` +
 		`command -v "$1" >/dev/null 2>&1 || exit 127; `
 	return "exec sh -c " + quote(run+then) + " outlive " + strings.Join(words, " ")
-}
-
-func word(program string) string {
-	if program == "" {
-		return "outlive"
-	}
-	return quote(program)
 }
 
 // quote makes one word for a shell: that of sh, csh and fish alike. Inside of single quotes fish acts upon a backslash.

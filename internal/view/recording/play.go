@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -161,10 +163,7 @@ var ErrEnded = errors.New("the server has ended")
 // and calls each with what came of each request. It answers what the server asks as the client has. It returns when everything is
 // answered, or with the reason why that is not possible any more.
 func (s *Script) Play(ctx context.Context, in io.Writer, out io.Reader, o Options, each func(Answer) error) error {
-	if o.Timeout == 0 {
-		o.Timeout = time.Minute
-	}
-	srv := &server{out: in, patience: o.Timeout, lines: make(chan []byte), replies: maps.Clone(s.replies)}
+	srv := &server{out: in, patience: cmp.Or(o.Timeout, time.Minute), lines: make(chan []byte), replies: maps.Clone(s.replies)}
 	over := make(chan struct{})
 	defer close(over)
 	go srv.read(out, over)
@@ -183,7 +182,7 @@ func (s *Script) Play(ctx context.Context, in io.Writer, out io.Reader, o Option
 		began := time.Now()
 		got, err := srv.ask(ctx, id, line)
 		if err != nil {
-			return fmt.Errorf("%s: %w", describe(one.said), err)
+			return fmt.Errorf("%s: %w", strings.TrimSpace(one.said.Method+" "+one.said.Target), err)
 		}
 		if one.said.Method == mcp.Initialize.String() && jsonrpc.Find(got, "result").Present() {
 			if err := srv.say(ctx, mcp.InitializedLine()); err != nil {
@@ -197,14 +196,6 @@ func (s *Script) Play(ctx context.Context, in io.Writer, out io.Reader, o Option
 		}
 	}
 	return nil
-}
-
-func describe(m tap.Record) string {
-	text := m.Method
-	if m.Target != "" {
-		text += " " + m.Target
-	}
-	return text
 }
 
 // say writes a line. What the server says meanwhile is kept: one that cannot write reads nothing either.
