@@ -33,10 +33,7 @@ func Backup(path string, text []byte, now time.Time) (string, error) {
 	stem := path + backupMark + now.UTC().Format("20060102T150405Z")
 	name := stem
 	for i := 2; ; i++ { // if there were two edits in one second
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err == nil {
-			err = fill(f, model, text, true)
-		}
+		err := create(name, model, text)
 		if err == nil {
 			return name, nil
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 )
@@ -116,7 +117,7 @@ func storeGateway(record string, g *clients.Gathered) (undo func(), err error) {
 	files := maps.Clone(g.Configs)
 	files[record] = text
 	for path, text := range files {
-		err := writeNew(path, text)
+		err := atomicfile.Create(path, text)
 		if errors.Is(err, fs.ErrExist) {
 			err = fmt.Errorf("%w: it is left from an earlier move; run outlive unwrap, or move it away", err)
 		}
@@ -127,24 +128,6 @@ func storeGateway(record string, g *clients.Gathered) (undo func(), err error) {
 		written = append(written, path)
 	}
 	return undo, nil
-}
-
-func writeNew(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		_ = os.Remove(path)
-	}
-	return err
 }
 
 // loadRecord reads the record of a file, nil if its servers were not moved.
