@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
@@ -93,14 +93,7 @@ func distinct(all []Host) (list []Host) {
 // Read reads a hosts file: on each line the name of a host and, if it is not on the PATH there, the path of outlive; # begins a
 // comment. The error has all mistakes with their places.
 func Read(path string) ([]Host, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("hosts file: %w", err)
-	}
-	if st.Size() > fileLimit || !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("hosts file: %s is no list of hosts", path)
-	}
-	text, err := os.ReadFile(path)
+	text, err := atomicfile.Read(path, fileLimit)
 	if err != nil {
 		return nil, fmt.Errorf("hosts file: %w", err)
 	}
