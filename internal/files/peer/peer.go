@@ -49,24 +49,21 @@ var probes = net.KeepAliveConfig{Enable: true, Idle: Silence / 2, Interval: Sile
 // Dialer connects within a time, by TCP. Its connections break after [Silence].
 func Dialer(within time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: within, KeepAliveConfig: probes, Control: func(_, _ string, conn syscall.RawConn) error {
-		_ = limitSilence(conn, Silence) // where unsupported, the system's default holds
+		limitSilence(conn)
 		return nil
 	}}
 }
 
-// Watch has an accepted connection break after [Silence]. Where that is unsupported, the system's defaults hold.
+// Watch has an accepted connection break after [Silence].
 func Watch(conn *net.TCPConn) {
 	_ = conn.SetKeepAliveConfig(probes)
 	if raw, err := conn.SyscallConn(); err == nil {
-		_ = limitSilence(raw, Silence)
+		limitSilence(raw)
 	}
 }
 
-// limitSilence has a connection break when its peer has not acknowledged for that long what was sent.
-func limitSilence(conn syscall.RawConn, long time.Duration) error {
-	var failed error
-	if err := conn.Control(func(fd uintptr) { failed = setSilence(fd, long) }); err != nil {
-		return err
-	}
-	return failed
+// limitSilence has a connection break when its peer has not acknowledged for [Silence] what was sent. Where that is unsupported, the system's
+// default holds.
+func limitSilence(conn syscall.RawConn) {
+	_ = conn.Control(func(fd uintptr) { _ = setSilence(fd, Silence) })
 }

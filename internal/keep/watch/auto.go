@@ -97,14 +97,7 @@ func runsGo(words []string) bool {
 }
 
 // script adds a script and what belongs to it. If it is a link, these are beside the real file: interpreters look there.
-func (f *finder) script(file, files string) {
-	f.addFile(file)
-	if real := linked(file); real != "" {
-		f.addFile(real)
-		file = real
-	}
-	f.source(filepath.Dir(file), files)
-}
+func (f *finder) script(file, files string) { f.source(filepath.Dir(f.addFile(file)), files) }
 
 // source adds the files in a directory, and in its project. The directory has a glob of its own, so that it counts even
 // if git ignores it, as with compiled files.
@@ -122,9 +115,6 @@ func (f *finder) program(file string) {
 		return
 	}
 	f.addFile(file)
-	if real := linked(file); real != "" {
-		f.addFile(real)
-	}
 }
 
 // linked is the target of a link, "" if it is none.
@@ -155,9 +145,14 @@ func (f *finder) add(dir, files string) {
 	f.globs = append(f.globs, joinGlob(f.quoted(dir), files))
 }
 
-// addFile notes one file.
-func (f *finder) addFile(file string) {
+// addFile notes one file and, of a link, its target, and returns the last of them.
+func (f *finder) addFile(file string) (real string) {
 	f.globs = append(f.globs, f.quoted(file))
+	if target := linked(file); target != "" {
+		f.globs = append(f.globs, f.quoted(target))
+		return target
+	}
+	return file
 }
 
 // quoted returns p as a glob, relative to the root if it is below it.

@@ -149,13 +149,8 @@ func (n *formatter) spawned(e event.Event) []line {
 // exited returns the lines about an exit; readers of the watchdog's line assume that the server has ended.
 func (n *formatter) exited(e event.Event) []line {
 	code := number(e, event.KeyExitCode)
-	switch n.processTable.exited(e.Generation) {
-	case old:
-		return []line{{proxy, fmt.Sprintf("Old server exited (PID: %d, code: %s)", e.ServerPID, code)}}
-	case next:
-		return []line{{proxy, fmt.Sprintf("New server exited (PID: %d, code: %s)", e.ServerPID, code)}}
-	case spare:
-		return []line{{proxy, fmt.Sprintf("Spare server exited (PID: %d, code: %s)", e.ServerPID, code)}}
+	if which := map[part]string{old: "Old", next: "New", spare: "Spare"}[n.processTable.exited(e.Generation)]; which != "" {
+		return []line{{proxy, fmt.Sprintf("%s server exited (PID: %d, code: %s)", which, e.ServerPID, code)}}
 	}
 	return say("MCP server exited (code: %s)", code)
 }

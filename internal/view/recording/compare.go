@@ -76,10 +76,7 @@ func member(text []byte, name string) any {
 	if d.Decode(&all) != nil {
 		return absent{}
 	}
-	if v, ok := all[name]; ok {
-		return v
-	}
-	return absent{}
+	return valueOf(all, name)
 }
 
 // comparison collects differences.
