@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -106,4 +111,201 @@ func askedAll[T any](ctx context.Context, set *hosts.Set, args []string) []told[
 		list[slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })] = read[T](a)
 	})
 	return list
+}
+
+// restartThere is outlive restart of one server on other machines. With several hosts the one is found that has it.
+func restartThere(ctx context.Context, o restartOrder, set *hosts.Set, name string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	set, name, err := serverThere(ctx, o.io, set, name)
+	if err != nil {
+		return err
+	}
+	return restartOn(ctx, o, set, name)
+}
+
+// restartOn has outlive on each host restart what is a name, --all or --failed, all at once, and tells of each server.
+func restartOn(ctx context.Context, o restartOrder, set *hosts.Set, what string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	set = set.Within(o.patience + set.Limit())
+	args := []string{"restart", "--json", "--reason", o.reason, "--timeout", o.patience.String(), what}
+	if o.asJSON {
+		return askJSON(ctx, o.io.out, set, args)
+	}
+	bad, count := 0, 0
+	for _, a := range askedAll[json.RawMessage](ctx, set, args) {
+		name := logline.Printable(a.Host.Name)
+		var list []restartRecord
+		if hosts.Decode(a.Out, &list) != nil {
+			count++
+			bad++
+			fmt.Fprintf(o.io.err, "outlive: %s: %s\n", name, a.failure())
+			continue
+		}
+		for _, r := range list {
+			count++
+			if r.Error != "" {
+				bad++
+				fmt.Fprintf(logline.NewScreen(o.io.err), "outlive: restart %s/%s: %s\n", name, r.Name, r.Error)
+				continue
+			}
+			fmt.Fprintf(logline.NewScreen(o.io.out), "%s/%s: %s\n", name, r.Name, r.Text)
+		}
+	}
+	switch {
+	case bad > 0 && count > 1:
+		return fail(exitFailure, "%d of %d did not become ready, or did not answer", bad, count)
+	case bad > 0:
+		return &exitError{code: exitFailure}
+	case count == 0:
+		fmt.Fprintln(o.io.out, "There is nothing to restart.")
+	}
+	return nil
+}
+
+// failure says why a host did not do what it was asked for.
+func (a told[T]) failure() string {
+	err := cmp.Or(a.Err, errors.New("its answer is not understood"))
+	if hosts.KindOf(err) == hosts.Refused {
+		return logline.Printable(err.Error())
+	}
+	return hosts.KindOf(err).Word() + ": " + strings.ReplaceAll(logline.Printable(err.Error()), `\n`, "\n  ")
+}
+
+// serverThere finds the one host that has the server called name, and what it is called there.
+func serverThere(ctx context.Context, io streams, set *hosts.Set, name string) (*hosts.Set, string, error) {
+	w, err := parseWanted(name)
+	if err != nil && len(set.Hosts) > 1 {
+		return nil, "", err
+	}
+	return oneThere(ctx, io, set, []string{"status", "--json"}, "server", "is running", name, func(there []control.Status) (labels []string) {
+		var all []running
+		for _, s := range there {
+			all = append(all, running{control.Instance{Name: s.Name, PID: s.PID}, s})
+		}
+		match, _ := w.among(all)
+		for _, i := range match {
+			labels = append(labels, i.Label())
+		}
+		return labels
+	})
+}
+
+// oneThere finds the one host that has what is called name, and what it is called there; labels are all of that in a host's answer. kind and
+// state are for the error that there is none. What is on hosts that do not answer is not known, which is told. One host alone says by
+// itself that it has none.
+func oneThere[T any](ctx context.Context, io streams, set *hosts.Set, args []string, kind, state, name string, labels func(T) []string) (found *hosts.Set, label string, err error) {
+	if len(set.Hosts) == 1 {
+		return set, name, nil
+	}
+	var names, asked []string
+	for _, a := range askedAll[T](ctx, set, args) {
+		if a.Err != nil {
+			fmt.Fprintf(io.err, "outlive: %s: %s\n", a.Host.Name, a.failure())
+			continue
+		}
+		asked = append(asked, a.Host.Name)
+		for _, label = range labels(a.value) {
+			found = set.Of(a.Host)
+			names = append(names, a.Host.Name+"/"+label)
+		}
+	}
+	switch len(names) {
+	case 1:
+		return found, label, nil
+	case 0:
+		return nil, "", fail(exitFailure, "no %s %q %s on %s", kind, name, state, cmp.Or(strings.Join(asked, ", "), "a host that answers"))
+	}
+	return nil, "", fail(exitUsage, "%d %ss are called %q; say which one: %s", len(names), kind, name, strings.Join(names, ", "))
+}
+
+// logsThere is outlive logs on other machines.
+func logsThere(ctx context.Context, io streams, set *hosts.Set, name string, follow bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	set, name, err := serverThere(ctx, io, set, name)
+	if err != nil {
+		return err
+	}
+	args := []string{"logs", name}
+	if follow {
+		args = append(args, "--follow")
+	}
+	a := set.Run(ctx, set.Hosts[0], hosts.Command{Args: args, Out: logScreen(io.out), Errs: logline.NewScreen(io.err), Lasting: true})
+	return handedOn(ctx, a)
+}
+
+// handedOn is the end of a command whose stderr was handed on: outlive there has said by itself what was wrong.
+func handedOn(ctx context.Context, a hosts.Answer) error {
+	var f *hosts.Failure
+	switch {
+	case a.Err == nil, ctx.Err() != nil:
+		return nil
+	case errors.As(a.Err, &f) && f.Kind == hosts.Refused:
+		return &exitError{code: cmp.Or(f.Code, exitFailure)}
+	}
+	return fail(exitFailure, "%s: %s: %w", a.Host.Name, hosts.KindOf(a.Err).Word(), a.Err)
+}
+
+// acknowledgeThere is outlive ack of an incident on other machines: on the one host that has it.
+func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *hosts.Set, name string, snooze bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	set, name, err := oneThere(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", "is open", name, func(list []incidentRecord) []string {
+		return nameIf(name, slices.ContainsFunc(list, func(r incidentRecord) bool {
+			return strings.HasPrefix(r.ID, name) || r.Agent == name || r.Server == name
+		}))
+	})
+	if err != nil {
+		return err
+	}
+	// Who it is stands on the other machine as on this one.
+	args := []string{"ack", name, "--by", cmp.Or(f.by, userAndMachine())}
+	if snooze {
+		args = append(args, "--snooze")
+	}
+	return f.askThere(ctx, io, set, args)
+}
+
+// restartThere is outlive agent restart of an agent on other machines: on the one host that has it.
+func (f *requestFlags) restartThere(ctx context.Context, io streams, on *hostFlags, name string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	set, name, err := on.named(name, nil)
+	if err != nil {
+		return err
+	}
+	set, name, err = oneThere(ctx, io, set, homeArgs([]string{"agent", "list", "--json"}, f.home), "agent", "is declared", name, func(h homeRecord) []string {
+		return nameIf(name, slices.ContainsFunc(h.Agents, func(r agentRecord) bool { return r.Key == name }))
+	})
+	if err != nil {
+		return err
+	}
+	return f.askThere(ctx, io, set, []string{"agent", "restart", name})
+}
+
+// nameIf is the name where there is something of that name.
+func nameIf(name string, there bool) []string {
+	if there {
+		return []string{name}
+	}
+	return nil
+}
+
+// askThere has outlive on one host ask the monitor there.
+func (f *requestFlags) askThere(ctx context.Context, io streams, set *hosts.Set, args []string) error {
+	var out bytes.Buffer
+	a := set.Within(set.Limit()+askWait).Run(ctx, set.Hosts[0], hosts.Command{Args: homeArgs(args, f.home), Out: &out, Errs: logline.NewScreen(io.err)})
+	for line := range strings.Lines(out.String()) {
+		fmt.Fprint(logline.NewScreen(io.out), a.Host.Name+"/"+line)
+	}
+	return handedOn(ctx, a)
+}
+
+func userAndMachine() string {
+	if name, err := os.Hostname(); err == nil {
+		return userName() + "@" + name
+	}
+	return userName()
 }
