@@ -118,18 +118,20 @@ func programPath() (string, error) {
 		return "", fmt.Errorf("find our own program: %w", err)
 	}
 	named, err := exec.LookPath(os.Args[0])
-	if err != nil {
+	if err == nil {
+		named, err = filepath.Abs(named)
+	}
+	if err != nil || !sameFile(named, real) {
 		return real, nil
 	}
-	if named, err = filepath.Abs(named); err != nil {
-		return real, nil
-	}
-	a, errA := os.Stat(named)
-	b, errB := os.Stat(real)
-	if errA == nil && errB == nil && os.SameFile(a, b) {
-		return named, nil
-	}
-	return real, nil
+	return named, nil
+}
+
+// sameFile reports whether two paths are of one file.
+func sameFile(a, b string) bool {
+	is, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(is, other)
 }
 
 // execute lets the program at path take our place, with what we leave. It returns only if that fails.
@@ -139,10 +141,10 @@ func execute(path string, l *legacy) error {
 		return fmt.Errorf("keep what is to be handed over: %w", err)
 	}
 	defer f.Close()
-	if err := json.NewEncoder(f).Encode(l); err != nil {
-		return fmt.Errorf("keep what is to be handed over: %w", err)
+	if err = json.NewEncoder(f).Encode(l); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	if err != nil {
 		return fmt.Errorf("keep what is to be handed over: %w", err)
 	}
 	fd := int(f.Fd())

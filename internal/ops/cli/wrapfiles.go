@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,32 +170,12 @@ func outliveCommand(project bool) (string, error) {
 	if err != nil {
 		return "", fail(exitFailure, "find the program that runs: %w", err)
 	}
-	onPath := lookOnPath(self)
+	onPath, err := exec.LookPath("outlive" + filepath.Ext(self))
 	switch {
-	case onPath == "":
+	case err != nil || !filepath.IsAbs(onPath) || !sameFile(onPath, self):
 		return self, nil
 	case project:
 		return "outlive", nil
 	}
 	return onPath, nil
-}
-
-// lookOnPath returns the first outlive on PATH if it is the same program as self, "" otherwise.
-func lookOnPath(self string) string {
-	mine, err := os.Stat(self)
-	if err != nil {
-		return ""
-	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		path := filepath.Join(dir, filepath.Base("outlive"+filepath.Ext(self)))
-		info, err := os.Stat(path)
-		if errors.Is(err, os.ErrNotExist) || err != nil || info.IsDir() {
-			continue
-		}
-		if !os.SameFile(info, mine) || !filepath.IsAbs(path) {
-			return ""
-		}
-		return path
-	}
-	return ""
 }

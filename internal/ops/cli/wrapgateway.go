@@ -19,7 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 )
 
-// gatewayFile is a file that belongs to what the words name: an outlive.yaml of a wrapped client, or the record for taking it back.
+// gatewayFile is a file of a wrapped client that belongs to what the words name: an outlive.yaml, or the record.
 func gatewayFile(c *clients.Client, ending string, words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return filepath.Join(configDir(), "wrapped", c.Name+"-"+hex.EncodeToString(sum[:4])+ending)
