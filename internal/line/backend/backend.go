@@ -14,24 +14,6 @@ import (
 type Backend struct {
 	*core
 
-	flow      flow
-	handshake handshake
-	replay    replay
-	eras      eras
-	prober    prober
-	lists     lists
-	tools     restartTools
-	streams   streams
-	states    requestStates
-	tasks     tasks
-	noiseLog  noiseLog
-	mender    mender
-	health    healthWatch
-	long      longCalls
-	limits    limits
-	spares    spares
-	life      lifecycle
-
 	runner Runner
 	wakeAt time.Time // as the runner was told last
 }
@@ -46,48 +28,22 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 		questions: questions{open: map[string]*question{}},
 		memory:    memory{known: opts.Known, keep: w},
 	}
+	for _, part := range []**core{
+		&c.asks.core, &c.history.core, &c.showing.core, &c.flow.core, &c.handshake.core, &c.replay.core, &c.eras.core, &c.prober.core,
+		&c.lists.core, &c.tools.core, &c.streams.core, &c.states.core, &c.tasks.core, &c.noiseLog.core, &c.mender.core, &c.health.core,
+		&c.long.core, &c.limits.core, &c.spares.core, &c.life.core,
+	} {
+		*part = c
+	}
+	c.showing.connection = opts.Tap.Connect()
+	c.life.runner, c.tools.markers, c.noiseLog.stderr = w, w, w
+	c.limits.life, c.limits.health = &c.life, &c.health
+	c.backend = &Backend{core: c, runner: w}
 	c.calls.init()
 	c.asks.init()
-	c.asks.core, c.history.core = c, c
-	c.showing = showing{core: c, connection: opts.Tap.Connect()}
-	b := &Backend{core: c, runner: w}
-	b.join(w)
-	b.tools.init()
-	b.eras.beginAdapter()
-	return b
-}
-
-// join connects the parts with each other and with the world.
-func (b *Backend) join(w World) {
-	c := b.core
-	b.flow = flow{
-		core: c, life: &b.life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, prober: &b.prober, health: &b.health,
-		limits: &b.limits, eras: &b.eras,
-	}
-	b.handshake = handshake{core: c, flow: &b.flow, life: &b.life, replay: &b.replay, spares: &b.spares, prober: &b.prober, eras: &b.eras}
-	b.replay = replay{
-		core: c, life: &b.life, flow: &b.flow, handshake: &b.handshake, eras: &b.eras, spares: &b.spares,
-		streams: &b.streams, lists: &b.lists, tools: &b.tools, health: &b.health, limits: &b.limits,
-	}
-	b.eras = eras{core: c, backend: b, flow: &b.flow, life: &b.life, handshake: &b.handshake, replay: &b.replay, spares: &b.spares, states: &b.states,
-		streams: &b.streams}
-	b.prober = prober{core: c, flow: &b.flow, life: &b.life, replay: &b.replay, eras: &b.eras}
-	b.lists = lists{core: c, flow: &b.flow, streams: &b.streams, tools: &b.tools}
-	b.tools = restartTools{core: c, markers: w, flow: &b.flow, life: &b.life, lists: &b.lists, backend: b}
-	b.streams = streams{core: c, flow: &b.flow, life: &b.life, lists: &b.lists, eras: &b.eras}
-	b.states = requestStates{core: c, flow: &b.flow}
-	b.tasks = tasks{core: c, flow: &b.flow}
-	b.noiseLog = noiseLog{core: c, stderr: w, mender: &b.mender, backend: b}
-	b.mender = mender{core: c, tasks: &b.tasks, noiseLog: &b.noiseLog, backend: b}
-	b.health = healthWatch{core: c, flow: &b.flow, life: &b.life}
-	b.long = longCalls{core: c, health: &b.health}
-	b.limits = limits{core: c, life: &b.life, health: &b.health, eras: &b.eras}
-	b.spares = spares{core: c, life: &b.life, replay: &b.replay, lists: &b.lists, flow: &b.flow, streams: &b.streams, tools: &b.tools,
-		limits: &b.limits, health: &b.health}
-	b.life = lifecycle{
-		core: c, runner: w, flow: &b.flow, replay: &b.replay, handshake: &b.handshake, spares: &b.spares,
-		prober: &b.prober, eras: &b.eras, streams: &b.streams, tools: &b.tools, noiseLog: &b.noiseLog, health: &b.health,
-	}
+	c.tools.init()
+	c.eras.beginAdapter()
+	return c.backend
 }
 
 // at begins a call, in which it is now. Every method with a time argument begins with it, and ends with tellWake.

@@ -14,8 +14,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
-// core is what all parts of a backend look at: the call being handled, the processes, the client's session, and tables that
-// decide nothing. A part embeds it, and holds besides what is its own.
+// core is what all parts of a backend look at: the call being handled, the processes, the client's session, tables that
+// decide nothing, and the parts themselves. A part embeds it, and holds besides what is its own.
 type core struct {
 	opts   Options
 	client Client // a bridge stands before it, if client and server speak different eras
@@ -47,6 +47,25 @@ type core struct {
 	showing   showing
 
 	reconnects reconnects
+
+	backend   *Backend // takes the messages that a part makes, or holds back
+	flow      flow
+	handshake handshake
+	replay    replay
+	eras      eras
+	prober    prober
+	lists     lists
+	tools     restartTools
+	streams   streams
+	states    requestStates
+	tasks     tasks
+	noiseLog  noiseLog
+	mender    mender
+	health    healthWatch
+	long      longCalls
+	limits    limits
+	spares    spares
+	life      lifecycle
 }
 
 // The timers, each with one meaning.

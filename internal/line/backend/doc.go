@@ -6,9 +6,9 @@
 // side, processes to start and to end, events. One goroutine owns a Backend; nothing in it locks. So a thousand
 // crashes at every message boundary are an ordinary table test.
 //
-// The Backend itself takes lines apart and hands each to the part that it concerns. A part is a type with its own state.
-// The others that it needs are pointers among its fields, which Backend.join fills in. What all of them look at is the core,
-// which every part embeds: the call being handled, the processes, the session, and tables that decide nothing.
+// The Backend itself takes lines apart and hands each to the part that it concerns. A part is a type with its own state, and
+// embeds the core: there it finds the other parts, the call being handled, the processes, the session, and tables that decide
+// nothing.
 //
 //	Backend    backend.go  the clock and the ends of processes     client.go, server.go  lines of either side
 //	           arrays.go  JSON arrays of messages   status.go  what status shows   options.go, world.go  settings, what it acts on

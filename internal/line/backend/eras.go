@@ -20,15 +20,6 @@ type eras struct {
 	past     *session.Session // the client's, with a server of its own era, until a bridge goes on with it; nil: it does, or there was none
 	eraFlips int              // how often the server has changed its era since a process of it has served
 	resumed  bool             // the session was recorded by an earlier backend, which bridged it, and no process has served it here
-
-	backend   *Backend
-	flow      *flow
-	life      *lifecycle
-	handshake *handshake
-	replay    *replay
-	spares    *spares
-	states    *requestStates
-	streams   *streams
 }
 
 // probeRefused is called before a probe is answered with "method not found" because the server is legacy. It reports

@@ -15,15 +15,6 @@ import (
 // process dies. Only flow changes the state of calls, except of streams.
 type flow struct {
 	*core
-
-	life      *lifecycle
-	handshake *handshake
-	replay    *replay
-	streams   *streams
-	prober    *prober
-	health    *healthWatch
-	limits    *limits
-	eras      *eras
 }
 
 const (

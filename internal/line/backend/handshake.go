@@ -17,13 +17,6 @@ type handshake struct {
 	*core
 
 	first firstStart
-
-	flow   *flow
-	life   *lifecycle
-	replay *replay
-	spares *spares
-	prober *prober
-	eras   *eras
 }
 
 // initialize is answered with the error after so many first starts that failed, or so long after the client has asked.

@@ -17,9 +17,6 @@ type healthWatch struct {
 
 	watch  *health.Watch // from when it serves
 	noPing bool          // it answers everything but ping
-
-	flow *flow
-	life *lifecycle
 }
 
 // Vitals is what the system tells about a running process and everything it started. What is not known is zero.

@@ -21,17 +21,6 @@ type lifecycle struct {
 	closeWanted bool       // the server's stdin is to be closed once nothing waits for it
 	stuck       []*process // were killed and have not ended; nothing waits for them any more
 	code        int        // to finish with
-
-	flow      *flow
-	replay    *replay
-	handshake *handshake
-	spares    *spares
-	prober    *prober
-	eras      *eras
-	streams   *streams
-	tools     *restartTools
-	noiseLog  *noiseLog
-	health    *healthWatch
 }
 
 const (

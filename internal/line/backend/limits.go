@@ -25,7 +25,6 @@ type limits struct {
 	health interface {
 		replaceUnhealthy(cause supervise.Cause, reason string)
 	}
-	eras *eras
 }
 
 // Limits are what one process may use before it is replaced. Zero: unlimited.

@@ -15,10 +15,6 @@ type lists struct {
 	doubted  [mcp.Lists]bool // to be looked at again
 	looks    int             // how often doubted lists were looked at since one was found to be another
 	lookedAt time.Time       // the latest time
-
-	flow    *flow
-	streams *streams
-	tools   *restartTools
 }
 
 // pagesMost bounds how many pages of one list outlive reads for itself.

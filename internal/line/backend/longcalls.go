@@ -16,8 +16,6 @@ import (
 // itself still has them to send. Many clients give a call up after a minute without progress.
 type longCalls struct {
 	*core
-
-	health *healthWatch
 }
 
 const (

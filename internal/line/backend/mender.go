@@ -22,10 +22,6 @@ type mends struct {
 // mender takes what servers get wrong about their messages, and what clients do, where it is certain what is meant.
 type mender struct {
 	*core
-
-	tasks    *tasks
-	noiseLog *noiseLog
-	backend  *Backend
 }
 
 // awaits reports whether p has an open request with this raw id, the client's or outlive's own.

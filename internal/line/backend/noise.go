@@ -33,9 +33,6 @@ type noiseLog struct {
 	count  int // lines not yet told
 	total  int
 	toldAt time.Time
-
-	mender  *mender
-	backend *Backend
 }
 
 func (n *noise) holding() bool { return len(n.lines) > 0 }

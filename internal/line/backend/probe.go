@@ -18,11 +18,6 @@ type prober struct {
 	*core
 
 	probe probe
-
-	flow   *flow
-	life   *lifecycle
-	replay *replay
-	eras   *eras
 }
 
 // probeLook is how often a probed server is checked.

@@ -18,17 +18,6 @@ type replay struct {
 	*core
 
 	noted map[string][]byte // arguments of the last calls of the client that are to be repeated, by tool
-
-	life      *lifecycle
-	flow      *flow
-	handshake *handshake
-	eras      *eras
-	spares    *spares
-	streams   *streams
-	lists     *lists
-	tools     *restartTools
-	health    *healthWatch
-	limits    *limits
 }
 
 // settingsFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge its

@@ -20,15 +20,6 @@ type spares struct {
 	later    []supervise.SpawnSpare // delayed for a moment
 	tookOver time.Time              // when a spare last took over
 	told     bool                   // the machine knows that processes can be started without the client
-
-	life    *lifecycle
-	replay  *replay
-	lists   *lists
-	flow    *flow
-	streams *streams
-	tools   *restartTools
-	limits  *limits
-	health  *healthWatch
 }
 
 // tellReplayable tells the machine whether processes can be started without the client: from the end of its handshake until

@@ -18,8 +18,6 @@ type requestStates struct {
 
 	gens map[uint64]int // by digest of the state
 	row  []uint64       // digests in the order they were given out
-
-	flow *flow
 }
 
 // stateDigest identifies a state across upgrades of this program.

@@ -17,11 +17,6 @@ type streams struct {
 	*core
 
 	cut []cutShort // ends held back until it is clear whether the server died
-
-	flow  *flow
-	life  *lifecycle
-	lists *lists
-	eras  *eras
 }
 
 // Some servers answer nothing any more after a stream was requested: rmcp 3.1.4 if subscriptions/listen is its first

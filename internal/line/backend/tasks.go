@@ -14,8 +14,6 @@ type tasks struct {
 
 	tokens [][]byte // raw progress tokens that live on in tasks
 	open   []task   // oldest first
-
-	flow *flow
 }
 
 // tasksKept is how many tasks of the server are remembered.

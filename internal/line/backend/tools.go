@@ -37,11 +37,6 @@ type restartTools struct {
 	request request      // the last call of restart_server
 	verify  []parkedCall // waiting for the end of the restart that they ask about
 	unsure  []parkedCall // waiting until it is known whose tool they call, or whether there are tools to list
-
-	flow    *flow
-	life    *lifecycle
-	lists   *lists
-	backend *Backend
 }
 
 // request is a restart requested by the agent.
