@@ -55,8 +55,9 @@ type Bridge struct {
 
 // core is what both directions need.
 type core struct {
-	Phase phase // of the handshake with the server
-	Last  int   // private id given out last
+	Phase phase                        // of the handshake with the server
+	Last  int                          // private id given out last
+	Asked map[string]func(line []byte) // the bridge's own requests to the server, but streams, by raw id: what takes the answer
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -78,7 +79,7 @@ type side interface {
 
 // New returns a bridge for a client that has said nothing yet.
 func New(opts Options) *Bridge {
-	b := &Bridge{opts: opts}
+	b := &Bridge{opts: opts, core: core{Asked: map[string]func([]byte){}}}
 	switch opts.Mode {
 	case LegacyClient:
 		b.side = newLegacySide(&b.core)
@@ -205,6 +206,25 @@ func (c *core) plain(line []byte) []byte {
 	out := jsonrpc.Replace(nil, line, c.env.Params, now)
 	_ = c.env.Scan(out) // our own splice of two valid texts
 	return out
+}
+
+// askOwn sends the server a request of the bridge's own, and returns its raw id. then takes the answer, from which env is scanned.
+func (c *core) askOwn(m mcp.Method, params []byte, then func(line []byte)) string {
+	id := c.private()
+	c.Asked[string(id)] = then
+	c.toServer(jsonrpc.AppendRequest(nil, id, m.String(), params))
+	return string(id)
+}
+
+// takeOwn reports whether an answer of the server is to one of the bridge's own requests, and gives it to who has asked.
+func (c *core) takeOwn(line []byte) bool {
+	id := string(c.env.ID.Of(line))
+	then, own := c.Asked[id]
+	if own {
+		delete(c.Asked, id)
+		then(line)
+	}
+	return own
 }
 
 // decline answers a server's question without asking the client.

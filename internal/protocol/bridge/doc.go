@@ -28,7 +28,6 @@
 // and the parts of that direction, each of which owns what it is named after:
 //
 //	tasks.go       tasks: the calls on their way
-//	own.go         ownRequests: what the bridge itself has asked the server
 //	leveling.go    leveling: the server's log level, and the lines that wait for it
 //	listen.go      listens: subscriptions/listen through resources/subscribe
 //	ask.go         questions: requests of the server that belong to no call yet; which call they belong to

@@ -13,9 +13,7 @@ func (s *legacySide) fromServer(line []byte) {
 	case jsonrpc.Response, jsonrpc.ErrorResponse:
 		id := s.env.ID.Of(line)
 		switch {
-		case string(id) == s.Hello.Wire:
-			s.discovered(line)
-		case s.watchEnded(id, line):
+		case s.takeOwn(line), s.watchEnded(id, line):
 		default:
 			if c := onWire(s.Calls, id); c != nil && c.Round == nil {
 				s.served(c, line)

@@ -43,7 +43,6 @@ type legacySide struct {
 type hello struct {
 	ID     []byte // raw
 	Params []byte // raw
-	Wire   string // raw id of the server/discover that stands for it
 	Tries  int
 }
 
@@ -229,9 +228,7 @@ func (s *legacySide) close(why string) {
 }
 
 func (s *legacySide) discover() {
-	id := s.private()
-	s.Hello.Wire = string(id)
-	s.toServer(mcp.DiscoverLine(id, append(append([]byte{'{'}, s.Envelope...), '}')))
+	s.askOwn(mcp.Discover, append(append([]byte(`{"_meta":{`), s.Envelope...), "}}"...), s.discovered)
 }
 
 // discovered takes the server's answer to the handshake.

@@ -16,7 +16,6 @@ const levelFor = time.Second
 // leveling owns the log level of a legacy server, and the lines that wait until it is confirmed.
 type leveling struct {
 	*core
-	own *ownRequests
 
 	Level int       // that the server was told, -1 for none
 	ID    string    // raw id of the logging/setLevel that it has not answered, "" for none
@@ -38,10 +37,16 @@ func (l *leveling) reset() {
 
 // tell sends the server a level, unless it is none or was sent already.
 func (l *leveling) tell(level int) {
-	if level >= 0 && level != l.Level {
-		l.Level = level
-		l.ID = l.own.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), mcp.LogLevels[level]), '}'), asked{})
+	if level < 0 || level == l.Level {
+		return
 	}
+	var id string
+	id = l.askOwn(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), mcp.LogLevels[level]), '}'), func([]byte) {
+		if l.ID == id {
+			l.release()
+		}
+	})
+	l.Level, l.ID = level, id
 }
 
 // send sends the server a line of a call, once the log level that the call asks for is in force.
@@ -54,13 +59,6 @@ func (l *leveling) send(t *task, line []byte, begins bool) {
 		l.Until = l.now.Add(levelFor)
 	}
 	l.Lines = append(l.Lines, leveled{Wire: t.Wire, Line: line, Begins: begins})
-}
-
-// confirmed notes that the server has answered one of the bridge's own requests.
-func (l *leveling) confirmed(id string) {
-	if l.ID == id {
-		l.release()
-	}
 }
 
 // release sends what waits for the log level.

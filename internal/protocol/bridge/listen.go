@@ -34,7 +34,6 @@ func (s Stream) Wants(l mcp.List) bool { return string(member(s.Granted, l.Filte
 // listens are the open ones of a modern client.
 type listens struct {
 	*core
-	own *ownRequests
 
 	Open []*listen
 }
@@ -89,7 +88,7 @@ func (s *listens) ask(l *listen, filter, capabilities []byte) {
 			}
 			if !s.wanted(uri) {
 				l.Waiting++
-				s.about(mcp.Subscribe, uri, asked{Listen: string(l.ID), URI: uri})
+				s.about(mcp.Subscribe, uri, func([]byte) { s.subscribed(l, uri) })
 			}
 			l.URIs = append(l.URIs, uri)
 		}
@@ -103,18 +102,19 @@ func (s *listens) wanted(uri string) bool {
 }
 
 // about asks the server something about a resource.
-func (s *listens) about(m mcp.Method, uri string, what asked) {
-	s.own.ask(m, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'), what)
+func (s *listens) about(m mcp.Method, uri string, then func(line []byte)) {
+	s.askOwn(m, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'), then)
 }
 
-// subscribed takes the server's answer for one resource. A refused one is removed from all listens.
-func (s *listens) subscribed(what asked, granted bool) {
-	if what.URI != "" && !granted {
-		for _, l := range s.Open {
-			l.URIs = slices.DeleteFunc(l.URIs, func(uri string) bool { return uri == what.URI })
+// subscribed takes the server's answer for one resource, for which l waits; nil: no listen does. A refused one is removed from all
+// listens.
+func (s *listens) subscribed(l *listen, uri string) {
+	if s.env.Kind != jsonrpc.Response {
+		for _, one := range s.Open {
+			one.URIs = slices.DeleteFunc(one.URIs, func(other string) bool { return other == uri })
 		}
 	}
-	if l := s.find([]byte(what.Listen)); l != nil && l.Waiting > 0 {
+	if slices.Contains(s.Open, l) { // it was not cancelled meanwhile
 		l.Waiting--
 		s.acknowledge(l)
 	}
@@ -157,7 +157,7 @@ func (s *listens) end(l *listen) {
 	s.Open = slices.DeleteFunc(s.Open, func(one *listen) bool { return one == l })
 	for _, uri := range l.URIs {
 		if !s.wanted(uri) {
-			s.about(mcp.Unsubscribe, uri, asked{})
+			s.about(mcp.Unsubscribe, uri, func([]byte) {})
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (s *listens) resubscribe(capabilities []byte) {
 		for _, uri := range l.URIs {
 			if !slices.Contains(told, uri) {
 				told = append(told, uri)
-				s.about(mcp.Subscribe, uri, asked{URI: uri})
+				s.about(mcp.Subscribe, uri, func([]byte) { s.subscribed(nil, uri) })
 			}
 		}
 	}

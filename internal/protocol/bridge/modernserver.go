@@ -11,13 +11,10 @@ import (
 func (s *modernSide) fromServer(line []byte) {
 	switch s.env.Kind {
 	case jsonrpc.Response, jsonrpc.ErrorResponse:
-		id := s.env.ID.Of(line)
-		if s.Hello != "" && string(id) == s.Hello {
-			s.welcomed(line)
-		} else if about, own := s.Own.answered(string(id)); own {
-			s.Listens.subscribed(about, s.env.Kind == jsonrpc.Response)
-			s.Leveling.confirmed(string(id))
-		} else if t := onWire(s.Calls, id); t != nil {
+		if s.takeOwn(line) {
+			return
+		}
+		if t := onWire(s.Calls, s.env.ID.Of(line)); t != nil {
 			s.served(t, line)
 		}
 	case jsonrpc.Request:

@@ -14,7 +14,6 @@ type modernSide struct {
 	*core
 	sealer sealer
 
-	Hello   string    // raw id of the initialize in flight
 	Can     abilities // the server was told of
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
@@ -24,14 +23,13 @@ type modernSide struct {
 	Number  uint64    // of the last suspended call
 
 	Calls     tasks
-	Own       ownRequests
 	Leveling  leveling
 	Listens   listens
 	Questions questions
 }
 
 func newModernSide(c *core, seal sealer) *modernSide {
-	s := &modernSide{Calls: tasks{}, Own: ownRequests{Open: map[string]asked{}}, Leveling: leveling{Level: -1}}
+	s := &modernSide{Calls: tasks{}, Leveling: leveling{Level: -1}}
 	s.join(c, seal)
 	return s
 }
@@ -39,9 +37,7 @@ func newModernSide(c *core, seal sealer) *modernSide {
 // join makes the parts those of one side.
 func (s *modernSide) join(c *core, seal sealer) {
 	s.core, s.sealer = c, seal
-	s.Own.core = c
-	s.Leveling.core, s.Leveling.own = c, &s.Own
-	s.Listens.core, s.Listens.own = c, &s.Own
+	s.Leveling.core, s.Listens.core = c, c
 	s.Questions.core, s.Questions.calls, s.Questions.side = c, s.Calls, s
 	s.Questions.Cancelled.core = c
 }
@@ -125,9 +121,7 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 	if s.Phase == noHandshake {
 		s.reach(greeting)
 		s.Can |= can
-		id := s.private()
-		s.Hello = string(id)
-		s.toServer(mcp.InitializeLine(id, initializeParams(meta, s.Can), ""))
+		s.askOwn(mcp.Initialize, initializeParams(meta, s.Can), s.welcomed)
 	}
 	return s.Phase == ready
 }
@@ -144,7 +138,7 @@ func (s *modernSide) hold(id, line []byte) {
 // welcomed takes the server's answer to the handshake.
 func (s *modernSide) welcomed(line []byte) {
 	held := s.Held
-	s.Held, s.Hello = nil, ""
+	s.Held = nil
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
 		s.reach(noHandshake)

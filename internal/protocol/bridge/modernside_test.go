@@ -151,6 +151,17 @@ c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}
 c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}
 S {"jsonrpc":"2.0","id":"b~4","method":"resources/unsubscribe","params":{"uri":"f:/a"}}
 s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+		"listening anew under the same id before the server has answered": hiModern + `
+c {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["f:/a"]},` + able + `}}
+S {"jsonrpc":"2.0","id":"b~2","method":"resources/subscribe","params":{"uri":"f:/a"}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}
+S {"jsonrpc":"2.0","id":"b~3","method":"resources/unsubscribe","params":{"uri":"f:/a"}}
+c {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["f:/b"]},` + able + `}}
+S {"jsonrpc":"2.0","id":"b~4","method":"resources/subscribe","params":{"uri":"f:/b"}}
+s {"jsonrpc":"2.0","id":"b~2","result":{}}
+s {"jsonrpc":"2.0","id":"b~3","result":{}}
+s {"jsonrpc":"2.0","id":"b~4","result":{}}
+C {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"},"notifications":{"resourceSubscriptions":["f:/b"]}}}`,
 		"log messages while somebody asks for them": hiModern + `
 s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
 c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"warning"}}}
