@@ -37,10 +37,9 @@ type questions struct {
 	Open  []*question
 	Asker bool // the server has asked during a call: calls take turns
 
-	Shared    bool            // several clients share the server, see attribution.go
-	Known     map[string]bool // targets whose calls have asked
-	Ruling    time.Time       // when Open is looked at; zero: on each event
-	Cancelled cancelledCalls
+	Shared    bool                   // several clients share the server, see attribution.go
+	Known     map[string]bool        // targets whose calls have asked
+	Ruling    time.Time              // when Open is looked at; zero: on each event
 	principal func(id []byte) string // see [Options]
 }
 

@@ -74,7 +74,7 @@ func (qs *questions) inTurn(target string, came time.Time) bool {
 		return true
 	}
 	for _, t := range qs.calls {
-		if qs.Known[t.Target] && !t.suspended() {
+		if qs.Known[t.Target] && t.awaited() {
 			return false
 		}
 	}
@@ -89,15 +89,9 @@ func (qs *questions) partyOf(id, meta []byte) party {
 	return party{Principal: qs.principal(id), Info: string(member(meta, mcp.MetaClientInfo))}
 }
 
-// cancelled notes a call that the server may still work on. One whose question was refused ends soon.
-func (qs *questions) cancelled(t *task) {
-	if qs.Cancelled.full() {
-		for _, q := range qs.Open {
-			qs.decline(q, undecided)
-		}
-		qs.Open = nil
-		qs.Cancelled.merge()
-	}
+// cancel keeps a call that the server may still work on though its client has given it up. One whose question was refused ends soon.
+func (qs *questions) cancel(t *task) {
+	qs.makeRoom()
 	stays := unclearFor
 	switch {
 	case t.blocked():
@@ -105,7 +99,48 @@ func (qs *questions) cancelled(t *task) {
 	case qs.Known[t.Target]:
 		stays = cancelledFor
 	}
-	qs.Cancelled.add(t, stays)
+	t.ID, t.Params, t.Meta, t.Token, t.Level = nil, nil, nil, nil, -1
+	t.Cancelled, t.Ends = qs.now, qs.now.Add(stays)
+	qs.calls[t.Wire] = t
+}
+
+// makeRoom forgets cancelled calls that no question can belong to. One that no answer clears replaces the rest if it is too many to be
+// distinguished. Forgetting the oldest instead would let a client that cancels many calls see another client's questions.
+func (qs *questions) makeRoom() {
+	left := 0
+	for wire, t := range qs.calls {
+		if t.cancelled() && qs.due(t.Ends.Add(unclearFor)) {
+			delete(qs.calls, wire)
+		} else if t.cancelled() {
+			left++
+		}
+	}
+	if left < queueMost {
+		return
+	}
+	for _, q := range qs.Open {
+		qs.decline(q, undecided)
+	}
+	qs.Open = nil
+	qs.calls.dropCancelled()
+	qs.calls[""] = &task{Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)}
+}
+
+// candidates are those of the cancelled calls that a message of the server may belong to, besides the given other calls. Calls of a
+// client are left out if all of the others are its own, which leaves a doubt: at once if it is authenticated, otherwise once
+// the question can no longer have crossed with the cancellation.
+func (qs *questions) candidates(cancelled, others []*task) (out []*task, doubt bool) {
+	for _, t := range cancelled {
+		own := !slices.ContainsFunc(others, func(other *task) bool { return !other.Party.alike(t.Party) })
+		switch {
+		case qs.due(t.Ends):
+		case own && (t.Party.Principal != "" || qs.due(t.Cancelled.Add(crossFor))):
+			doubt = true
+		default:
+			out = append(out, t)
+		}
+	}
+	return out, doubt
 }
 
 // suspects are the calls, by their ids at the server, that may have asked the present question. A call that waits for
@@ -113,7 +148,8 @@ func (qs *questions) cancelled(t *task) {
 // server has cancelled the question, or died and starts the call again, the call waits for no answer.
 func (qs *questions) suspects() (wires []string, doubt bool) {
 	var running, blocked []*task
-	for _, t := range qs.calls.byAge() {
+	calls, cancelled := qs.calls.byAge()
+	for _, t := range calls {
 		switch {
 		case t.Afresh || t.Finished != nil:
 		case t.blocked():
@@ -122,17 +158,14 @@ func (qs *questions) suspects() (wires []string, doubt bool) {
 			running = append(running, t)
 		}
 	}
-	cancelled, doubt := qs.Cancelled.candidates(running)
+	maybe, doubt := qs.candidates(cancelled, running)
 	if len(running) == 0 {
-		if cancelled, doubt = qs.Cancelled.candidates(blocked); len(cancelled) == 0 {
+		if maybe, doubt = qs.candidates(cancelled, blocked); len(maybe) == 0 {
 			running = blocked
 		}
 	}
-	for _, t := range running {
+	for _, t := range append(running, maybe...) {
 		wires = append(wires, t.Wire)
-	}
-	for _, g := range cancelled {
-		wires = append(wires, g.Wire)
 	}
 	return wires, doubt
 }
@@ -167,7 +200,7 @@ func (qs *questions) rule() {
 		}
 	}
 	for _, q := range qs.Open {
-		if living := slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return qs.calls[wire] == nil }); len(living) < 2 {
+		if living := slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return qs.calls[wire].cancelled() }); len(living) < 2 {
 			q.Until = deadline.Earliest(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
 		}
 	}
@@ -198,10 +231,8 @@ func (qs *questions) decidable() int {
 
 // atServer reports whether the server may still work on the call with this id there.
 func (qs *questions) atServer(wire string) bool {
-	if t := qs.calls[wire]; t != nil {
-		return !t.Afresh && t.Finished == nil
-	}
-	return qs.Cancelled.has(wire)
+	t := qs.calls[wire]
+	return t != nil && !t.Afresh && t.Finished == nil
 }
 
 const (
@@ -223,8 +254,8 @@ func (qs *questions) give(q *question) *task {
 	}
 	t := qs.calls[q.Suspects[0]]
 	switch {
-	case t == nil:
-		qs.Cancelled.asked(q.Suspects[0])
+	case t.cancelled():
+		t.Ends = deadline.Earliest(t.Ends, qs.now.Add(crossFor)) // it was refused
 		qs.decline(q, noLonger)
 	case !t.Open || q.Need&^t.Can != 0:
 		qs.toServer(notFound(q.ID))
@@ -252,12 +283,4 @@ func (qs *questions) learn(q *question, t *task) {
 	if len(qs.Known) < knownMost {
 		qs.Known[t.Target] = true
 	}
-}
-
-// certain is the only call that the server's message can belong to; empty if there are several.
-func (qs *questions) certain() tasks {
-	if cancelled, _ := qs.Cancelled.candidates(inOrder(qs.calls)); len(qs.calls) == 1 && len(cancelled) == 0 {
-		return qs.calls
-	}
-	return nil
 }

@@ -210,7 +210,8 @@ func (w *manyClients) idle() []string {
 
 // mayStillAsk reports whether the bridge still reckons with a call that was withdrawn. What asks later is beyond what can be told.
 func (w *manyClients) mayStillAsk(id string) bool {
-	return slices.ContainsFunc(w.b.side.(*modernSide).Questions.Cancelled.Calls, func(g cancelledCall) bool { return g.Wire == id && w.now.Before(g.Until) })
+	t := w.b.side.(*modernSide).Calls[id]
+	return t.cancelled() && w.now.Before(t.Ends)
 }
 
 // finish has the server answer a call. The answer to one that was withdrawn is no line for the bridge.

@@ -36,7 +36,7 @@ func (s *legacySide) back(line []byte) ([]byte, bool) {
 
 func (s *modernSide) back(line []byte) ([]byte, bool) {
 	t := onWire(s.Calls, s.env.ID.Of(line))
-	if t == nil || t.suspended() {
+	if t == nil || !t.awaited() {
 		return nil, false
 	}
 	delete(s.Calls, t.Wire)

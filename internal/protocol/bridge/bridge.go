@@ -117,7 +117,11 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 
 // Over reports that the server has answered a cancelled request, by its raw id there, so that it no longer works on it.
 func (b *Bridge) Over(id []byte, now time.Time) Output {
-	return ofSide(b, now, func(s *modernSide) { s.over(id) })
+	return ofSide(b, now, func(s *modernSide) {
+		if t := onWire(s.Calls, id); t.cancelled() {
+			s.over(t)
+		}
+	})
 }
 
 // Reborn reports that all processes that know of earlier requests are dead.

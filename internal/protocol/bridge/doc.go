@@ -32,7 +32,6 @@
 //	listen.go      listens: subscriptions/listen through resources/subscribe
 //	ask.go         questions: requests of the server that belong to no call yet; which call they belong to
 //	attribution.go       the same where many clients share the server
-//	cancelled.go   cancelledCalls: withdrawn calls that such a server has not answered
 //
 // What they share is pure, and tested against the official schemas of both eras:
 //

@@ -14,7 +14,9 @@ func (s *modernSide) fromServer(line []byte) {
 		if s.takeOwn(line) {
 			return
 		}
-		if t := onWire(s.Calls, s.env.ID.Of(line)); t != nil {
+		if t := onWire(s.Calls, s.env.ID.Of(line)); t.cancelled() {
+			s.over(t)
+		} else if t != nil {
 			s.served(t, line)
 		}
 	case jsonrpc.Request:
@@ -89,12 +91,12 @@ func (s *modernSide) told(line []byte) {
 // logged forwards a log message while a request in flight asks for its level. The legacy era has one level for all.
 func (s *modernSide) logged(line []byte) {
 	level := mcp.Severity(s.env.Level.Of(line))
-	calls := s.Calls
-	if s.Questions.Shared {
-		calls = s.Questions.certain()
+	calls, cancelled := s.Calls.byAge()
+	if maybe, _ := s.Questions.candidates(cancelled, calls); s.Questions.Shared && len(calls)+len(maybe) > 1 {
+		return // whose it is cannot be told
 	}
 	for _, t := range calls {
-		if !t.suspended() && t.Level >= 0 && level >= t.Level {
+		if t.awaited() && t.Level >= 0 && level >= t.Level {
 			s.toClient(s.plain(line))
 			return
 		}
@@ -122,15 +124,14 @@ func (s *modernSide) progressed(line []byte) {
 	s.toClient(s.plain(line))
 }
 
-// over takes the server's late answer to a cancelled call.
-func (s *modernSide) over(id []byte) {
-	if s.Questions.Cancelled.answered(id) {
-		s.proceed()
-	}
+// over forgets a cancelled call that the server has answered.
+func (s *modernSide) over(t *task) {
+	delete(s.Calls, t.Wire)
+	s.proceed()
 }
 
 // restarted forgets cancelled calls: the new process does not know them.
 func (s *modernSide) restarted() {
-	s.Questions.Cancelled.Calls = nil
+	s.Calls.dropCancelled()
 	s.proceed()
 }

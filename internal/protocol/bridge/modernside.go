@@ -39,7 +39,6 @@ func (s *modernSide) join(c *core, seal sealer) {
 	s.core, s.sealer = c, seal
 	s.Leveling.core, s.Listens.core = c, c
 	s.Questions.core, s.Questions.calls, s.Questions.side = c, s.Calls, s
-	s.Questions.Cancelled.core = c
 }
 
 func (s *modernSide) fromClient(line []byte) {
@@ -169,7 +168,7 @@ func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can
 	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
 		Level: mcp.Severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
 		Party: s.Questions.partyOf(id, meta), Since: s.now, Target: s.Questions.target(line)}
-	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
+	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token) || s.Calls[t.Wire] != nil; t.Private { // that one is cancelled
 		t.Wire = string(s.private())
 		t.mark()
 	}
@@ -220,13 +219,13 @@ func (s *modernSide) cancelled(line []byte) {
 	}
 }
 
-// drop forgets a call and refuses its questions.
+// drop forgets a call and refuses its questions. A shared server may still ask for one that it has begun.
 func (s *modernSide) drop(t *task) {
-	delete(s.Calls, t.Wire)
 	begun := !s.Leveling.unsent(t)
 	s.Leveling.unsend(t)
+	delete(s.Calls, t.Wire)
 	if s.Questions.Shared && begun {
-		s.Questions.cancelled(t)
+		s.Questions.cancel(t)
 	}
 	s.declineAll(t)
 }
@@ -242,7 +241,7 @@ func (s *modernSide) close(why string) {
 		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
 	}
 	for _, t := range inOrder(s.Calls) {
-		if !t.suspended() {
+		if t.awaited() {
 			s.refuse(t.ID, jsonrpc.InvalidRequest, why)
 		}
 	}

@@ -172,11 +172,12 @@ func (s *modernSide) tick() {
 		if !t.suspended() || !s.due(t.Expires) {
 			continue
 		}
-		if t.Finished == nil && !t.Afresh {
-			s.toServer(mcp.CancelledLine([]byte(t.Wire), "the client did not answer in time"))
-			s.drop(t)
+		if t.Finished != nil || t.Afresh {
+			delete(s.Calls, t.Wire)
+			continue
 		}
-		delete(s.Calls, t.Wire)
+		s.toServer(mcp.CancelledLine([]byte(t.Wire), "the client did not answer in time"))
+		s.drop(t)
 	}
 	s.proceed()
 }

@@ -15,32 +15,40 @@ type tasks map[string]*task
 
 // task is one request of the client in flight.
 type task struct {
-	ID       []byte // raw, the client's; nil while the call is suspended
-	Wire     string // raw, the server's
-	Name     string // of the method
-	Method   mcp.Method
-	Open     bool      // it may be answered with questions
-	Private  bool      // id and progress token at the server are the bridge's
-	Can      abilities // that the request declares
-	Params   []byte    // raw, as the server gets them
-	Meta     []byte    // raw, of the request that the client waits for
-	Token    []byte    // raw progress token of the client, nil for none
-	Level    int       // log level asked for, -1 for none
-	Number   uint64    // in handles, 0 before the first
-	Round    int
-	Asks     []*question // that the client has been shown
-	Next     []*question // that it will be shown in the next round
-	Behind   []byte      // the last progress while the call was suspended
-	Finished []byte      // the server's answer, if it came while the call was suspended
-	Afresh   bool        // the server has ended it: the next round is a new request to it
-	Expires  time.Time   // while the call is suspended
-	Party    party       // its client, if several share the server
-	Since    time.Time   // when it went to the server
-	Target   string      // what it calls
+	ID        []byte // raw, the client's; nil while it waits for no answer
+	Wire      string // raw, the server's
+	Name      string // of the method
+	Method    mcp.Method
+	Open      bool      // it may be answered with questions
+	Private   bool      // id and progress token at the server are the bridge's
+	Can       abilities // that the request declares
+	Params    []byte    // raw, as the server gets them
+	Meta      []byte    // raw, of the request that the client waits for
+	Token     []byte    // raw progress token of the client, nil for none
+	Level     int       // log level asked for, -1 for none
+	Number    uint64    // in handles, 0 before the first
+	Round     int
+	Asks      []*question // that the client has been shown
+	Next      []*question // that it will be shown in the next round
+	Behind    []byte      // the last progress while the call was suspended
+	Finished  []byte      // the server's answer, if it came while the call was suspended
+	Afresh    bool        // the server has ended it: the next round is a new request to it
+	Expires   time.Time   // while the call is suspended
+	Party     party       // its client, if several share the server
+	Since     time.Time   // when it went to the server
+	Target    string      // what it calls
+	Cancelled time.Time   // when its client gave it up, though a shared server may go on with it; zero: it has not
+	Ends      time.Time   // when a cancelled one is assumed to have ended
 }
 
+// awaited reports whether the client waits for an answer.
+func (t *task) awaited() bool { return t.ID != nil }
+
 // suspended reports whether the call waits at the server without a request of the client.
-func (t *task) suspended() bool { return t.ID == nil }
+func (t *task) suspended() bool { return t.ID == nil && !t.cancelled() }
+
+// cancelled reports whether the client has given the call up. Of nil: no.
+func (t *task) cancelled() bool { return t != nil && !t.Cancelled.IsZero() }
 
 // mark puts the call's progress token into its params.
 func (t *task) mark() {
@@ -83,7 +91,7 @@ func (ts tasks) numbered(number uint64) *task {
 func (ts tasks) running() int {
 	n := 0
 	for _, t := range ts {
-		if t.Open && !t.suspended() {
+		if t.Open && t.awaited() {
 			n++
 		}
 	}
@@ -94,18 +102,30 @@ func (ts tasks) running() int {
 func (ts tasks) mostVerbose() int {
 	least := -1
 	for _, t := range ts {
-		if !t.suspended() && t.Level >= 0 && (least < 0 || t.Level < least) {
+		if t.awaited() && t.Level >= 0 && (least < 0 || t.Level < least) {
 			least = t.Level
 		}
 	}
 	return least
 }
 
-// byAge returns the calls in the order in which they went to the server.
-func (ts tasks) byAge() []*task {
-	out := inOrder(ts)
-	slices.SortStableFunc(out, func(a, b *task) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(len(a.Wire), len(b.Wire))) })
-	return out
+// byAge returns the calls in the order in which they went to the server, and apart from them those that are cancelled.
+func (ts tasks) byAge() (calls, cancelled []*task) {
+	all := inOrder(ts)
+	slices.SortStableFunc(all, func(a, b *task) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(len(a.Wire), len(b.Wire))) })
+	for _, t := range all {
+		if t.cancelled() {
+			cancelled = append(cancelled, t)
+		} else {
+			calls = append(calls, t)
+		}
+	}
+	return calls, cancelled
+}
+
+// dropCancelled forgets the cancelled calls.
+func (ts tasks) dropCancelled() {
+	maps.DeleteFunc(ts, func(_ string, t *task) bool { return t.cancelled() })
 }
 
 // onWire returns what the server knows under a raw id, from a table by such ids; nil: nothing.

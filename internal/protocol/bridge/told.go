@@ -68,7 +68,8 @@ func (b *Bridge) Quiet() bool {
 		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Asks)+len(s.Watch.Waiting) == 0
 	case *modernSide:
 		opening := slices.ContainsFunc(s.Listens.Open, func(l *listen) bool { return !l.Acked })
-		return !s.waiting() && !opening && len(s.Calls)+len(s.Questions.Open) == 0
+		calls, _ := s.Calls.byAge()
+		return !s.waiting() && !opening && len(calls)+len(s.Questions.Open) == 0
 	}
 	return false
 }
