@@ -133,6 +133,14 @@ c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state
 S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"t"}}
 s {"jsonrpc":"2.0","id":"b~3","error":{"code":-32042,"message":"m","data":{"elicitations":[]}}}
 C {"jsonrpc":"2.0","id":2,"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}}`,
+		"a URL that the server wants opened before its client has answered something else": hiModern + asks + `
+s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","elicitationId":"f","url":"https://y","message":"m"}]}}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"elicitation/create","params":{"mode":"url","url":"https://y","message":"m"}}},"requestState":"$new"}}
+c {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"t","arguments":{"a":1,"b":2}}}
+s {"jsonrpc":"2.0","id":"b~3","result":{"content":[]}}
+C {"jsonrpc":"2.0","id":3,"result":{"resultType":"complete","content":[]}}`,
 		"listening": hiModern + `
 c {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["f:/a","f:/b"]},` + able + `}}
 S {"jsonrpc":"2.0","id":"b~2","method":"resources/subscribe","params":{"uri":"f:/a"}}

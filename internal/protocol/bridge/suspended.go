@@ -139,7 +139,7 @@ func (s *modernSide) openURLs(t *task, err []byte) bool {
 	if len(t.Next) == 0 {
 		return false
 	}
-	t.Afresh = true
+	t.Afresh, t.Finished = true, nil
 	s.suspend(t)
 	return true
 }
