@@ -59,7 +59,6 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 				said = append(said, line)
 			}
 		}
-		said = append(said, s.Held...)
 		for _, one := range s.Queue {
 			said = append(said, one.Line)
 		}
@@ -68,7 +67,7 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 				said = append(said, l.Line)
 			}
 		}
-		s.Held, s.Queue, s.Listens.Open = nil, nil, nil
+		s.Queue, s.Listens.Open = nil, nil
 	}
 	return said
 }

@@ -18,8 +18,7 @@ type modernSide struct {
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
 	Meta    []byte    // raw, of the client's first request
-	Held    [][]byte  // requests that came before the handshake was over
-	Queue   []turn    // calls whose turn has not come
+	Queue   []turn    // requests that came before the handshake was over; after that, calls whose turn has not come
 	Number  uint64    // of the last suspended call
 
 	Calls     tasks
@@ -101,8 +100,7 @@ func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
 // inFlight reports whether a request with this raw id is in flight.
 func (s *modernSide) inFlight(id []byte) bool {
 	return s.Calls.find(id) != nil || s.Listens.find(id) != nil ||
-		slices.ContainsFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) }) ||
-		slices.ContainsFunc(s.Held, func(line []byte) bool { return jsonrpc.SameID(member(line, "id"), id) })
+		slices.ContainsFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) })
 }
 
 // greeted starts the handshake if there was none, or if the client can do more than was declared and nothing would be
@@ -127,23 +125,23 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 
 // hold keeps a request until the handshake is over.
 func (s *modernSide) hold(id, line []byte) {
-	if len(s.Held) >= queueMost {
+	if len(s.Queue) >= queueMost {
 		s.refuse(id, jsonrpc.InternalError, "the server is still starting, and too many requests are waiting")
 		return
 	}
-	s.Held = append(s.Held, bytes.Clone(line))
+	s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line)})
 }
 
 // welcomed takes the server's answer to the handshake.
 func (s *modernSide) welcomed(line []byte) {
-	held := s.Held
-	s.Held = nil
+	held := s.Queue
+	s.Queue = nil
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
 		s.reach(noHandshake)
 		text := "the server refused the handshake: " + messageOf(s.env.Error.Of(line))
 		for _, one := range held {
-			s.refuse(member(one, "id"), jsonrpc.InternalError, text)
+			s.refuse(one.ID, jsonrpc.InternalError, text)
 		}
 		return
 	}
@@ -154,8 +152,8 @@ func (s *modernSide) welcomed(line []byte) {
 	s.toServer(mcp.InitializedLine())
 	s.Listens.resubscribe(member(result, "capabilities"))
 	for _, one := range held {
-		if s.env.Scan(one) == nil {
-			s.request(one)
+		if s.env.Scan(one.Line) == nil {
+			s.request(one.Line)
 		}
 	}
 }
@@ -203,9 +201,7 @@ func (s *modernSide) notification(line []byte) {
 // cancelled handles the client's cancellation.
 func (s *modernSide) cancelled(line []byte) {
 	id := s.env.RequestID.Of(line)
-	same := func(other []byte) bool { return jsonrpc.SameID(other, id) }
-	s.Held = slices.DeleteFunc(s.Held, func(held []byte) bool { return same(member(held, "id")) })
-	s.Queue = slices.DeleteFunc(s.Queue, func(t turn) bool { return same(t.ID) })
+	s.Queue = slices.DeleteFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) })
 	if l := s.Listens.find(id); l != nil {
 		s.Listens.end(l)
 		return
@@ -230,13 +226,10 @@ func (s *modernSide) drop(t *task) {
 	s.declineAll(t)
 }
 
-func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue)+len(s.Leveling.Lines) > 0 }
+func (s *modernSide) waiting() bool { return len(s.Queue)+len(s.Leveling.Lines) > 0 }
 
 // close answers all open requests of the client.
 func (s *modernSide) close(why string) {
-	for _, line := range s.Held {
-		s.refuse(member(line, "id"), jsonrpc.InvalidRequest, why)
-	}
 	for _, t := range s.Queue {
 		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
 	}
