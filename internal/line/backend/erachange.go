@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
@@ -157,7 +158,7 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	e.spares.tellReplayable()
 	e.attach(mode, said...)
 	e.past = &past
-	e.adapter.emit(e.adapter.bridge.Resume(toldOf(&past), e.now))
+	e.adapter.emit(e.adapter.bridge.Resume(&past, e.now))
 }
 
 // moved tells the client what is different now, once a bridge that has come in the middle has greeted the server.
@@ -168,16 +169,16 @@ func (e *eras) moved() {
 	}
 	past := e.past
 	e.past = nil
-	told, _ := a.bridge.Told()
-	if told.Result != nil {
-		e.replay.tellDrift(past.InitResult, told.Result, e.process)
+	now := a.bridge.Session()
+	if now.InitResult != nil {
+		e.replay.tellDrift(past.InitResult, now.InitResult, e.process)
 	}
-	e.tellLists(past, a.bridge.Mode(), told.Streams)
+	e.tellLists(past, a.bridge.Mode(), now.Listens())
 }
 
 // tellLists makes the client read the lists again that it has read: a server of another era describes things differently. seen is the
 // session in which it has read them.
-func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []bridge.Stream) {
+func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []*session.Listen) {
 	for l := range mcp.Lists {
 		if seen.Seen(l) == nil {
 			continue
@@ -186,7 +187,7 @@ func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []brid
 			e.arrays.SendToClient(mcp.ChangedLine(l, nil))
 		}
 		for _, one := range streams {
-			if one.Wants(l) {
+			if one.Grants(l) {
 				e.arrays.SendToClient(mcp.ChangedLine(l, one.ID))
 			}
 		}
@@ -214,25 +215,25 @@ func (e *eras) drainUnsent() (lines [][]byte) {
 // them; a legacy client's handshake and settings are replayed, and a modern one's streams opened again.
 func (e *eras) detach() {
 	a := e.adapter
-	told, ok := a.bridge.Told()
+	client := a.bridge.Session() // of a modern one, the next process is asked whether it speaks that era
 	mode, past, inner := a.bridge.Mode(), e.past, e.session
 	said := a.untranslated()
 	a.emit(a.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
 	a.held = append(said, a.held...)
 	a.bridge, a.decided, a.toCore, a.at, e.past = nil, true, nil, time.Time{}, nil
-	e.session.Reset()
-	switch {
-	case mode == bridge.LegacyClient && past != nil:
+	e.session = client
+	if mode == bridge.LegacyClient && past != nil {
 		e.session = *past
-	case ok: // of a modern client, the next process is asked whether it speaks that era
-		e.session = sessionOf(mode, told)
 	}
-	for _, one := range told.Streams {
-		if one.Granted != nil {
-			e.streams.takeOver(one.Line, one.Granted)
+	streams := slices.Clone(e.session.Listens())
+	for _, l := range streams {
+		if l.Acked != nil {
+			e.streams.takeOver(l)
+		} else {
+			e.session.CloseListen(l.ID) // its request is among what is said once more
 		}
 	}
-	e.tellLists(&inner, mode, told.Streams)
+	e.tellLists(&inner, mode, streams)
 	e.spares.tellReplayable()
 	e.emit(event.BridgeReleased, slog.LevelInfo, "The server speaks its client's era again: nothing is translated any more",
 		slog.String(event.KeyReason, mode.String()))
@@ -249,43 +250,6 @@ func (a *eraAdapter) untranslated() (said [][]byte) {
 		a.eras.flow.finish(c)
 	}
 	return append(said, a.bridge.Unsaid()...)
-}
-
-// sessionOf is the session of a client that was bridged.
-func sessionOf(mode bridge.Mode, told bridge.Told) session.Session {
-	if mode == bridge.ModernClient {
-		s := session.Session{Era: mcp.Modern}
-		s.KeepMeta(told.Meta)
-		return s
-	}
-	s := session.Session{
-		Era: mcp.Legacy, InitParams: told.Params, Version: told.Version, InitResult: told.Result, Initialized: told.Initialized,
-	}
-	if told.Level != nil {
-		s.SetLogLevel(append(append([]byte(`{"level":`), told.Level...), '}'))
-	}
-	for _, uri := range told.URIs {
-		s.Subscribe(append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'))
-	}
-	return s
-}
-
-// toldOf is what the client of a session that was not bridged has said and heard.
-func toldOf(s *session.Session) bridge.Told {
-	told := bridge.Told{Meta: s.Meta, Params: s.InitParams, Result: s.InitResult, Version: s.Version, Initialized: s.Initialized}
-	for _, setting := range s.Settings() {
-		if setting.Method == mcp.SetLevel {
-			told.Level = jsonrpc.Find(setting.Params, "level").Of(setting.Params)
-		} else if uri, ok := jsonrpc.Unquote(jsonrpc.Find(setting.Params, "uri").Of(setting.Params)); ok {
-			told.URIs = append(told.URIs, uri)
-		}
-	}
-	for _, l := range s.Listens() {
-		if l.Acked != nil {
-			told.Streams = append(told.Streams, bridge.Stream{ID: l.ID, Line: l.Line, Granted: l.Acked})
-		}
-	}
-	return told
 }
 
 // withoutOldState turns a modern client's next round of a call into a new call: the bridged server does not know the

@@ -93,8 +93,7 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 		b.tasks.open = append(b.tasks.open, task{id: jsonrpc.Find(raw, "taskId").Of(raw), gen: earlier, raw: raw})
 	}
 	for _, l := range b.session.Listens() {
-		_ = b.env.Scan(l.Line) // it was scanned when it came
-		b.streams.holdStream(b.calls.add(&b.env, l.Line, mcp.Listen, b.client.Keep))
+		b.streams.takeOver(l)
 	}
 	b.life.wake()
 }
@@ -111,13 +110,8 @@ func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 	if e.bridging() == bridge.None {
 		return e.session, e.resumed // no process has served it since
 	}
-	b, inner := e.adapter.bridge, e.session
-	if told, ok := b.Told(); ok {
-		client = sessionOf(b.Mode(), told)
-		for _, one := range told.Streams {
-			client.OpenListen(one.ID, one.Line, jsonrpc.Find(one.Line, "params").Of(one.Line)).Acked = one.Granted
-		}
-	}
+	inner := e.session
+	client = e.adapter.bridge.Session()
 	inner.MoveLists(&client)
 	return client, true
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
@@ -265,12 +266,10 @@ func (s *streams) keepStreams() bool {
 	return true
 }
 
-// takeOver goes on with a stream that a bridge had open. granted is the raw filter of which its client was told.
-func (s *streams) takeOver(line, granted []byte) {
-	_ = s.env.Scan(line) // it was scanned when it came
-	c := s.calls.add(&s.env, line, mcp.Listen, s.client.Keep)
-	s.session.OpenListen(c.id, line, c.param.Of(c.line)).Acked = granted
-	s.holdStream(c)
+// takeOver goes on with a stream of the session that a bridge, or another backend, had open.
+func (s *streams) takeOver(l *session.Listen) {
+	_ = s.env.Scan(l.Line) // it was scanned when it came
+	s.holdStream(s.calls.add(&s.env, l.Line, mcp.Listen, s.client.Keep))
 }
 
 // releaseStreams asks a server of another version again for the streams that outlive keeps.

@@ -41,9 +41,9 @@ func TestBack(t *testing.T) {
 	modern.FromClient([]byte(logs), start)
 	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + meta + `}}}`
 	modern.FromClient([]byte(listen), start)
-	told, _ := modern.Told()
-	if streams := told.Streams; len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Granted) != `{"toolsListChanged":true}` {
-		t.Errorf("the streams are given back as %q", streams)
+	lasting := modern.Session()
+	if streams := lasting.Listens(); len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Acked) != `{"toolsListChanged":true}` {
+		t.Errorf("the streams are given back as %v", streams)
 	}
 	if said := modern.Unsaid(); len(said) != 1 || string(said[0]) != logs || modern.Waiting() {
 		t.Errorf("what waits for its log level is given back as %q", said)

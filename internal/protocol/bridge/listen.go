@@ -21,16 +21,6 @@ type listen struct {
 	Before  []byte // raw filter that an earlier server has granted, of which the client was told; nil: none has
 }
 
-// Stream is an open subscriptions/listen of a modern client.
-type Stream struct {
-	ID      []byte // raw
-	Line    []byte // the request as it came
-	Granted []byte // raw filter that was acknowledged to the client; nil before that
-}
-
-// Wants reports whether the client is told on the stream that a list has changed.
-func (s Stream) Wants(l mcp.List) bool { return string(member(s.Granted, l.Filter())) == "true" }
-
 // listens are the open ones of a modern client.
 type listens struct {
 	*core
@@ -45,18 +35,6 @@ func (s *listens) find(id []byte) *listen {
 		}
 	}
 	return nil
-}
-
-// streams are the open ones.
-func (s *listens) streams() (all []Stream) {
-	for _, l := range s.Open {
-		one := Stream{ID: l.ID, Line: bytes.Clone(l.Line), Granted: l.Before}
-		if l.Acked {
-			one.Granted = l.granted()
-		}
-		all = append(all, one)
-	}
-	return all
 }
 
 // open takes the listen request in s.env, for a server with these raw capabilities. It is acknowledged when the server

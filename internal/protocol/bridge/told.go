@@ -7,38 +7,35 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
-// Told is the lasting part of a client's conversation. A bridge that comes in the middle is given it, and one that goes gives it back.
-type Told struct {
-	Meta    []byte   // raw _meta of a modern client's first request
-	Streams []Stream // the open ones of a modern client; the rest is of legacy clients
-
-	Params      []byte // raw, of the client's initialize
-	Result      []byte // raw, that it was given
-	Version     string // both settled on
-	Initialized bool   // the client has sent notifications/initialized
-	Level       []byte // raw log level that it has set, nil for none
-	URIs        []string
-}
-
-// Resume begins in the middle of a conversation that the client has with a server of its own era. It is not told what it has been told
-// already; what it says waits until the server is greeted.
-func (b *Bridge) Resume(told Told, now time.Time) Output {
+// Resume begins in the middle of a conversation that the client has with a server of its own era, of which the session is what lasts. It
+// is not told what it has been told already; what it says waits until the server is greeted.
+func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 	b.begin(now)
 	switch s := b.side.(type) {
 	case *legacySide:
-		s.introduced(told.Params, settledVersion(jsonrpc.AppendQuoted(nil, told.Version)))
-		s.Params, s.Result, s.Level = told.Params, told.Result, told.Level
-		s.Watch = watch{Wanted: told.Initialized, URIs: told.URIs, Missed: len(told.URIs) > 0}
+		s.introduced(from.InitParams, settledVersion(jsonrpc.AppendQuoted(nil, from.Version)))
+		s.Params, s.Result = from.InitParams, from.InitResult
+		s.Watch = watch{Wanted: from.Initialized}
+		for _, setting := range from.Settings() {
+			if setting.Method == mcp.SetLevel {
+				s.Level = member(setting.Params, "level")
+			} else if uri, ok := jsonrpc.Unquote(member(setting.Params, "uri")); ok {
+				s.Watch.URIs, s.Watch.Missed = append(s.Watch.URIs, uri), true
+			}
+		}
 		s.greet(hello{})
 	case *modernSide:
-		s.Meta = told.Meta
-		for _, one := range told.Streams {
-			s.Listens.Open = append(s.Listens.Open, &listen{ID: one.ID, Line: one.Line, Before: one.Granted})
+		s.Meta = from.Meta
+		for _, l := range from.Listens() {
+			if l.Acked != nil {
+				s.Listens.Open = append(s.Listens.Open, &listen{ID: l.ID, Line: l.Line, Before: l.Acked})
+			}
 		}
-		if len(told.Streams) > 0 {
-			s.greeted(abilitiesOf(member(told.Meta, mcp.MetaClientCapabilities)), told.Meta)
+		if len(s.Listens.Open) > 0 {
+			s.greeted(abilitiesOf(member(s.Meta, mcp.MetaClientCapabilities)), s.Meta)
 		}
 	}
 	return b.end()
@@ -47,21 +44,38 @@ func (b *Bridge) Resume(told Told, now time.Time) Output {
 // Ready reports whether the server is greeted.
 func (b *Bridge) Ready() bool { return b.Phase == ready }
 
-// Told returns what both have said; ok is false before a legacy client's handshake is over, or a modern one's first request.
-func (b *Bridge) Told() (told Told, ok bool) {
-	if s, modern := b.side.(*modernSide); modern {
-		return Told{Meta: s.Meta, Streams: s.Listens.streams()}, s.Meta != nil
+// Session returns what lasts of the client's conversation, in the client's words. It is empty before a legacy client's handshake is over,
+// or a modern one's first request.
+func (b *Bridge) Session() (out session.Session) {
+	switch s := b.side.(type) {
+	case *legacySide:
+		if s.Params == nil {
+			break
+		}
+		out = session.Session{Era: mcp.Legacy, InitParams: s.Params, Version: s.Version, InitResult: s.Result, Initialized: s.Watch.Wanted}
+		if s.Level != nil {
+			out.SetLogLevel(append(append([]byte(`{"level":`), s.Level...), '}'))
+		}
+		for _, uri := range s.Watch.URIs {
+			out.Subscribe(append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'))
+		}
+	case *modernSide:
+		if s.Meta == nil {
+			break
+		}
+		out.Era = mcp.Modern
+		out.KeepMeta(s.Meta)
+		for _, l := range s.Listens.Open {
+			kept := out.OpenListen(l.ID, l.Line, member(l.Line, "params"))
+			if kept.Acked = l.Before; l.Acked {
+				kept.Acked = l.granted()
+			}
+		}
 	}
-	s, legacy := b.side.(*legacySide)
-	if !legacy || s.Params == nil {
-		return Told{}, false
-	}
-	return Told{
-		Params: s.Params, Result: s.Result, Version: s.Version, Initialized: s.Watch.Wanted, Level: s.Level, URIs: s.Watch.URIs,
-	}, true
+	return out
 }
 
-// Quiet reports whether nothing that client and server have begun is open: what lasts is what Told returns.
+// Quiet reports whether nothing that client and server have begun is open: what lasts is what Session returns.
 func (b *Bridge) Quiet() bool {
 	switch s := b.side.(type) {
 	case *legacySide:
