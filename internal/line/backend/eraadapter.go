@@ -158,17 +158,17 @@ func (a *eraAdapter) look(line []byte) {
 	switch {
 	case a.decided || a.env.Kind != jsonrpc.Request:
 	case m == mcp.Initialize:
-		if bridge.Need(a.eras.opts.Bridge, mcp.Legacy, a.eras.memory.known.speaks()) == bridge.LegacyClient {
+		if bridge.Need(a.eras.opts.Bridge, mcp.Legacy, a.eras.memory.known.only()) == bridge.LegacyClient {
 			a.eras.attach(bridge.LegacyClient, line)
 			return
 		}
 		a.decided = true // a refusal will show it
 	case m == mcp.Discover || a.version(line) == nil:
 		// The prober decides, or it cannot be decided yet.
-	case bridge.Need(a.eras.opts.Bridge, mcp.Modern, a.eras.memory.known.speaks()) == bridge.ModernClient:
+	case bridge.Need(a.eras.opts.Bridge, mcp.Modern, a.eras.memory.known.only()) == bridge.ModernClient:
 		a.eras.attach(bridge.ModernClient, line)
 		return
-	case a.eras.memory.known.speaks().Modern == bridge.Yes || a.eras.process.era == mcp.Modern:
+	case a.eras.memory.known.Era == mcp.Modern || a.eras.process.era == mcp.Modern:
 		a.decided = true
 	default:
 		a.ask(line)

@@ -136,7 +136,7 @@ func (e *eras) meetEra() {
 	case era == mcp.Legacy && !e.session.Answered():
 		return // it may refuse the client's own initialize
 	}
-	switch need := bridge.Need(bridge.Auto, era, e.memory.known.speaks()); {
+	switch need := bridge.Need(bridge.Auto, era, e.memory.known.only()); {
 	case need == bridge.None || e.opts.Bridge == bridge.Off && mode == bridge.None:
 	case mode != bridge.None:
 		e.detach()

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -177,20 +176,10 @@ func (m *memory) lazy(opts Options) bool {
 	return opts.Lazy && !opts.NoFastStart && (k.Initialize != nil || k.Era == mcp.Modern && len(k.Discover) > 0)
 }
 
-// speaks is what is known of the server's eras.
-func (k Knowledge) speaks() bridge.Speaks {
-	s := bridge.Speaks{}
-	switch {
-	case k.NoInitialize:
-		s.Legacy = bridge.No
-	case k.Initialize != nil || k.Era == mcp.Legacy:
-		s.Legacy = bridge.Yes
+// only is the one era that the server certainly speaks, and no other; EraUnknown: it may speak both.
+func (k Knowledge) only() mcp.Era {
+	if k.Era == mcp.Modern && k.NoInitialize || k.Era == mcp.Legacy && !k.NoInitialize {
+		return k.Era
 	}
-	switch k.Era {
-	case mcp.Modern:
-		s.Modern = bridge.Yes
-	case mcp.Legacy:
-		s.Modern = bridge.No
-	}
-	return s
+	return mcp.EraUnknown
 }

@@ -213,6 +213,28 @@ func TestHintsOfAVersionInBetween(t *testing.T) {
 	}
 }
 
+// A server is translated only if it certainly does not speak the client's era.
+func TestTheOnlyEraOfAServer(t *testing.T) {
+	for _, tc := range []struct {
+		known Knowledge
+		want  mcp.Era
+	}{
+		{Knowledge{}, mcp.EraUnknown},
+		{Knowledge{Initialize: []byte("{}")}, mcp.EraUnknown},
+		{Knowledge{Era: mcp.Legacy}, mcp.Legacy},
+		{Knowledge{Era: mcp.Legacy, Initialize: []byte("{}")}, mcp.Legacy},
+		{Knowledge{Era: mcp.Legacy, NoInitialize: true}, mcp.EraUnknown},
+		{Knowledge{Era: mcp.Modern}, mcp.EraUnknown},
+		{Knowledge{Era: mcp.Modern, Initialize: []byte("{}")}, mcp.EraUnknown},
+		{Knowledge{Era: mcp.Modern, NoInitialize: true}, mcp.Modern},
+		{Knowledge{NoInitialize: true}, mcp.EraUnknown},
+	} {
+		if got := tc.known.only(); got != tc.want {
+			t.Errorf("only %v of %+v, want %v", got, tc.known, tc.want)
+		}
+	}
+}
+
 // What one process has learned is added to what others of the same command have stored since.
 func TestKnowledgeOfSeveralProcesses(t *testing.T) {
 	list := func(text string, by ...string) Knowledge {

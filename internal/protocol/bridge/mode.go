@@ -62,31 +62,15 @@ const (
 	Off
 )
 
-// Answer is the answer to a yes-or-no question.
-type Answer uint8
-
-// The answers. A guess is Unknown.
-const (
-	Unknown Answer = iota
-	Yes
-	No
-)
-
-// Speaks says which eras a server takes.
-type Speaks struct {
-	Legacy, Modern Answer
-}
-
-// Need decides whether to translate between a client that speaks era and a server. It does so only when the server
-// certainly does not speak the client's era and does speak the other one: servers of both eras are never bridged,
-// because a bridge can do less.
-func Need(setting Setting, era mcp.Era, server Speaks) Mode {
+// Need decides whether to translate between a client that speaks era and a server that certainly speaks only one era;
+// EraUnknown: it speaks both, or that is a guess. Servers of both eras are never bridged, because a bridge can do less.
+func Need(setting Setting, era, only mcp.Era) Mode {
 	switch {
 	case setting == Off:
 		return None
-	case era == mcp.Legacy && server == Speaks{Legacy: No, Modern: Yes}:
+	case era == mcp.Legacy && only == mcp.Modern:
 		return LegacyClient
-	case era == mcp.Modern && server == Speaks{Legacy: Yes, Modern: No}:
+	case era == mcp.Modern && only == mcp.Legacy:
 		return ModernClient
 	}
 	return None

@@ -262,24 +262,22 @@ func TestHandles(t *testing.T) {
 
 func TestNeed(t *testing.T) {
 	for _, tc := range []struct {
-		setting Setting
-		era     mcp.Era
-		speaks  Speaks
-		want    Mode
+		setting   Setting
+		era, only mcp.Era
+		want      Mode
 	}{
-		{Auto, mcp.Legacy, Speaks{No, Yes}, LegacyClient},
-		{Auto, mcp.Modern, Speaks{Yes, No}, ModernClient},
-		{Auto, mcp.Legacy, Speaks{Unknown, Yes}, None},
-		{Auto, mcp.Legacy, Speaks{Yes, Yes}, None},
-		{Auto, mcp.Modern, Speaks{Yes, Unknown}, None},
-		{Auto, mcp.Modern, Speaks{Yes, Yes}, None},
-		{Auto, mcp.Legacy, Speaks{No, Unknown}, None},
-		{Auto, mcp.EraUnknown, Speaks{No, Yes}, None},
-		{Off, mcp.Legacy, Speaks{No, Yes}, None},
-		{Off, mcp.Modern, Speaks{Yes, No}, None},
+		{Auto, mcp.Legacy, mcp.Modern, LegacyClient},
+		{Auto, mcp.Modern, mcp.Legacy, ModernClient},
+		{Auto, mcp.Legacy, mcp.Legacy, None},
+		{Auto, mcp.Modern, mcp.Modern, None},
+		{Auto, mcp.Legacy, mcp.EraUnknown, None},
+		{Auto, mcp.Modern, mcp.EraUnknown, None},
+		{Auto, mcp.EraUnknown, mcp.Modern, None},
+		{Off, mcp.Legacy, mcp.Modern, None},
+		{Off, mcp.Modern, mcp.Legacy, None},
 	} {
-		if got := Need(tc.setting, tc.era, tc.speaks); got != tc.want {
-			t.Errorf("Need(%v, %v, %v) = %v, want %v", tc.setting, tc.era, tc.speaks, got, tc.want)
+		if got := Need(tc.setting, tc.era, tc.only); got != tc.want {
+			t.Errorf("Need(%v, %v, %v) = %v, want %v", tc.setting, tc.era, tc.only, got, tc.want)
 		}
 	}
 }
