@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -133,8 +132,8 @@ func (b *Backend) refuseElement(one []byte, why string) {
 
 // clientVersion is the protocol version that the client has settled on; "": none yet.
 func (e *eras) clientVersion() string {
-	if e.bridging() == bridge.None {
+	if e.bridge == nil {
 		return e.session.Version
 	}
-	return e.adapter.bridge.ClientVersion()
+	return e.bridge.ClientVersion()
 }

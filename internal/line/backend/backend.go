@@ -42,7 +42,7 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	c.calls.init()
 	c.asks.init()
 	c.tools.init()
-	c.eras.beginAdapter()
+	c.eras.standBetween()
 	return c.backend
 }
 
@@ -62,12 +62,9 @@ func (b *Backend) tellWake() {
 
 // deadline is when Tick must be called; zero: not needed.
 func (b *Backend) deadline() time.Time {
-	at := deadline.Earliest(b.machine.Deadline(), b.health.healthDeadline(), deadline.Earliest(b.timers[:]...))
+	at := deadline.Earliest(b.machine.Deadline(), b.health.healthDeadline(), b.eras.deadline(), deadline.Earliest(b.timers[:]...))
 	for p := range b.all {
 		at = deadline.Earliest(at, p.deadline())
-	}
-	if b.eras.adapter != nil {
-		at = deadline.Earliest(at, b.eras.adapter.deadline())
 	}
 	return at
 }
@@ -86,10 +83,7 @@ func (b *Backend) Tick(now time.Time) {
 	}
 	b.health.healthTick()
 	b.life.tick()
-	if b.eras.adapter != nil {
-		b.eras.adapter.tick()
-		b.eras.settle()
-	}
+	b.eras.tick()
 }
 
 func (b *Backend) expire(t timer) {

@@ -40,8 +40,8 @@ func (b *Backend) clientLine(line []byte, err error) {
 			return
 		}
 	}
-	if b.eras.adapter != nil {
-		b.eras.adapter.fromClient(line)
+	if b.eras.stands != direct {
+		b.eras.fromClient(line)
 		return
 	}
 	b.message(line)

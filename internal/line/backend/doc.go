@@ -21,7 +21,7 @@
 //	           recover.go  what becomes of requests whose server died
 //	handshake  handshake.go  the client's own; what it is told while the first start fails
 //	replay     replay.go  telling a new process what the old one knew     replaycalls.go  calls repeated to it
-//	eras       eras.go  whether client and server speak one era     eraadapter.go  where they do not: a bridge.Bridge before all
+//	eras       eras.go  whether client and server speak one era, and where they do not: a bridge.Bridge before all
 //	           erachange.go  a bridge that comes or goes in the middle, because a restarted server speaks another era
 //	prober     probe.go  server/discover on behalf of legacy servers
 //	lists      lists.go  reading lists     drift.go  telling of changes

@@ -9,6 +9,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
@@ -238,7 +239,7 @@ func (lc *lifecycle) outputEnded(p *process) {
 		return
 	}
 	if len(lc.beside) == 0 {
-		lc.eras.processesGone()
+		lc.eras.tellBridge((*bridge.Bridge).Reborn)
 	}
 	lc.streams.forgetCut()
 	lc.tools.settleCalls()

@@ -118,14 +118,6 @@ func (e *eras) served() {
 	e.history.eraMismatch, e.eraFlips, e.resumed = mcp.EraUnknown, 0, false
 }
 
-// bridging is the present translation.
-func (e *eras) bridging() bridge.Mode {
-	if e.adapter == nil || e.adapter.bridge == nil {
-		return bridge.None
-	}
-	return e.adapter.bridge.Mode()
-}
-
 // meetEra checks, before a new process gets its handshake, whether the server is now known to speak another era than the
 // conversation.
 func (e *eras) meetEra() {
@@ -158,22 +150,21 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	e.spares.tellReplayable()
 	e.attach(mode, said...)
 	e.past = &past
-	e.adapter.emit(e.adapter.bridge.Resume(&past, e.now))
+	e.pass(e.bridge.Resume(&past, e.now))
 }
 
 // moved tells the client what is different now, once a bridge that has come in the middle has greeted the server.
 func (e *eras) moved() {
-	a := e.adapter
-	if e.past == nil || !a.bridge.Ready() {
+	if e.past == nil || !e.bridge.Ready() {
 		return
 	}
 	past := e.past
 	e.past = nil
-	now := a.bridge.Session()
+	now := e.bridge.Session()
 	if now.InitResult != nil {
 		e.replay.tellDrift(past.InitResult, now.InitResult, e.process)
 	}
-	e.tellLists(past, a.bridge.Mode(), now.Listens())
+	e.tellLists(past, e.bridge.Mode(), now.Listens())
 }
 
 // tellLists makes the client read the lists again that it has read: a server of another era describes things differently. seen is the
@@ -214,13 +205,12 @@ func (e *eras) drainUnsent() (lines [][]byte) {
 // detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
 // them; a legacy client's handshake and settings are replayed, and a modern one's streams opened again.
 func (e *eras) detach() {
-	a := e.adapter
-	client := a.bridge.Session() // of a modern one, the next process is asked whether it speaks that era
-	mode, past, inner := a.bridge.Mode(), e.past, e.session
-	said := a.untranslated()
-	a.emit(a.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
-	a.held = append(said, a.held...)
-	a.bridge, a.decided, a.toCore, a.at, e.past = nil, true, nil, time.Time{}, nil
+	client := e.bridge.Session() // of a modern one, the next process is asked whether it speaks that era
+	mode, past, inner := e.bridge.Mode(), e.past, e.session
+	said := e.untranslated()
+	e.pass(e.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
+	e.held = append(said, e.held...)
+	e.bridge, e.stands, e.toCore, e.at, e.past = nil, needless, nil, time.Time{}, nil
 	e.session = client
 	if mode == bridge.LegacyClient && past != nil {
 		e.session = *past
@@ -240,29 +230,26 @@ func (e *eras) detach() {
 }
 
 // untranslated removes all calls from the table and returns the client's own lines.
-func (a *eraAdapter) untranslated() (said [][]byte) {
-	for c := range a.eras.calls.all {
+func (e *eras) untranslated() (said [][]byte) {
+	for c := range e.calls.all {
 		if c.state != sent {
-			if line, ok := a.bridge.Back(c.line); ok {
+			if line, ok := e.bridge.Back(c.line); ok {
 				said = append(said, bytes.Clone(line))
 			}
 		}
-		a.eras.flow.finish(c)
+		e.flow.finish(c)
 	}
-	return append(said, a.bridge.Unsaid()...)
+	return append(said, e.bridge.Unsaid()...)
 }
 
 // withoutOldState turns a modern client's next round of a call into a new call: the bridged server does not know the
-// earlier rounds.
-func (a *eraAdapter) withoutOldState(line []byte) []byte {
-	state := a.env.RequestState.Of(line)
-	if state == nil {
+// earlier rounds. e.line was scanned from it.
+func (e *eras) withoutOldState(line []byte) []byte {
+	state := e.line.RequestState.Of(line)
+	if state == nil || !e.states.native(state) {
 		return line
 	}
-	if !a.eras.states.native(state) {
-		return line
-	}
-	params := a.env.Params.Of(line)
+	params := e.line.Params.Of(line)
 	fresh := jsonrpc.Delete(nil, jsonrpc.Delete(nil, params, "requestState"), "inputResponses")
-	return jsonrpc.Replace(nil, line, a.env.Params, fresh)
+	return jsonrpc.Replace(nil, line, e.line.Params, fresh)
 }

@@ -3,37 +3,263 @@ package backend
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// eras decides whether a bridge stands between client and server, and moves the conversation when a server changes its era.
+// eras decides whether a bridge stands between client and server, and moves the conversation when a server changes its era. It stands
+// between the client and the rest of a Backend until both sides are known to speak one era, and for good if they do not: then a bridge
+// translates, and the rest of the Backend sees a client of the server's era. It is the [Client] meanwhile, so that no other part
+// knows of it. It is not in the way where both sides speak the same era.
+//
+// Whether a bridge is needed is known from earlier runs, or learned: a server refuses initialize because it is modern,
+// or a probe shows a legacy server. For a modern client that does not probe, eras probes.
 type eras struct {
 	*core
+	Client // the client itself, while eras stands before it
 
-	adapter  *eraAdapter      // an adapter that may bridge the client; nil: not needed
+	line   jsonrpc.Envelope // scratch of the line being looked at
+	stands standing
+	bridge *bridge.Bridge // while one translates
+	held   [][]byte       // messages of the client not yet handled
+	toCore [][]byte       // messages for the rest of the backend, from a client of the server's era
+	at     time.Time      // when the bridge must be called; zero: not at all
+
 	past     *session.Session // the client's, with a server of its own era, until a bridge goes on with it; nil: it does, or there was none
 	eraFlips int              // how often the server has changed its era since a process of it has served
 	resumed  bool             // the session was recorded by an earlier backend, which bridged it, and no process has served it here
+}
+
+// standing is what is between the client and the rest of a backend.
+type standing uint8
+
+const (
+	direct    standing = iota // nothing: both speak one era, or nothing is ever translated
+	undecided                 // the client's next request decides
+	asking                    // the server is being asked for its era; the client's messages wait
+	needless                  // no bridge is needed: nothing will be, as soon as what is held was handled
+	bridged                   // a bridge translates
+)
+
+// eraQuestion is the raw id of the backend's own server/discover: below the questions', and far from the bridge's, which begin with 1.
+const eraQuestion = "1499999999"
+
+// codeNoMethod is how a server refuses a method that it does not know.
+const codeNoMethod = "-32601"
+
+// standBetween decides by the client's first messages whether a bridge is needed.
+func (e *eras) standBetween() {
+	if e.opts.Bridge == bridge.Auto && e.stands == direct {
+		e.stands, e.Client, e.client = undecided, e.client, e
+	}
+}
+
+// fromClient takes a line of the client, which is not kept.
+func (e *eras) fromClient(line []byte) {
+	if e.stands == asking && e.needsNoEra(line) {
+		return
+	}
+	e.held = append(e.held, bytes.Clone(line))
+	e.settle()
+}
+
+// settle passes on messages that arrived while another was being handled.
+func (e *eras) settle() {
+	for e.stands != direct {
+		switch {
+		case len(e.toCore) > 0:
+			line := e.toCore[0]
+			e.toCore = e.toCore[1:]
+			e.backend.clientMessage(line)
+		case len(e.held) > 0 && e.stands != asking:
+			line := e.held[0]
+			e.held = e.held[1:]
+			e.dispatch(line)
+		case e.stands == needless:
+			e.stands, e.client = direct, e.Client
+		default:
+			e.life.closeInputWhenFlushed()
+			return
+		}
+	}
+}
+
+// dispatch handles a message of the client.
+func (e *eras) dispatch(line []byte) {
+	_ = e.line.Scan(line) // it was scanned when it came
+	switch {
+	case e.bridge == nil:
+		e.look(line)
+	case e.givesUpEra(line):
+		e.dropBridge()
+		e.backend.clientMessage(line)
+	default:
+		e.pass(e.bridge.FromClient(e.withoutOldState(line), e.now))
+	}
+}
+
+// givesUpEra reports whether a modern client gives up its era, for example after waiting too long for its probe.
+func (e *eras) givesUpEra(line []byte) bool {
+	return e.bridge.Mode() == bridge.ModernClient && e.line.Kind == jsonrpc.Request &&
+		mcp.Lookup(e.line.Method.Of(line)) == mcp.Initialize && e.versionIn(line) == nil
+}
+
+// dropBridge removes the bridge of a client that has given up its era, with the bridge's requests.
+func (e *eras) dropBridge() {
+	e.pass(e.bridge.Close("the client began a new session", e.now))
+	e.bridge, e.stands, e.toCore, e.at, e.past = nil, needless, nil, time.Time{}, nil
+	for c := range e.calls.all {
+		e.flow.finish(c)
+	}
+}
+
+// pass hands on a bridge's output: to the client now, to the server once the present message is handled.
+func (e *eras) pass(out bridge.Output) {
+	for _, line := range out.ToServer {
+		e.toCore = append(e.toCore, bytes.Clone(line))
+	}
+	e.at = out.Deadline
+	for _, line := range out.ToClient {
+		e.Client.SendToClient(line)
+	}
+}
+
+// tellBridge tells the bridge of what concerns it alone, if there is one.
+func (e *eras) tellBridge(what func(*bridge.Bridge, time.Time) bridge.Output) {
+	if e.bridge != nil {
+		e.pass(what(e.bridge, e.now))
+	}
+}
+
+// ForwardToClient implements [Client].
+func (e *eras) ForwardToClient(line []byte) { e.fromServer(line, e.Client.ForwardToClient) }
+
+// SendToClient implements [Client].
+func (e *eras) SendToClient(line []byte) { e.fromServer(line, e.Client.SendToClient) }
+
+// fromServer takes a line for the client, which gets it as it is by send if nothing is translated.
+func (e *eras) fromServer(line []byte, send func([]byte)) {
+	switch {
+	case e.bridge != nil:
+		e.pass(e.bridge.FromServer(line, e.now))
+		e.moved()
+	case !e.eraShown(line):
+		send(line)
+	}
+}
+
+// deadline is when the bridge must be called: at once while something waits to be handled.
+func (e *eras) deadline() time.Time {
+	if len(e.toCore) > 0 || len(e.held) > 0 && e.stands != asking {
+		return e.now
+	}
+	return e.at
+}
+
+func (e *eras) tick() {
+	if !e.at.IsZero() && !e.now.Before(e.at) {
+		e.tellBridge((*bridge.Bridge).Tick)
+	}
+	e.settle()
+}
+
+// needsNoEra handles what needs no known era: the cancellation of a waiting request.
+func (e *eras) needsNoEra(line []byte) bool {
+	if e.line.Scan(line) != nil || e.line.Kind != jsonrpc.Notification || mcp.Lookup(e.line.Method.Of(line)) != mcp.NoteCancelled {
+		return false
+	}
+	id := e.line.RequestID.Of(line)
+	i := slices.IndexFunc(e.held, func(one []byte) bool {
+		return e.line.Scan(one) == nil && e.line.Kind == jsonrpc.Request && jsonrpc.SameID(e.line.ID.Of(one), id)
+	})
+	if i < 0 {
+		return false
+	}
+	e.held = slices.Delete(e.held, i, i+1)
+	return true
+}
+
+// versionIn is the raw protocol version in a request's _meta, as modern requests have; e.line was scanned from it.
+func (e *eras) versionIn(line []byte) []byte {
+	meta := e.line.Meta.Of(line)
+	return jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
+}
+
+// look decides by a line of the client whether a bridge is needed; e.line was scanned from it.
+func (e *eras) look(line []byte) {
+	m := mcp.Lookup(e.line.Method.Of(line))
+	switch {
+	case e.stands == needless || e.line.Kind != jsonrpc.Request:
+	case m == mcp.Initialize:
+		if bridge.Need(e.opts.Bridge, mcp.Legacy, e.memory.known.only()) == bridge.LegacyClient {
+			e.attach(bridge.LegacyClient, line)
+			return
+		}
+		e.stands = needless // a refusal will show it
+	case m == mcp.Discover || e.versionIn(line) == nil:
+		// The prober decides, or it cannot be decided yet.
+	case bridge.Need(e.opts.Bridge, mcp.Modern, e.memory.known.only()) == bridge.ModernClient:
+		e.attach(bridge.ModernClient, line)
+		return
+	case e.memory.known.Era == mcp.Modern || e.process.era == mcp.Modern:
+		e.stands = needless
+	default:
+		e.ask(line)
+		return
+	}
+	e.backend.clientMessage(line)
+}
+
+// ask probes the server's era on behalf of a client that is about to use it.
+func (e *eras) ask(line []byte) {
+	meta := mcp.OwnMeta(e.line.Meta.Of(line))
+	e.stands = asking
+	e.held = append([][]byte{line}, e.held...)
+	e.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta))
+}
+
+// eraShown takes the answer to the backend's own probe. An answer, or a demand for another version, shows a modern server.
+// Any other error says that it could not be asked; the client would get the same error.
+func (e *eras) eraShown(line []byte) bool {
+	if e.stands != asking || e.line.Scan(line) != nil || string(e.line.ID.Of(line)) != eraQuestion {
+		return false
+	}
+	raw := e.line.Error.Of(line)
+	if raw == nil || string(jsonrpc.Find(raw, "code").Of(raw)) == codeUnsupportedVersion {
+		e.stands = needless
+		return true
+	}
+	e.stands = undecided
+	e.refuseAll(raw)
+	return true
+}
+
+// refuseAll answers all unhandled requests of the client with a raw error.
+func (e *eras) refuseAll(err []byte) {
+	waiting := e.held
+	e.held = nil
+	for _, line := range waiting {
+		if e.line.Scan(line) == nil && e.line.Kind == jsonrpc.Request {
+			e.Client.SendToClient(jsonrpc.AppendErrorObject(nil, e.line.ID.Of(line), err))
+		}
+	}
 }
 
 // probeRefused is called before a probe is answered with "method not found" because the server is legacy. It reports
 // whether the probe was handled otherwise, since the client would not accept that answer. A server that has not read the
 // probe may be modern; the client loses nothing then, and the server will say so.
 func (e *eras) probeRefused(c *call) bool {
-	a := e.adapter
-	if a == nil || a.bridge != nil || a.decided {
-		return false
-	}
 	switch {
-	case a.asked && string(c.id) == eraQuestion:
+	case e.stands == asking && string(c.id) == eraQuestion:
 		e.attach(bridge.ModernClient)
-	case e.opts.Pinned || bridge.MayBePinned(c.id):
+	case (e.stands == undecided || e.stands == asking) && (e.opts.Pinned || bridge.MayBePinned(c.id)):
 		e.attach(bridge.ModernClient, bytes.Clone(c.line))
 	default:
 		return false
@@ -74,16 +300,14 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 }
 
 // own reports whether a request is the bridge's own.
-func (e *eras) own(id []byte) bool {
-	return e.adapter != nil && e.adapter.bridge != nil && e.adapter.bridge.Own(id)
-}
+func (e *eras) own(id []byte) bool { return e.bridge != nil && e.bridge.Own(id) }
 
-// beginAdapter decides by the client's first messages whether a bridge is needed.
-func (e *eras) beginAdapter() {
-	if e.opts.Bridge == bridge.Auto && e.adapter == nil {
-		e.adapter = &eraAdapter{Client: e.client, eras: e}
-		e.client = e.adapter
+// bridging is the present translation.
+func (e *eras) bridging() bridge.Mode {
+	if e.bridge == nil {
+		return bridge.None
 	}
+	return e.bridge.Mode()
 }
 
 // translating reports whether a bridge of this mode is in use.
@@ -91,76 +315,29 @@ func (e *eras) translating(mode bridge.Mode) bool { return e.bridging() == mode 
 
 // unsaid reports whether messages of the client have not reached the rest of the backend yet.
 func (e *eras) unsaid() bool {
-	a := e.adapter
-	return a != nil && (a.asked || len(a.held)+len(a.toCore) > 0 || a.bridge != nil && a.bridge.Waiting())
-}
-
-// settle passes on messages that arrived while another was being handled.
-func (e *eras) settle() {
-	for a := e.adapter; a != nil && a == e.adapter; {
-		switch {
-		case len(a.toCore) > 0:
-			line := a.toCore[0]
-			a.toCore = a.toCore[1:]
-			e.backend.clientMessage(line)
-		case len(a.held) > 0 && !a.asked:
-			line := a.held[0]
-			a.held = a.held[1:]
-			a.dispatch(line)
-		case a.decided && a.bridge == nil && !a.asked:
-			e.client, e.adapter = a.Client, nil
-		default:
-			e.life.closeInputWhenFlushed()
-			return
-		}
-	}
+	return e.stands == asking || len(e.held)+len(e.toCore) > 0 || e.bridge != nil && e.bridge.Waiting()
 }
 
 // attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
 func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
-	e.beginAdapter()
-	a := e.adapter
-	a.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
-	a.asked, a.decided = false, true
-	a.held = append(lines, a.held...)
+	e.standBetween()
+	e.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
+	e.stands = bridged
+	e.held = append(lines, e.held...)
 	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
 		slog.String(event.KeyReason, mode.String()))
 	if e.asleep() {
-		e.restAdapter() // a lazy server is started by what the client wants
-	}
-}
-
-// restAdapter tells a bridge that the server sleeps.
-func (e *eras) restAdapter() {
-	if a := e.adapter; a != nil && a.bridge != nil {
-		a.emit(a.bridge.Rest(e.now))
-	}
-}
-
-// wakeAdapter tells a bridge that the server can be used.
-func (e *eras) wakeAdapter() {
-	if a := e.adapter; a != nil && a.bridge != nil {
-		a.emit(a.bridge.Wake(e.now))
+		e.tellBridge((*bridge.Bridge).Rest) // a lazy server is started by what the client wants
 	}
 }
 
 // answerUnsaid answers, at the end, the requests that the rest of the backend has not got.
 func (e *eras) answerUnsaid() {
-	a := e.adapter
-	if a == nil {
-		return
-	}
 	const text = "the server has shut down; the request was not delivered"
-	if a.bridge != nil {
-		a.emit(a.bridge.Close(text, e.now))
-	}
-	a.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
-	a.toCore, a.asked, a.at = nil, false, time.Time{}
-}
-
-// processesGone tells a bridge that no process is left that knows of earlier requests.
-func (e *eras) processesGone() {
-	if e.adapter != nil {
-		e.adapter.processesGone()
+	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Close(text, now) })
+	e.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
+	e.toCore, e.at = nil, time.Time{}
+	if e.stands == asking {
+		e.stands = undecided
 	}
 }

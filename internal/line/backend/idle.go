@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
@@ -42,7 +43,7 @@ func (u *limits) checkIdle() {
 func (u *limits) rest(reason string) {
 	u.life.step(supervise.Sleep{Gen: u.process.gen, Reason: reason})
 	if !u.process.up() || u.machine.State() != supervise.Serving {
-		u.eras.restAdapter()
+		u.eras.tellBridge((*bridge.Bridge).Rest)
 	}
 }
 

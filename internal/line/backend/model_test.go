@@ -327,8 +327,7 @@ func (m *model) quiet() bool {
 			return false
 		}
 	}
-	bridged := m.b.eras.adapter == nil || m.b.eras.adapter.deadline().IsZero() // it may still open its stream again
-	return m.b.process.up() && len(m.b.questions.open) == 0 && bridged &&
+	return m.b.process.up() && len(m.b.questions.open) == 0 && m.b.eras.deadline().IsZero() && // a bridge may still open its stream again
 		m.b.timers[timerDoubt].IsZero() && m.b.timers[timerLearn].IsZero()
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
@@ -100,18 +99,17 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 
 // busy reports whether what the client and its bridge have begun is not over, or the client is being moved to another era.
 func (e *eras) busy() bool {
-	a := e.adapter
-	return e.unsaid() || a != nil && a.bridge != nil && !a.bridge.Quiet()
+	return e.unsaid() || e.bridge != nil && !e.bridge.Quiet()
 }
 
 // sessionOfClient is the session in the client's words, with what it has read of lists; bridged says that it read them through
 // a bridge.
 func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
-	if e.bridging() == bridge.None {
+	if e.bridge == nil {
 		return e.session, e.resumed // no process has served it since
 	}
 	inner := e.session
-	client = e.adapter.bridge.Session()
+	client = e.bridge.Session()
 	inner.MoveLists(&client)
 	return client, true
 }
@@ -119,8 +117,8 @@ func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 // resume begins with a session whose client's era is known. Whether a bridge is needed shows when the server is greeted.
 func (e *eras) resume(translated bool) {
 	e.resumed = translated
-	if e.adapter != nil {
-		e.adapter.decided = true
+	if e.stands == undecided {
+		e.stands = needless
 		e.settle()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -213,7 +214,7 @@ func (rp *replay) becomeReady(p *process) {
 func (rp *replay) nowServes(p *process) {
 	rp.health.watchHealth(p)
 	rp.limits.watchLimits()
-	rp.eras.wakeAdapter()
+	rp.eras.tellBridge((*bridge.Bridge).Wake)
 	rp.history.nowServes(p)
 	rp.history.completed()
 	for _, uri := range rp.session.Subscribed() {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -40,9 +41,7 @@ func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 		p.noise.doubt = nil
 		b.mender.endBroken(p, doubt)
 	}
-	if b.eras.adapter != nil {
-		b.eras.settle()
-	}
+	b.eras.settle()
 }
 
 // serverMessage takes one message; b.env was scanned from it.
@@ -112,9 +111,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 
 // lateAnswer drops an answer without a request: it was cancelled, answered before, or never asked.
 func (b *Backend) lateAnswer(line, id []byte) {
-	if b.eras.adapter != nil {
-		b.eras.adapter.over(id)
-	}
+	b.eras.tellBridge(func(t *bridge.Bridge, now time.Time) bridge.Output { return t.Over(id, now) })
 	b.showing.passed(line, tap.Server, tap.Outlive, b.process.gen, tap.NoteDropped)
 	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))

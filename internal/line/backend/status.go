@@ -112,10 +112,10 @@ func (b *Backend) Status(now time.Time) Status {
 		Reload: string(b.opts.Reload), Beside: b.besideStatus(), Counters: b.tally.snapshot(),
 	}
 	s.ServerEra = b.process.era.String()
-	if b.eras.adapter != nil && b.eras.adapter.bridge != nil {
-		mode := b.eras.adapter.bridge.Mode()
+	if b.eras.bridge != nil {
+		mode := b.eras.bridge.Mode()
 		s.Bridge, s.Era, s.ServerEra = mode.String(), mode.ClientEra().String(), mode.ServerEra().String()
-		s.ProtocolVersion = b.eras.adapter.bridge.ClientVersion()
+		s.ProtocolVersion = b.eras.bridge.ClientVersion()
 	}
 	if f := b.history.lastReloadFailure; !f.at.IsZero() {
 		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}

@@ -152,8 +152,8 @@ func (w *fakeWorld) exit(code int) {
 
 // leftover is what the client and its bridge have said that nobody has taken yet.
 func (w *fakeWorld) leftover() string {
-	s := w.b.eras.adapter
-	if s == nil || s.asked || len(s.held)+len(s.toCore) == 0 {
+	s := &w.b.eras
+	if s.stands == asking || len(s.held)+len(s.toCore) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("of the client %q, of its bridge %q", s.held, s.toCore)
