@@ -36,7 +36,7 @@ func (d digests) together() (all [catalog.DigestSize]byte) {
 func readRecord(text []byte) (r record, ok bool) {
 	err := json.Unmarshal(text, &r)
 	return r, err == nil && r.Format == session.RecordVersion && jsonrpc.IsObject(r.InitParams) && mcp.IsLegacy(r.Version) &&
-		len(r.Servers) == len(r.Subscribed)
+		len(r.Servers) == len(r.Subscriptions)
 }
 
 // remember has the session's record stored. It is called when the record has changed, which no plain request does.
@@ -44,12 +44,12 @@ func remember(s *Session) {
 	if s.keep == nil || s.own == nil || s.ended {
 		return
 	}
-	r := record{Record: session.Record{
-		Format: session.RecordVersion, Era: mcp.Legacy, InitParams: s.initParams, Version: s.version, LogLevel: s.level,
-	}}
+	r := record{Record: session.Record{Format: session.RecordVersion, Session: session.Session{
+		Era: mcp.Legacy, InitParams: s.initParams, Version: s.version, LogLevel: s.level,
+	}}}
 	for _, sub := range s.subs {
 		if sub.granted {
-			r.Subscribed = append(r.Subscribed, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), sub.uri), '}'))
+			r.Subscriptions = append(r.Subscriptions, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), sub.uri), '}'))
 			r.Servers = append(r.Servers, sub.link.Name())
 		}
 	}
@@ -76,7 +76,7 @@ func resume(s *Session, now time.Time, r record) {
 		s.level, s.severity = r.LogLevel, max(mcp.Severity(jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel)), 0)
 		s.pool.levelAll()
 	}
-	for i, params := range r.Subscribed {
+	for i, params := range r.Subscriptions {
 		if uri, ok := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params)); ok {
 			subscribeAgain(s, r.Servers[i], uri)
 		}

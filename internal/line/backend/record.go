@@ -61,10 +61,11 @@ func (b *Backend) Wake(now time.Time) {
 
 // Record returns the session's record, which shares memory with the backend. It is complete while [Backend.Busy] is "".
 func (b *Backend) Record() session.Record {
-	client, bridged := b.eras.sessionOfClient()
-	r := client.Record()
-	r.Translated, r.Refused = bridged, b.failedInit
-	r.Repeats, r.States, r.Withdrawn = b.replay.noted, b.states.row, b.asks.deadRow
+	r := session.Record{
+		Format: session.RecordVersion, Refused: b.failedInit,
+		Repeats: b.replay.noted, States: b.states.row, Withdrawn: b.asks.deadRow,
+	}
+	r.Session, r.Translated = b.eras.sessionOfClient()
 	for _, t := range b.tasks.open {
 		r.Tasks = append(r.Tasks, t.raw)
 	}
@@ -75,7 +76,7 @@ func (b *Backend) Record() session.Record {
 // starts is told what the client told the one before.
 func (b *Backend) Resume(now time.Time, r session.Record) {
 	defer b.at(now).tellWake()
-	b.session, b.replay.noted, b.failedInit = r.Session(), r.Repeats, r.Refused
+	b.session, b.replay.noted, b.failedInit = r.Session, r.Repeats, r.Refused
 	for _, id := range r.Withdrawn {
 		b.asks.tombstone(id)
 	}

@@ -26,7 +26,7 @@ func TestARecordedSessionIsTheSame(t *testing.T) {
 	s.SawPage(&r, mcp.Prompts, true, []byte(`{"prompts":[]}`))
 	s.SawPage(&r, mcp.Resources, true, []byte(`{"resources":[{"uri":"x"}],"nextCursor":"c"}`))
 	for name, s := range map[string]*Session{"full": s, "empty": {}} {
-		text, err := json.Marshal(s.Record())
+		text, err := json.Marshal(Record{Session: *s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestARecordedSessionIsTheSame(t *testing.T) {
 		if err := json.Unmarshal(text, &record); err != nil {
 			t.Fatal(err)
 		}
-		got := record.Session()
+		got := record.Session
 		if diff := cmp.Diff(s, &got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%s (-was +is):\n%s", name, diff)
 		}

@@ -8,26 +8,23 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Session is the state of a client's connection that outlives its servers.
+// Session is the state of a client's connection that outlives its servers. A [Record] has it as it is.
 type Session struct {
-	Era mcp.Era // era of the client's last message that determines it
+	Era mcp.Era `json:"era"` // era of the client's last message that determines it
 
-	InitParams  []byte // raw params of initialize; nil before it
-	Version     string // the negotiated protocol version; "" before the answer
-	InitResult  []byte // raw result of initialize from the server; nil before the answer
-	Initialized bool   // the client has sent notifications/initialized
+	InitParams  []byte `json:"initialize,omitempty"`        // raw params of initialize; nil before it
+	Version     string `json:"protocol_version,omitempty"`  // the negotiated protocol version; "" before the answer
+	InitResult  []byte `json:"initialize_result,omitempty"` // raw result of initialize from the server; nil before the answer
+	Initialized bool   `json:"initialized,omitempty"`       // the client has sent notifications/initialized
 
-	Meta []byte // modern: raw _meta of a request, without its progress token
+	Meta []byte `json:"meta,omitempty"` // modern: raw _meta of a request, without its progress token
 
-	logLevel []byte         // raw params of the last logging/setLevel that succeeded
-	subs     []subscription // in the order in which they were made
-	listens  []*Listen
-	walks    [mcp.Lists]walk
-}
+	LogLevel      []byte    `json:"log_level,omitempty"`  // raw params of the last logging/setLevel that succeeded
+	Subscriptions [][]byte  `json:"subscribed,omitempty"` // raw params of each resources/subscribe, in the order in which they were made
+	Streams       []*Listen `json:"listens,omitempty"`    // in the order in which they were opened
 
-type subscription struct {
-	uri    string
-	params []byte // raw params of resources/subscribe
+	Reading [mcp.Lists]mcp.Catalog `json:"reading"` // the pages of each list that the client has read so far
+	Whole   [mcp.Lists]mcp.Catalog `json:"seen"`    // each list as the client last read it completely; nil: it never did
 }
 
 // Listen is one open subscriptions/listen request of a modern client.
@@ -36,12 +33,6 @@ type Listen struct {
 	Line   []byte // the request as it was received
 	Filter []byte // raw params.notifications: what the client asked for
 	Acked  []byte // raw notifications of the acknowledgement that the client got; nil before it
-}
-
-// walk is the reading of a list, page by page.
-type walk struct {
-	reading mcp.Catalog // pages read so far
-	seen    mcp.Catalog // the last complete reading; nil if there was none
 }
 
 // Reset removes everything: the client has sent another initialize.
@@ -70,29 +61,36 @@ func (s *Session) KeepMeta(meta []byte) {
 }
 
 // SetLogLevel stores the params of a logging/setLevel that succeeded.
-func (s *Session) SetLogLevel(params []byte) { s.logLevel = bytes.Clone(params) }
+func (s *Session) SetLogLevel(params []byte) { s.LogLevel = bytes.Clone(params) }
+
+// uriOf is the URI that raw params of resources/subscribe name; false: they name none.
+func uriOf(params []byte) (string, bool) {
+	return jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
+}
 
 // Subscribe stores the params of a resources/subscribe that succeeded.
 func (s *Session) Subscribe(params []byte) {
-	uri, ok := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
-	if !ok {
-		return
+	if _, ok := uriOf(params); ok {
+		s.Unsubscribe(params)
+		s.Subscriptions = append(s.Subscriptions, bytes.Clone(params))
 	}
-	s.Unsubscribe(params)
-	s.subs = append(s.subs, subscription{uri: uri, params: bytes.Clone(params)})
 }
 
 // Unsubscribe removes the subscription named in the params.
 func (s *Session) Unsubscribe(params []byte) {
-	uri, _ := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
-	s.subs = slices.DeleteFunc(s.subs, func(sub subscription) bool { return sub.uri == uri })
+	uri, _ := uriOf(params)
+	s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(other []byte) bool {
+		one, _ := uriOf(other)
+		return one == uri
+	})
 }
 
 // Subscribed returns the raw JSON string of each subscribed URI, in order.
 func (s *Session) Subscribed() [][]byte {
-	out := make([][]byte, len(s.subs))
-	for i, sub := range s.subs {
-		out[i] = jsonrpc.AppendQuoted(nil, sub.uri)
+	out := make([][]byte, len(s.Subscriptions))
+	for i, params := range s.Subscriptions {
+		uri, _ := uriOf(params)
+		out[i] = jsonrpc.AppendQuoted(nil, uri)
 	}
 	return out
 }
@@ -107,11 +105,17 @@ type Setting struct {
 // level, then the subscriptions.
 func (s *Session) Settings() []Setting {
 	var out []Setting
-	if s.logLevel != nil {
-		out = append(out, Setting{mcp.SetLevel, s.logLevel})
+	if s.LogLevel != nil {
+		out = append(out, Setting{mcp.SetLevel, s.LogLevel})
 	}
-	for _, sub := range s.subs {
-		out = append(out, Setting{mcp.Subscribe, sub.params})
+	for _, params := range s.Subscriptions {
+		out = append(out, Setting{mcp.Subscribe, params})
 	}
 	return out
+}
+
+// MoveLists transfers what the client has read of lists to another session.
+func (s *Session) MoveLists(to *Session) {
+	to.Reading, to.Whole = s.Reading, s.Whole
+	s.Reading, s.Whole = [mcp.Lists]mcp.Catalog{}, [mcp.Lists]mcp.Catalog{}
 }
