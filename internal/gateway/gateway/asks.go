@@ -125,10 +125,12 @@ func (s *Session) progress(line []byte) {
 	}
 }
 
-// stateOwners remembers which process issued a requestState: with several instances only that one can continue.
-type stateOwners struct {
-	of    map[uint64]*Link
-	order []uint64
+// stateOwners are the processes that have issued a requestState, the latest last: with several instances only that one can continue.
+type stateOwners []stateOwner
+
+type stateOwner struct {
+	state uint64 // its digest
+	link  *Link
 }
 
 // statesMost is how many states are remembered.
@@ -138,41 +140,28 @@ func (o *stateOwners) note(state []byte, l *Link) {
 	if state == nil || len(l.scope.links[l.server]) < 2 {
 		return
 	}
-	if o.of == nil {
-		o.of = map[uint64]*Link{}
-	}
-	key := jsonrpc.HashID(state)
-	if _, known := o.of[key]; !known {
-		o.order = append(o.order, key)
-	}
-	o.of[key] = l
-	if len(o.order) > statesMost {
-		delete(o.of, o.order[0])
-		o.order = o.order[1:]
+	if *o = append(*o, stateOwner{jsonrpc.HashID(state), l}); len(*o) > statesMost {
+		*o = (*o)[1:]
 	}
 }
 
 // owner returns the link that issued a request's state, nil if it is not known.
-func (o *stateOwners) owner(state []byte, s *server) *Link {
-	if state == nil || len(o.of) == 0 {
+func (o stateOwners) owner(state []byte, s *server) *Link {
+	if state == nil || len(o) == 0 {
 		return nil
 	}
-	l := o.of[jsonrpc.HashID(state)]
-	if l == nil || l.server != s || l.phase != ready {
-		return nil
+	digest := jsonrpc.HashID(state)
+	for _, one := range slices.Backward(o) {
+		if one.state == digest && one.link.server == s && one.link.phase == ready {
+			return one.link
+		}
 	}
-	return l
+	return nil
 }
 
 // forget removes a closed link.
 func (o *stateOwners) forget(l *Link) {
-	o.order = slices.DeleteFunc(o.order, func(key uint64) bool {
-		if o.of[key] != l {
-			return false
-		}
-		delete(o.of, key)
-		return true
-	})
+	*o = slices.DeleteFunc(*o, func(one stateOwner) bool { return one.link == l })
 }
 
 // legacyOnly reports whether the modern era has no such method.

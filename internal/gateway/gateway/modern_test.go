@@ -220,7 +220,7 @@ func TestInstances(t *testing.T) {
 	}
 	second.end()
 	w.settle()
-	if len(w.gw.states.of)+len(w.gw.states.order) != 0 {
+	if len(w.gw.states) != 0 {
 		t.Error("the states of a process that is no more are kept")
 	}
 }
