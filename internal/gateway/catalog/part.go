@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -21,9 +22,9 @@ type shown struct {
 	item     Item
 	name     string // the name by which clients request it
 	digest   [sha256.Size]byte
-	template *template   // of a resource template; otherwise nil
-	links    []shownLink // a tool's links to its user interface
-	edits    []edit      // changes to the item for clients, in order
+	template *template        // of a resource template; otherwise nil
+	links    []link           // a tool's links to its user interface
+	edits    []jsonrpc.Change // to the item for clients, in order
 }
 
 // named reports whether the entries of a list get their names from the Catalog.
@@ -103,8 +104,8 @@ func (b *Catalog) show(l mcp.List, server string, item Item, name string, known 
 func (s *shown) append(dst []byte) []byte {
 	raw, at := s.item.Raw(), 0
 	for _, e := range s.edits {
-		dst = append(append(dst, raw[at:e.at.Start]...), e.with...)
-		at = e.at.End
+		dst = append(append(dst, raw[at:e.At.Start]...), e.With...)
+		at = e.At.End
 	}
 	return append(dst, raw[at:]...)
 }
@@ -113,7 +114,7 @@ func (s *shown) append(dst []byte) []byte {
 func (s *shown) length() int {
 	n := len(s.item.Raw())
 	for _, e := range s.edits {
-		n += len(e.with) - (e.at.End - e.at.Start)
+		n += len(e.With) - (e.At.End - e.At.Start)
 	}
 	return n
 }

@@ -13,19 +13,20 @@ const uiScheme = "ui://"
 // uiPaths are where a tool's _meta names its user interface: the path of MCP Apps, and the older one.
 var uiPaths = [...][]string{{"_meta", "ui", "resourceUri"}, {"_meta", "ui/resourceUri"}}
 
-// link is a place in an entry that refers to a resource.
+// link is a place in a tool that refers to a resource, its user interface.
 type link struct {
-	at  jsonrpc.Span // in the entry
-	uri string
+	at    jsonrpc.Span // in the entry
+	uri   string
+	shown string // the URI that clients see for it
 }
 
-// linksOf returns the user interfaces that a raw tool refers to.
-func linksOf(raw []byte) []link {
-	var links []link
+// links returns the user interfaces that a tool refers to.
+func (b *Catalog) links(server string, item Item) (links []link) {
+	raw := []byte(item.Raw())
 	for _, path := range uiPaths {
 		at := jsonrpc.FindPath(raw, path...)
 		if uri, ok := jsonrpc.Unquote(at.Of(raw)); ok && strings.HasPrefix(uri, uiScheme) {
-			links = append(links, link{at, uri})
+			links = append(links, link{at, uri, b.uri(server, uri)})
 		}
 	}
 	return links
@@ -56,40 +57,19 @@ func (b *Catalog) uri(server, own string) string {
 	return shown
 }
 
-// edit replaces a part of an entry.
-type edit struct {
-	at   jsonrpc.Span
-	with string // raw
-}
-
 // edits returns the changes to an item for clients, in order: its name or URI, and the URIs of user interfaces.
-func edits(item Item, name string, links []shownLink) []edit {
+func edits(item Item, name string, links []link) []jsonrpc.Change {
 	e := item.entry.Value()
-	var all []edit
+	var all []jsonrpc.Change
 	if name != e.own {
-		all = append(all, edit{e.at, string(jsonrpc.AppendQuoted(nil, name))})
+		all = append(all, jsonrpc.Change{At: e.at, With: jsonrpc.AppendQuoted(nil, name)})
 	}
 	for _, l := range links {
 		if l.shown != l.uri {
-			all = append(all, edit{l.at, string(jsonrpc.AppendQuoted(nil, l.shown))})
+			all = append(all, jsonrpc.Change{At: l.at, With: jsonrpc.AppendQuoted(nil, l.shown)})
 		}
 	}
-	slices.SortFunc(all, func(a, b edit) int { return a.at.Start - b.at.Start })
-	return all
-}
-
-// shownLink is a link with the URI that clients see for it.
-type shownLink struct {
-	link
-	shown string
-}
-
-// links replaces the URIs of a tool's user interfaces by those that clients see.
-func (b *Catalog) links(server string, item Item) []shownLink {
-	var all []shownLink
-	for _, l := range linksOf([]byte(item.Raw())) {
-		all = append(all, shownLink{l, b.uri(server, l.uri)})
-	}
+	slices.SortFunc(all, func(a, b jsonrpc.Change) int { return a.At.Start - b.At.Start })
 	return all
 }
 
