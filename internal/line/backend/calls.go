@@ -14,12 +14,14 @@ import (
 type callState uint8
 
 const (
-	waiting callState = iota // in the queue: no living process has it
-	sent                     // handed to process call.gen, not answered
-	parked                   // held for an answer that outlive gives itself
-	held                     // a stream waiting until the server may be asked for it
-	kept                     // a stream that the server is not asked for; outlive sends its notifications
-	joined                   // an initialize that gets the answer of the one before it
+	waiting   callState = iota // in the queue: no living process has it
+	sent                       // handed to process call.gen, not answered
+	parked                     // held for an answer that outlive gives itself
+	verifying                  // likewise: it asks about a restart, and waits for its end
+	unsure                     // it is not known yet whose tool it calls, or whether there are tools to list
+	held                       // a stream waiting until the server may be asked for it
+	kept                       // a stream that the server is not asked for; outlive sends its notifications
+	joined                     // an initialize that gets the answer of the one before it
 )
 
 // call is one unfinished message of the client: a request until it is answered, a notification until it is forwarded.
@@ -181,18 +183,6 @@ func (t *calls) hold(c *call, until time.Time) {
 	t.held++
 }
 
-// keep takes stream c away from the server.
-func (t *calls) keep(c *call) {
-	t.leaveState(c)
-	c.state = kept
-}
-
-// join makes initialize c wait for the answer of an earlier one.
-func (t *calls) join(c *call) {
-	t.leaveState(c)
-	c.state = joined
-}
-
 // hand notes that c was given to process gen; end is the stream offset behind it.
 func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
@@ -203,10 +193,10 @@ func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	}
 }
 
-// park takes c out of the queue or from its process; outlive answers it later.
-func (t *calls) park(c *call) {
+// set takes c out of the queue or from its process, into a state in which neither has it.
+func (t *calls) set(c *call, state callState) {
 	t.leaveState(c)
-	c.state = parked
+	c.state = state
 }
 
 func (t *calls) leaveState(c *call) {

@@ -12,7 +12,7 @@ import (
 )
 
 // flow takes requests to their process and back: forwarded or queued, answered exactly once, decided about when their
-// process dies. Only flow changes the state of calls, except of streams.
+// process dies. Only flow changes the state of calls, except of streams and of those that injected tools hold.
 type flow struct {
 	*core
 }
@@ -65,7 +65,7 @@ func (f *flow) awaitQueue() {
 
 // transmit sends c to the running process. line is the message, in memory of ours if copied. A notification is finished then.
 func (f *flow) transmit(c *call, line []byte, copied bool) {
-	f.calls.park(c)
+	f.calls.set(c, parked)
 	if f.process.said(c.method) {
 		f.calls.remove(c)
 		return

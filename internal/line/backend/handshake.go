@@ -127,7 +127,7 @@ func firstVerb(o lastExit) string {
 // while the process is starting and asks the same does not set it back: see joins and toldAlready.
 func (o *handshake) clientInitialize(c *call, line []byte) {
 	if o.joins(c) {
-		o.calls.join(c)
+		o.calls.set(c, joined)
 		return
 	}
 	again, told := o.again(c), o.toldAlready(c)

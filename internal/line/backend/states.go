@@ -83,7 +83,7 @@ func (s *requestStates) beginAgain(c *call) {
 	_ = s.env.Scan(c.line) // our own splice of two valid texts
 	c.param, c.tool = s.env.Params, s.env.Name
 	c.resent++
-	s.calls.park(c)
+	s.calls.set(c, parked)
 	if s.process.serves() {
 		s.flow.transmit(c, c.line, true)
 		return

@@ -252,7 +252,7 @@ func (s *streams) keepStreams() bool {
 		if c.state != held {
 			continue
 		}
-		s.calls.keep(c)
+		s.calls.set(c, kept)
 		l := s.session.ListenByID(c.id)
 		switch granted := l.Lists(); {
 		case l.Acked == nil:

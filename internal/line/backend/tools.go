@@ -31,24 +31,16 @@ type restartTools struct {
 	*core
 	markers Markers
 
-	settled bool         // the server's tools are known, so the names are final
-	shown   []shownTool  // in their fixed order
-	page    joinedPage   // the last one, which servers usually repeat byte for byte, even after a restart
-	request request      // the last call of restart_server
-	verify  []parkedCall // waiting for the end of the restart that they ask about
-	unsure  []parkedCall // waiting until it is known whose tool they call, or whether there are tools to list
+	settled bool        // the server's tools are known, so the names are final
+	shown   []shownTool // in their fixed order
+	page    joinedPage  // the last one, which servers usually repeat byte for byte, even after a restart
+	request request     // the last call of restart_server
 }
 
 // request is a restart requested by the agent.
 type request struct {
 	marker restart.MarkerRecord // as it was written; zero: none was requested
 	newest int                  // the newest process then: later ones were started after the request
-}
-
-// parkedCall is a call held for outlive's own answer; seq detects that its record was reused.
-type parkedCall struct {
-	*call
-	seq uint64
 }
 
 // shownTool is an injected tool under the name the client knows.
@@ -159,11 +151,11 @@ func (t *restartTools) listToolsAlone(c *call) bool {
 	if t.opts.NoTools || t.session.Era != mcp.Legacy || !t.session.Answered() || !p.through() || t.hasTools(p) {
 		return false
 	}
-	if p.toolsAsked && len(t.unsure) == 0 {
+	if p.toolsAsked && t.timers[timerSettle].IsZero() {
 		t.answerToolsAlone(c)
 		return true
 	}
-	t.unsure = append(t.unsure, parkedCall{c, c.seq})
+	t.calls.set(c, unsure)
 	if !p.toolsAsked {
 		p.toolsAsked = true
 		t.arm(timerSettle, settleFor)
@@ -201,7 +193,7 @@ func (t *restartTools) callTool(c *call) bool {
 	}
 	if !t.settled && t.process.accepting() && (t.hasTools(t.process) || t.session.Era == mcp.Modern) {
 		// The server may have a tool of that name, which comes first.
-		t.unsure = append(t.unsure, parkedCall{c, c.seq})
+		t.calls.set(c, unsure)
 		t.arm(timerSettle, settleFor)
 		t.lists.lookAt(mcp.Tools, t.lists.learned)
 		return true
@@ -211,23 +203,20 @@ func (t *restartTools) callTool(c *call) bool {
 }
 
 // settleCalls handles the calls that waited for the server's list, by the names known now, with or without the list.
-// Some may have been cancelled.
 func (t *restartTools) settleCalls() {
-	unsure := t.unsure
-	t.unsure = nil
 	t.disarm(timerSettle)
-	for _, c := range unsure {
-		if !t.stillThere(c) {
+	for c := range t.calls.all {
+		if c.state != unsure {
 			continue
 		}
 		tool, ours := t.named(c.tool.Of(c.line))
 		switch {
 		case ours:
-			t.runTool(c.call, tool)
+			t.runTool(c, tool)
 		case c.method == mcp.ToolsList && !t.hasTools(t.process):
-			t.answerToolsAlone(c.call)
+			t.answerToolsAlone(c)
 		default:
-			t.flow.queue(c.call)
+			t.flow.queue(c)
 		}
 	}
 	t.flow.flushQueue()
@@ -274,35 +263,29 @@ func (t *restartTools) runRestart(c *call, args []byte) {
 	t.life.restart(supervise.SourceTool, reason)
 }
 
-// runVerify answers verify_server_restarted, or parks it while the restart is still running.
+// runVerify answers verify_server_restarted, or has it wait while the restart is still running.
 func (t *restartTools) runVerify(c *call) {
-	t.verify = append(t.verify, parkedCall{c, c.seq})
+	t.calls.set(c, verifying)
 	t.arm(timerVerify, verifyFor)
 	t.answerVerify(false)
 }
 
-// answerVerify answers the parked calls that are decided; all of them if late.
+// answerVerify answers those calls of it that are decided; all of them if late.
 func (t *restartTools) answerVerify(late bool) {
-	parkedNow := t.verify
-	t.verify = nil
-	for _, c := range parkedNow {
-		if !t.stillThere(c) {
+	left := false
+	for c := range t.calls.all {
+		if c.state != verifying {
 			continue
 		}
-		if text, isError, wait := t.verdict(c.call); !wait || late {
-			t.say(c.call, text, isError)
+		if text, isError, wait := t.verdict(c); !wait || late {
+			t.say(c, text, isError)
 		} else {
-			t.verify = append(t.verify, c)
+			left = true
 		}
 	}
-	if len(t.verify) == 0 {
+	if !left {
 		t.disarm(timerVerify)
 	}
-}
-
-// stillThere reports whether a parked call was not cancelled meanwhile.
-func (t *restartTools) stillThere(c parkedCall) bool {
-	return c.call.seq == c.seq && c.state == parked && c.isRequest()
 }
 
 // verdict is the answer of verify_server_restarted; wait means that a running restart may still change it.
