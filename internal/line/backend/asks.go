@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -34,35 +35,37 @@ type ask struct {
 type asks struct {
 	*core
 
-	open    map[uint64]*ask // by hash of the client's id
-	dead    map[uint64]bool // tombstones: late answers to these are dropped
-	deadRow [][]byte        // the ids under the tombstones, raw, in order of death
-	mark    uint64          // calls up to this sequence number ran while the server asked something
+	open []*ask
+	dead [][]byte // tombstones: raw ids, in order of death; late answers to these are dropped
+	mark uint64   // calls up to this sequence number ran while the server asked something
 }
 
-func (a *asks) init() {
-	a.open = map[uint64]*ask{}
-	a.dead = map[uint64]bool{}
-}
-
-// addTombstone ends an open request without the client's answer.
-func (a *asks) addTombstone(hash uint64) {
-	one := a.open[hash]
-	delete(a.open, hash)
-	a.tombstone(one.client)
-}
-
-func (a *asks) tombstone(id []byte) {
-	hash := jsonrpc.HashID(id)
-	if a.dead[hash] {
-		return
+// find returns the open question that the client knows by this raw id; nil: none.
+func (a *asks) find(id []byte) *ask {
+	for _, one := range a.open {
+		if jsonrpc.SameID(one.client, id) {
+			return one
+		}
 	}
-	a.dead[hash] = true
-	a.deadRow = append(a.deadRow, id)
-	if len(a.deadRow) > tombstones {
-		delete(a.dead, jsonrpc.HashID(a.deadRow[0]))
-		a.deadRow = a.deadRow[1:]
+	return nil
+}
+
+// remove forgets an open question.
+func (a *asks) remove(one *ask) {
+	a.open = slices.DeleteFunc(a.open, func(other *ask) bool { return other == one })
+}
+
+// withdraw ends an open question without the client's answer.
+func (a *asks) withdraw(one *ask) {
+	a.remove(one)
+	if a.dead = append(a.dead, one.client); len(a.dead) > tombstones {
+		a.dead = a.dead[1:]
 	}
+}
+
+// taken reports whether a raw id cannot be that of another question to the client.
+func (a *asks) taken(id []byte) bool {
+	return a.find(id) != nil || slices.ContainsFunc(a.dead, func(one []byte) bool { return jsonrpc.SameID(one, id) })
 }
 
 // refuse answers a request of p with an error, unless p does not read its stdin: the answers would pile up.
@@ -96,12 +99,12 @@ func (a *asks) byToken(token []byte) *ask {
 
 // cancelAll cancels the open questions of p, or of all processes if p is nil, so that the client can close its dialogs.
 func (a *asks) cancelAll(p *process, why string) {
-	for hash, one := range a.open {
+	for _, one := range slices.Clone(a.open) {
 		if p != nil && one.gen != p.gen {
 			continue
 		}
 		a.tell(mcp.CancelledLine(one.client, why))
-		a.addTombstone(hash)
+		a.withdraw(one)
 	}
 }
 
@@ -125,12 +128,6 @@ func (a *asks) asked(gen int, id []byte) bool {
 	return false
 }
 
-// shown reports whether the client has an open question with this raw id.
-func (a *asks) shown(id []byte) bool {
-	one := a.open[jsonrpc.HashID(id)]
-	return one != nil && jsonrpc.SameID(one.client, id)
-}
-
 // tainted reports whether the server asked the client something while c ran: c had an effect on the client then.
 func (a *asks) tainted(c *call) bool { return c.seq <= a.mark }
 
@@ -152,15 +149,14 @@ func (a *asks) serverRequest(p *process, line []byte) {
 	}
 	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), token: bytes.Clone(token.Of(line)), gen: p.gen}
 	one.shown = one.token
-	hash := jsonrpc.HashID(id)
-	idTaken, tokenTaken := a.open[hash] != nil || a.dead[hash], a.byToken(one.token) != nil
+	idTaken, tokenTaken := a.taken(id), a.byToken(one.token) != nil
+	a.open = append(a.open, one)
 	if !idTaken && !tokenTaken {
-		a.open[hash] = one
 		a.client.ForwardToClient(line)
 		return
 	}
 	mine := a.questions.newID()
-	for a.dead[jsonrpc.HashID(mine)] || a.shown(mine) || a.byToken(mine) != nil { // an earlier backend may have given it
+	for a.taken(mine) || a.byToken(mine) != nil { // an earlier backend may have given it
 		mine = a.questions.newID()
 	}
 	at := a.env.ID
@@ -173,7 +169,6 @@ func (a *asks) serverRequest(p *process, line []byte) {
 		one.client = mine
 		line = jsonrpc.Replace(nil, line, at, mine)
 	}
-	a.open[jsonrpc.HashID(one.client)] = one
 	a.client.SendToClient(line)
 }
 
@@ -201,14 +196,13 @@ func (a *asks) clientProgress(line []byte) {
 // get nothing.
 func (a *asks) clientAnswer(line []byte) bool {
 	id := a.env.ID.Of(line)
-	hash := jsonrpc.HashID(id)
-	one := a.open[hash]
-	if one == nil || !jsonrpc.SameID(one.client, id) {
+	one := a.find(id)
+	if one == nil {
 		a.emit(event.MessageDropped, slog.LevelDebug, "Answer of the client dropped: the server that asked is gone",
 			slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "late answer"))
 		return false
 	}
-	delete(a.open, hash)
+	a.remove(one)
 	p := a.byGen(one.gen)
 	if p == nil {
 		return false
@@ -226,11 +220,11 @@ func (a *asks) clientAnswer(line []byte) bool {
 // must not be forwarded as it is.
 func (a *asks) serverCancelled(p *process, line []byte) bool {
 	id := a.env.RequestID.Of(line)
-	for hash, one := range a.open {
+	for _, one := range a.open {
 		if one.gen != p.gen || !jsonrpc.SameID(one.server, id) {
 			continue
 		}
-		a.addTombstone(hash)
+		a.withdraw(one)
 		if bytes.Equal(one.client, id) {
 			return false
 		}

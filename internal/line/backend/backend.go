@@ -40,7 +40,6 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	c.limits.life, c.limits.health = &c.life, &c.health
 	c.backend = &Backend{core: c, runner: w}
 	c.calls.init()
-	c.asks.init()
 	c.tools.init()
 	c.eras.standBetween()
 	return c.backend

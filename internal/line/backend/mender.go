@@ -74,7 +74,7 @@ func (m *mender) restoreIDs(p *process, line []byte) []byte {
 func (m *mender) numberOfClient(line []byte) []byte {
 	switch {
 	case m.env.Kind == jsonrpc.Response || m.env.Kind == jsonrpc.ErrorResponse:
-		return numberFor(line, m.env.ID, m.asks.shown)
+		return numberFor(line, m.env.ID, func(id []byte) bool { return m.asks.find(id) != nil })
 	case m.env.Kind != jsonrpc.Notification:
 		return nil
 	case m.env.RequestID.Present():

@@ -63,7 +63,7 @@ func (b *Backend) Wake(now time.Time) {
 func (b *Backend) Record() session.Record {
 	r := session.Record{
 		Format: session.RecordVersion, Refused: b.failedInit,
-		Repeats: b.replay.noted, States: b.states.row, Withdrawn: b.asks.deadRow,
+		Repeats: b.replay.noted, States: b.states.row, Withdrawn: b.asks.dead,
 	}
 	r.Session, r.Translated = b.eras.sessionOfClient()
 	for _, t := range b.tasks.open {
@@ -77,9 +77,7 @@ func (b *Backend) Record() session.Record {
 func (b *Backend) Resume(now time.Time, r session.Record) {
 	defer b.at(now).tellWake()
 	b.session, b.replay.noted, b.failedInit = r.Session, r.Repeats, r.Refused
-	for _, id := range r.Withdrawn {
-		b.asks.tombstone(id)
-	}
+	b.asks.dead = r.Withdrawn
 	if b.unspoken() {
 		b.Open(now)
 		return
