@@ -24,18 +24,18 @@ func (f *Front) admitted(w http.ResponseWriter, r *http.Request) {
 
 // serveNamed serves a client that the request names.
 func (f *Front) serveNamed(w http.ResponseWriter, r *http.Request) {
-	var name named
-	if fields := r.Header[headerCaller]; len(fields) != 1 || json.Unmarshal([]byte(fields[0]), &name) != nil {
+	var who caller
+	if fields := r.Header[headerCaller]; len(fields) != 1 || json.Unmarshal([]byte(fields[0]), &who) != nil {
 		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: "Forbidden: the request names no caller"})
 		return
 	}
 	rights := f.guard.rights.Load()
 	// The other front may have read another configuration than this one.
-	view, ok := f.choose(w, rights, name.Subject, name.View)
+	view, ok := f.choose(w, rights, who.Subject, who.View)
 	if !ok {
 		return
 	}
-	r.RemoteAddr = name.Remote
-	claims := Claims{Subject: name.Subject, whole: name.Whole, Scopes: name.Scopes, Audience: name.Audience, Expires: name.Expires}
-	f.dispatch(w, r, caller{claims, view, rights.replaced})
+	r.RemoteAddr = who.Remote
+	who.View, who.replaced = view, rights.replaced
+	f.dispatch(w, r, who)
 }

@@ -27,17 +27,6 @@ const forwardedHost = "http://core"
 // ErrNotSent is wrapped by the error of Options.Forward for a request of which nothing was sent.
 var ErrNotSent = errors.New("nothing was sent")
 
-// named is a caller as the front that has admitted it names it.
-type named struct {
-	Subject  string    `json:"subject,omitempty"`
-	Whole    string    `json:"whole,omitempty"`
-	Scopes   []string  `json:"scopes,omitempty"`
-	Audience []string  `json:"audience,omitempty"`
-	Expires  time.Time `json:"expires,omitzero"`
-	View     string    `json:"view,omitempty"`
-	Remote   string    `json:"remote"` // the address of its connection
-}
-
 // forwarded is one request that is answered elsewhere.
 type forwarded struct {
 	front   *Front
@@ -73,7 +62,7 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, who caller) {
 		notAllowed(w, "GET, POST, DELETE")
 		return
 	}
-	name, err := json.Marshal(named{who.Subject, who.whole, who.Scopes, who.Audience, who.Expires, who.view, r.RemoteAddr})
+	name, err := json.Marshal(who)
 	if err != nil { // not reached: there is nothing in it that could fail
 		p.fail(err)
 		return

@@ -92,18 +92,18 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // endpoint serves the MCP endpoint, or a view of it, to an authorized client.
 func (f *Front) endpoint(w http.ResponseWriter, r *http.Request, asked string) {
 	rights := f.guard.rights.Load()
-	claims, ok := f.guard.admit(w, r, rights, asked)
+	who, ok := f.guard.admit(w, r, rights, asked)
 	if !ok {
 		f.opts.Log.Debug("client refused", "reason", "token", "remote", r.RemoteAddr)
 		return
 	}
 	welcome(w, r)
-	view, ok := f.choose(w, rights, claims.Subject, asked)
+	who.View, ok = f.choose(w, rights, who.Subject, asked)
 	if !ok {
 		f.opts.Log.Debug("client refused", "reason", "view", "remote", r.RemoteAddr)
 		return
 	}
-	who := caller{claims, view, rights.replaced}
+	who.Remote, who.replaced = r.RemoteAddr, rights.replaced
 	if f.opts.Forward != nil {
 		f.forward(w, r, who)
 		return

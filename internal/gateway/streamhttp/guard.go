@@ -95,21 +95,21 @@ func (g *guard) describe(w http.ResponseWriter, r *http.Request, view string) {
 func (g *guard) open() bool { return !g.needed }
 
 // admit authenticates a client that asks for a view, or for everything (""). false: the request was answered.
-func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, view string) (Claims, bool) {
+func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, view string) (caller, bool) {
 	if g.open() {
-		return Claims{}, true
+		return caller{}, true
 	}
 	token, found := bearerToken(r)
 	if !found {
 		g.challenge(w, view, http.StatusUnauthorized, "", "a bearer token is needed")
-		return Claims{}, false
+		return caller{}, false
 	}
 	if known, ok := rights.static(token); ok {
-		return Claims{Subject: known.subject, whole: staticSubject + token}, true
+		return caller{Claims: Claims{Subject: known.subject}, Whole: staticSubject + token}, true
 	}
 	if g.oauth == nil {
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
-		return Claims{}, false
+		return caller{}, false
 	}
 	claims, err := g.verifier.VerifyToken(r.Context(), token)
 	switch {
@@ -123,10 +123,9 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, vi
 		g.challenge(w, view, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
 	default:
 		claims.Subject = tokenSubject + claims.Subject
-		claims.whole = claims.Subject + " of " + g.oauth.Issuer
-		return claims, true
+		return caller{Claims: claims, Whole: claims.Subject + " of " + g.oauth.Issuer}, true
 	}
-	return Claims{}, false
+	return caller{}, false
 }
 
 // Prefixes of subjects, so that an authorization server can give nobody the name of a static token.

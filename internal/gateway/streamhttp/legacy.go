@@ -38,7 +38,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 }
 
 func peerOf(r *http.Request, who caller, era mcp.Era) Peer {
-	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, View: who.view, Scopes: who.Scopes}
+	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, View: who.View, Scopes: who.Scopes}
 }
 
 func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, line []byte, e *jsonrpc.Envelope, held *load) {
@@ -96,7 +96,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, id 
 		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: "the header Mcp-Session-Id is missing"})
 		return nil
 	}
-	s := f.find(sessionID, who.Subject, who.view)
+	s := f.find(sessionID, who.Subject, who.View)
 	busy := false
 	if s == nil {
 		s, busy = f.wake(sessionID, peerOf(r, who, mcp.Legacy), who)

@@ -37,7 +37,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 	switch e.Kind {
 	case jsonrpc.Request:
 		id = e.ID.Of(line)
-		if no := f.validate(r, who.view, line, e); no.status != 0 {
+		if no := f.validate(r, who.View, line, e); no.status != 0 {
 			refuse(w, no.status, id, no)
 			return
 		}

@@ -119,14 +119,12 @@ type TokenVerifier interface {
 
 // Claims are what is taken from an access token.
 type Claims struct {
-	Subject string // never "" in an accepted token
-	// whole identifies who it is, also to another process with other tokens. It may be a secret.
-	whole  string
-	Scopes []string
+	Subject string   `json:"subject,omitempty"` // never "" in an accepted token
+	Scopes  []string `json:"scopes,omitempty"`
 	// Audience are the resources that the token is for, if it is for a view's only; nil: it is for OAuth.Resource.
-	Audience []string
+	Audience []string `json:"audience,omitempty"`
 	// Expires is when the token ends; endless streams end with it. Zero: never.
-	Expires time.Time
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // withDefaults fills in the defaults.

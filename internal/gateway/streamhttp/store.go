@@ -55,7 +55,7 @@ type recorded struct {
 // ownerOf identifies the principal of a session, and the view that it sees, to later processes.
 func ownerOf(id string, who caller) []byte {
 	h := hmac.New(sha256.New, []byte(id))
-	_, _ = fmt.Fprintf(h, "%q sees %q", who.whole, who.view) // it never fails
+	_, _ = fmt.Fprintf(h, "%q sees %q", who.Whole, who.View) // it never fails
 	return h.Sum(nil)
 }
 
@@ -198,13 +198,13 @@ func (f *Front) wake(id string, peer Peer, who caller) (s *session, busy bool) {
 	done, first := f.table.wakes(keyOf(id))
 	for !first {
 		<-done
-		if s = f.find(id, who.Subject, who.view); s != nil {
+		if s = f.find(id, who.Subject, who.View); s != nil {
 			return s, false
 		}
 		done, first = f.table.wakes(keyOf(id))
 	}
 	defer f.table.woken(keyOf(id), done)
-	if s = f.find(id, who.Subject, who.view); s != nil { // it was made meanwhile
+	if s = f.find(id, who.Subject, who.View); s != nil { // it was made meanwhile
 		return s, false
 	}
 	text, err := f.opts.Store.Load(storeKey(id))

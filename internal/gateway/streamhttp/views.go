@@ -112,10 +112,12 @@ func (r *rights) allows(subject, view string) bool {
 	return view == "" || r.has(view)
 }
 
-// caller is an authorized client.
+// caller is an authorized client. As JSON it is named by the front that has admitted it to the one that serves it.
 type caller struct {
 	Claims
-	view     string          // all that it sees; "": everything
+	Whole    string          `json:"whole,omitempty"` // identifies who it is, also to another process with other tokens; it may be a secret
+	View     string          `json:"view,omitempty"`  // all that it sees; "": everything
+	Remote   string          `json:"remote"`          // the address of its connection
 	replaced <-chan struct{} // closed when its rights have to be looked up anew
 }
 
