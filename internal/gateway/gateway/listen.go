@@ -33,7 +33,7 @@ func (s *Session) listen(e *exchange, line []byte) {
 	sc.whenListed(e, func() {
 		filter := jsonrpc.Find(params, "notifications").Of(params)
 		l := &listen{exchange: e, line: kept, lists: map[mcp.Method]bool{}}
-		wants := func(kind mcp.List) bool { return string(jsonrpc.Find(filter, kind.Filter()).Of(filter)) == "true" }
+		wants := func(kind mcp.List) bool { return kind.In(filter) }
 		for _, kind := range mcp.Announced {
 			l.lists[kind.Changed()] = wants(kind)
 		}

@@ -109,7 +109,7 @@ func renewed(s *Session, server *server, uri string, granted bool) {
 	case !granted:
 		s.unsubscribed(uri)
 	case sub != nil && sub.granted: // changes may have been missed
-		s.general.Send(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+		s.general.Send(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri), nil))
 	}
 }
 

@@ -178,7 +178,7 @@ func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []*ses
 			e.arrays.SendToClient(mcp.ChangedLine(l, nil))
 		}
 		for _, one := range streams {
-			if one.Grants(l) {
+			if l.In(one.Acked) {
 				e.arrays.SendToClient(mcp.ChangedLine(l, one.ID))
 			}
 		}

@@ -97,9 +97,7 @@ func (s *streams) swallowAck(line []byte) bool {
 func (s *streams) tellUpdated(l *session.Listen) {
 	uris := jsonrpc.Find(l.Acked, "resourceSubscriptions").Of(l.Acked)
 	for uri := range jsonrpc.Elements(uris) {
-		if line, err := jsonrpc.Set(nil, mcp.UpdatedLine(uri.Of(uris)), l.ID, "params", "_meta", mcp.MetaSubscriptionID); err == nil {
-			s.tell(line)
-		}
+		s.tell(mcp.UpdatedLine(uri.Of(uris), l.ID))
 	}
 }
 

@@ -218,7 +218,7 @@ func (rp *replay) nowServes(p *process) {
 	rp.history.nowServes(p)
 	rp.history.completed()
 	for _, uri := range rp.session.Subscribed() {
-		rp.tell(mcp.UpdatedLine(uri)) // changes meanwhile were not seen
+		rp.tell(mcp.UpdatedLine(uri, nil)) // changes meanwhile were not seen
 	}
 	if rp.streams.streamsBroken() {
 		p.hearing = reopening

@@ -246,15 +246,12 @@ func (v decision) data() []byte {
 func (c *Connection) tellGap(m *message) {
 	wants := jsonrpc.FindPath(m.line, "params", "notifications").Of(m.line)
 	for _, l := range mcp.Announced {
-		if string(jsonrpc.Find(wants, l.Filter()).Of(wants)) == "true" {
+		if l.In(wants) {
 			c.emit(mcp.ChangedLine(l, m.id))
 		}
 	}
 	uris := jsonrpc.Find(wants, "resourceSubscriptions").Of(wants)
 	for uri := range jsonrpc.Elements(uris) {
-		line := mcp.UpdatedLine(uri.Of(uris))
-		if line, err := jsonrpc.Set(nil, line, m.id, "params", "_meta", mcp.MetaSubscriptionID); err == nil {
-			c.emit(line)
-		}
+		c.emit(mcp.UpdatedLine(uri.Of(uris), m.id))
 	}
 }

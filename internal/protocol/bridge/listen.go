@@ -49,8 +49,7 @@ func (s *listens) open(id, line, capabilities []byte) {
 func (s *listens) ask(l *listen, filter, capabilities []byte) {
 	l.Lists = map[mcp.List]bool{}
 	for _, one := range mcp.Announced {
-		if string(member(filter, one.Filter())) == "true" &&
-			string(member(capabilities, one.Capability(), "listChanged")) == "true" {
+		if one.In(filter) && string(member(capabilities, one.Capability(), "listChanged")) == "true" {
 			l.Lists[one] = true
 		}
 	}

@@ -218,7 +218,7 @@ func (s *legacySide) acknowledged(line []byte) {
 func (s *legacySide) lookAgain() {
 	for _, uri := range s.Watch.Now.URIs {
 		if slices.Contains(s.Watch.URIs, uri) {
-			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri), nil))
 		}
 	}
 }

@@ -43,8 +43,13 @@ func (l List) Key() string { return lists[l].key }
 // Capability is the member of a server's capabilities that the list belongs to.
 func (l List) Capability() string { return lists[l].capability }
 
-// Filter is the member of a filter of subscriptions/listen that asks for changes of the list.
-func (l List) Filter() string { return lists[l].capability + "ListChanged" }
+// filter is the member of a filter of subscriptions/listen that asks for changes of the list.
+func (l List) filter() string { return lists[l].capability + "ListChanged" }
+
+// In reports whether a raw filter of subscriptions/listen asks for changes of the list.
+func (l List) In(filter []byte) bool {
+	return string(jsonrpc.Find(filter, l.filter()).Of(filter)) == "true"
+}
 
 // Method is the request that reads the list.
 func (l List) Method() Method { return lists[l].method }

@@ -70,9 +70,12 @@ func ProgressLine(token, value []byte, message string) []byte {
 	return jsonrpc.AppendNotification(nil, NoteProgress.String(), append(params, '}'))
 }
 
-// UpdatedLine tells a client that a resource it subscribed to may have changed.
-func UpdatedLine(uri []byte) []byte {
+// UpdatedLine tells a client that a resource with this raw URI may have changed; subscription is as for [ChangedLine].
+func UpdatedLine(uri, subscription []byte) []byte {
 	params := append([]byte(`{"uri":`), uri...)
+	if subscription != nil {
+		params = append(append(append(params, `,"_meta":{"`+MetaSubscriptionID+`":`...), subscription...), '}')
+	}
 	return jsonrpc.AppendNotification(nil, NoteResourceUpdated.String(), append(params, '}'))
 }
 
@@ -91,7 +94,7 @@ func ListenFilter(lists func(List) bool, uris [][]byte) []byte {
 	filter := []byte("{}")
 	for _, l := range Announced {
 		if lists(l) {
-			filter, _ = jsonrpc.Set(nil, filter, []byte("true"), l.Filter()) // an object
+			filter, _ = jsonrpc.Set(nil, filter, []byte("true"), l.filter()) // an object
 		}
 	}
 	if len(uris) > 0 {

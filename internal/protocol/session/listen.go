@@ -38,15 +38,7 @@ func (s *Session) CloseListen(id []byte) {
 }
 
 // Wants reports whether the request asks for notifications about changes of the list.
-func (l *Listen) Wants(list mcp.List) bool { return names(l.Filter, list) }
-
-// Grants reports whether the client was told that it gets them.
-func (l *Listen) Grants(list mcp.List) bool { return names(l.Acked, list) }
-
-// names reports whether a raw filter has changes of the list.
-func names(filter []byte, list mcp.List) bool {
-	return string(jsonrpc.Find(filter, list.Filter()).Of(filter)) == "true"
-}
+func (l *Listen) Wants(list mcp.List) bool { return list.In(l.Filter) }
 
 // Lists is the part of the request's raw filter that is about lists.
 func (l *Listen) Lists() []byte { return mcp.ListenFilter(l.Wants, nil) }
