@@ -38,14 +38,13 @@ type listing struct {
 
 // listRead is the reading of one list.
 type listRead struct {
-	under bool           // it is under way
-	began time.Time      // when that was
-	again bool           // the list has changed meanwhile
-	done  bool           // the list was read, or tried to be, at least once
-	at    time.Time      // when it was read to the end
-	fails bool           // the last try failed
-	lack  string         // why it, or a part of it, is not shown; "": it is
-	items []catalog.Item // as last read to the end
+	under bool      // it is under way
+	began time.Time // when that was
+	again bool      // the list has changed meanwhile
+	done  bool      // the list was read, or tried to be, at least once
+	at    time.Time // when it was read to the end
+	fails bool      // the last try failed
+	lack  string    // why it, or a part of it, is not shown; "": it is
 
 	cursors map[string]bool // of the reading under way: its pages so far
 	reading []catalog.Item  // what they had
@@ -89,12 +88,12 @@ func (ls *listing) tick() {
 
 // goOnWithout takes a list as remembered, or what was read of it so far, until it is shown.
 func (ls *listing) goOnWithout(kind mcp.List) {
-	r := &ls.reads[kind]
-	r.done, r.items = true, ls.remembered(kind)
-	if r.items == nil {
-		r.items = slices.Clip(r.reading)
+	r, items := &ls.reads[kind], ls.remembered(kind)
+	if items == nil {
+		items = slices.Clip(r.reading)
 	}
-	ls.put(kind, r.items)
+	r.done = true
+	ls.put(kind, items)
 }
 
 // remembered is a list as the server has shown it to such a client before; nil: never.
@@ -156,7 +155,7 @@ func (ls *listing) read(kind mcp.List) {
 		r.again = true
 		return
 	}
-	*r = listRead{under: true, began: ls.link.gw.now, done: r.done, items: r.items, at: r.at, lack: r.lack, cursors: map[string]bool{}}
+	*r = listRead{under: true, began: ls.link.gw.now, done: r.done, at: r.at, lack: r.lack, cursors: map[string]bool{}}
 	ls.page(kind, nil)
 }
 
@@ -205,7 +204,7 @@ func (ls *listing) missed(kind mcp.List, err []byte) {
 		ls.show(kind, nil) // it has none, and says so in words of its own
 		return
 	case r.done:
-		*r = listRead{done: true, items: r.items, lack: r.lack}
+		*r = listRead{done: true, lack: r.lack}
 	default:
 		ls.show(kind, ls.remembered(kind))
 	}
@@ -228,7 +227,7 @@ func (ls *listing) readAgain() {
 func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 	r := &ls.reads[kind]
 	again := r.again
-	*r = listRead{done: true, items: items, at: ls.link.gw.now}
+	*r = listRead{done: true, at: ls.link.gw.now}
 	ls.put(kind, items)
 	if again {
 		ls.read(kind)
