@@ -14,7 +14,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -82,9 +81,7 @@ func (w *relay) Connect(l *Link) Upstream {
 		BridgeKey: fmt.Appendf(nil, "%032d", k.number), Shared: l.sharedModern(), Pinned: l.Needed(), Known: w.known[l.Name()],
 		Whose: func(about []byte) backend.Whose { return whose(l, about) },
 	}
-	if !l.server.Bridge {
-		opts.Bridge = bridge.Off
-	}
+	opts.NoBridge = !l.server.Bridge
 	k.b = backend.New(opts, k, k)
 	w.late = append(w.late, k.open)
 	return k

@@ -13,7 +13,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -112,7 +111,7 @@ func dialogueOptions(t *testing.T, name string) Options {
 		case "slow-backoff":
 			o.Supervise.Backoff = backoff.Policy{Tiers: []backoff.Tier{{Delay: 30 * time.Second}}}
 		case "bridge-off":
-			o.Bridge = bridge.Off
+			o.NoBridge = true
 		case "known-modern-only":
 			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", NoInitialize: true,
 				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}

@@ -54,7 +54,7 @@ func (e *eras) legacyOnly(line []byte) bool {
 // translated: the process is unusable then, or says so itself.
 func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 	reason := "it speaks the " + speaks.String() + " era only"
-	switch off := e.opts.Bridge == bridge.Off && e.bridging() == bridge.None; {
+	switch off := e.opts.NoBridge && e.bridge == nil; {
 	case off && p.role == serving:
 		e.history.eraMismatch = speaks
 		return false
@@ -110,7 +110,7 @@ func (e *eras) turnedModern(p *process, raw []byte) bool {
 
 // turnedBack handles a server that a legacy client was bridged to because it was modern, and is no longer.
 func (e *eras) turnedBack(p *process, line []byte) bool {
-	return e.translating(bridge.LegacyClient) && e.past != nil && e.turnedLegacy(p, line)
+	return e.translating(mcp.Legacy) && e.past != nil && e.turnedLegacy(p, line)
 }
 
 // served notes that a process serves: client and server understand each other.
@@ -121,25 +121,25 @@ func (e *eras) served() {
 // meetEra checks, before a new process gets its handshake, whether the server is now known to speak another era than the
 // conversation.
 func (e *eras) meetEra() {
-	era, mode := e.session.Era, e.bridging()
+	era, translated := e.session.Era, e.bridge != nil
 	switch {
-	case mode != bridge.None:
-		era = mode.ServerEra()
+	case translated:
+		era = e.bridge.Client().Other()
 	case era == mcp.Legacy && !e.session.Answered():
 		return // it may refuse the client's own initialize
 	}
-	switch need := bridge.Need(bridge.Auto, era, e.memory.known.only()); {
-	case need == bridge.None || e.opts.Bridge == bridge.Off && mode == bridge.None:
-	case mode != bridge.None:
+	switch only := e.memory.known.only(); {
+	case era == mcp.EraUnknown || only != era.Other() || e.opts.NoBridge && !translated:
+	case translated:
 		e.detach()
 	default:
-		e.attachLate(need)
+		e.attachLate(era)
 	}
 }
 
 // attachLate inserts a bridge into an existing conversation, with what the client has told the old process. Queued messages go
 // through it.
-func (e *eras) attachLate(mode bridge.Mode) {
+func (e *eras) attachLate(client mcp.Era) {
 	e.asks.cancelAll(nil, "server restarted")
 	said := e.drainUnsent()
 	past := e.session
@@ -148,7 +148,7 @@ func (e *eras) attachLate(mode bridge.Mode) {
 		past.MoveLists(&e.session)
 	}
 	e.spares.tellReplayable()
-	e.attach(mode, said...)
+	e.attach(client, said...)
 	e.past = &past
 	e.pass(e.bridge.Resume(&past, e.now))
 }
@@ -164,17 +164,17 @@ func (e *eras) moved() {
 	if now.InitResult != nil {
 		e.replay.tellDrift(past.InitResult, now.InitResult, e.process)
 	}
-	e.tellLists(past, e.bridge.Mode(), now.Listens())
+	e.tellLists(past, e.bridge.Client(), now.Listens())
 }
 
 // tellLists makes the client read the lists again that it has read: a server of another era describes things differently. seen is the
 // session in which it has read them.
-func (e *eras) tellLists(seen *session.Session, mode bridge.Mode, streams []*session.Listen) {
+func (e *eras) tellLists(seen *session.Session, client mcp.Era, streams []*session.Listen) {
 	for l := range mcp.Lists {
 		if seen.Seen(l) == nil {
 			continue
 		}
-		if mode == bridge.LegacyClient {
+		if client == mcp.Legacy {
 			e.arrays.SendToClient(mcp.ChangedLine(l, nil))
 		}
 		for _, one := range streams {
@@ -205,14 +205,14 @@ func (e *eras) drainUnsent() (lines [][]byte) {
 // detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
 // them; a legacy client's handshake and settings are replayed, and a modern one's streams opened again.
 func (e *eras) detach() {
-	client := e.bridge.Session() // of a modern one, the next process is asked whether it speaks that era
-	mode, past, inner := e.bridge.Mode(), e.past, e.session
+	outer := e.bridge.Session() // of a modern client, the next process is asked whether it speaks that era
+	client, past, inner := e.bridge.Client(), e.past, e.session
 	said := e.untranslated()
 	e.pass(e.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
 	e.held = append(said, e.held...)
 	e.bridge, e.stands, e.toCore, e.at, e.past = nil, needless, nil, time.Time{}, nil
-	e.session = client
-	if mode == bridge.LegacyClient && past != nil {
+	e.session = outer
+	if client == mcp.Legacy && past != nil {
 		e.session = *past
 	}
 	streams := slices.Clone(e.session.Listens())
@@ -223,10 +223,10 @@ func (e *eras) detach() {
 			e.session.CloseListen(l.ID) // its request is among what is said once more
 		}
 	}
-	e.tellLists(&inner, mode, streams)
+	e.tellLists(&inner, client, streams)
 	e.spares.tellReplayable()
 	e.emit(event.BridgeReleased, slog.LevelInfo, "The server speaks its client's era again: nothing is translated any more",
-		slog.String(event.KeyReason, mode.String()))
+		slog.String(event.KeyReason, bridge.Name(client)))
 }
 
 // untranslated removes all calls from the table and returns the client's own lines.

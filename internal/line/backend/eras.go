@@ -56,7 +56,7 @@ const codeNoMethod = "-32601"
 
 // standBetween decides by the client's first messages whether a bridge is needed.
 func (e *eras) standBetween() {
-	if e.opts.Bridge == bridge.Auto && e.stands == direct {
+	if !e.opts.NoBridge && e.stands == direct {
 		e.stands, e.Client, e.client = undecided, e.client, e
 	}
 }
@@ -107,7 +107,7 @@ func (e *eras) dispatch(line []byte) {
 
 // givesUpEra reports whether a modern client gives up its era, for example after waiting too long for its probe.
 func (e *eras) givesUpEra(line []byte) bool {
-	return e.bridge.Mode() == bridge.ModernClient && e.line.Kind == jsonrpc.Request &&
+	return e.bridge.Client() == mcp.Modern && e.line.Kind == jsonrpc.Request &&
 		mcp.Lookup(e.line.Method.Of(line)) == mcp.Initialize && e.versionIn(line) == nil
 }
 
@@ -198,15 +198,15 @@ func (e *eras) look(line []byte) {
 	switch {
 	case e.stands == needless || e.line.Kind != jsonrpc.Request:
 	case m == mcp.Initialize:
-		if bridge.Need(e.opts.Bridge, mcp.Legacy, e.memory.known.only()) == bridge.LegacyClient {
-			e.attach(bridge.LegacyClient, line)
+		if e.memory.known.only() == mcp.Modern {
+			e.attach(mcp.Legacy, line)
 			return
 		}
 		e.stands = needless // a refusal will show it
 	case m == mcp.Discover || e.versionIn(line) == nil:
 		// The prober decides, or it cannot be decided yet.
-	case bridge.Need(e.opts.Bridge, mcp.Modern, e.memory.known.only()) == bridge.ModernClient:
-		e.attach(bridge.ModernClient, line)
+	case e.memory.known.only() == mcp.Legacy:
+		e.attach(mcp.Modern, line)
 		return
 	case e.memory.known.Era == mcp.Modern || e.process.era == mcp.Modern:
 		e.stands = needless
@@ -258,9 +258,9 @@ func (e *eras) refuseAll(err []byte) {
 func (e *eras) probeRefused(c *call) bool {
 	switch {
 	case e.stands == asking && string(c.id) == eraQuestion:
-		e.attach(bridge.ModernClient)
+		e.attach(mcp.Modern)
 	case (e.stands == undecided || e.stands == asking) && (e.opts.Pinned || bridge.MayBePinned(c.id)):
-		e.attach(bridge.ModernClient, bytes.Clone(c.line))
+		e.attach(mcp.Modern, bytes.Clone(c.line))
 	default:
 		return false
 	}
@@ -272,13 +272,13 @@ func (e *eras) probeRefused(c *call) bool {
 // bridged to a new process then. If the bridge sent the initialize, the server was mistaken for legacy: it may have died
 // of something else when it was probed.
 func (e *eras) initializeRefused(c *call, line []byte) bool {
-	if e.opts.Bridge == bridge.Off || e.translating(bridge.LegacyClient) {
+	if e.opts.NoBridge || e.translating(mcp.Legacy) {
 		return false
 	}
 	if !modernOnly(e.env.Error.Of(line)) {
 		return false
 	}
-	if e.translating(bridge.ModernClient) {
+	if e.translating(mcp.Modern) {
 		return e.otherEra(e.process, mcp.Modern)
 	}
 	if e.memory.known.Era == mcp.Legacy || e.closing { // it was mistaken for a legacy server, or was one
@@ -290,7 +290,7 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 	e.handshake.endFirstStart()
 	hasty := e.session.Initialized
 	e.session.Reset()
-	e.attach(bridge.LegacyClient, e.flow.saidSoFar(hasty)...)
+	e.attach(mcp.Legacy, e.flow.saidSoFar(hasty)...)
 	if e.calls.find(c.id) == c {
 		e.flow.finish(c)
 	}
@@ -302,30 +302,24 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 // own reports whether a request is the bridge's own.
 func (e *eras) own(id []byte) bool { return e.bridge != nil && e.bridge.Own(id) }
 
-// bridging is the present translation.
-func (e *eras) bridging() bridge.Mode {
-	if e.bridge == nil {
-		return bridge.None
-	}
-	return e.bridge.Mode()
+// translating reports whether a bridge for a client of this era is in use.
+func (e *eras) translating(client mcp.Era) bool {
+	return e.bridge != nil && e.bridge.Client() == client
 }
-
-// translating reports whether a bridge of this mode is in use.
-func (e *eras) translating(mode bridge.Mode) bool { return e.bridging() == mode }
 
 // unsaid reports whether messages of the client have not reached the rest of the backend yet.
 func (e *eras) unsaid() bool {
 	return e.stands == asking || len(e.held)+len(e.toCore) > 0 || e.bridge != nil && e.bridge.Waiting()
 }
 
-// attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
-func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
+// attach puts a bridge for a client of this era in front of the rest of the backend; lines are the client's first messages to it.
+func (e *eras) attach(client mcp.Era, lines ...[]byte) {
 	e.standBetween()
-	e.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
+	e.bridge = bridge.New(bridge.Options{Client: client, Key: e.opts.BridgeKey, Principal: e.opts.principal()})
 	e.stands = bridged
 	e.held = append(lines, e.held...)
-	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
-		slog.String(event.KeyReason, mode.String()))
+	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+bridge.Name(client),
+		slog.String(event.KeyReason, bridge.Name(client)))
 	if e.asleep() {
 		e.tellBridge((*bridge.Bridge).Rest) // a lazy server is started by what the client wants
 	}

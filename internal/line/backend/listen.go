@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
@@ -89,7 +88,7 @@ func (s *streams) swallowAck(line []byte) bool {
 	if s.opts.Remote {
 		s.tellUpdated(l)
 	}
-	return !s.eras.translating(bridge.LegacyClient) // which has its client look again at what it is subscribed to
+	return !s.eras.translating(mcp.Legacy) // which has its client look again at what it is subscribed to
 }
 
 // tellUpdated announces the resources of a stream that was opened again at a server elsewhere: it went on while the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -117,7 +116,7 @@ func (m *model) drawEras(opts *Options) mcp.Era {
 	opts.BridgeKey = []byte("0123456789abcdef0123456789abcdef")
 	switch rapid.IntRange(0, 3).Draw(m.rt, "eras") {
 	case 0:
-		opts.Bridge = bridge.Off
+		opts.NoBridge = true
 	case 1: // a bridge is not needed, and that has to be found out
 	case 2:
 		m.only = mcp.Modern

@@ -7,7 +7,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/health"
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/tracecontext"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
@@ -63,9 +62,9 @@ type Options struct {
 	Elsewhere    bool   // the command only represents a server that runs elsewhere, as docker run does
 	Limits       Limits // what one process may take
 
-	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
-	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
-	Shared    bool           // several modern clients share the server: questions and notifications must reach only the right one
+	NoBridge  bool   // eras are not translated where one side does not speak the other's
+	BridgeKey []byte // seals what a bridged client carries between two rounds: 32 random bytes of this process
+	Shared    bool   // several modern clients share the server: questions and notifications must reach only the right one
 	// Whose tells of a gateway whose a raw request id or progress token is: what is shown, and for whom a round of a call goes on if
 	// the server is shared. nil or unknown ids: no particular client's.
 	Whose  func(about []byte) Whose

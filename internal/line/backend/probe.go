@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -53,7 +52,7 @@ func (s *prober) clientDiscover(c *call, line []byte) {
 			result = known.Discover
 		}
 		s.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(result, !s.opts.NoTools)))
-	case s.eras.translating(bridge.LegacyClient):
+	case s.eras.translating(mcp.Legacy):
 		s.flow.submit(c, line) // it has refused initialize, so it needs no protection
 	case known.Era == mcp.Legacy:
 		s.probeAnswered("known to be legacy")
@@ -165,7 +164,7 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 	if s.env.Kind == jsonrpc.Response {
 		result := bytes.Clone(s.env.Result.Of(line))
 		s.process.discoverResult = string(result)
-		if only := s.eras.translating(bridge.LegacyClient); probed || only {
+		if only := s.eras.translating(mcp.Legacy); probed || only {
 			s.probe.active = false
 			s.disarm(timerProbe)
 			s.process.era = mcp.Modern
@@ -173,7 +172,7 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
 			s.memory.learn(known)
 		}
-		if s.eras.translating(bridge.LegacyClient) {
+		if s.eras.translating(mcp.Legacy) {
 			s.session.Era = mcp.Modern
 		}
 		s.replay.cameUp(s.process) // the handshake consists of nothing else

@@ -6,6 +6,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -20,7 +21,7 @@ type Status struct {
 	RestartCount    int        `json:"restart_count"`
 	Era             string     `json:"era"`                        // that the client speaks
 	ServerEra       string     `json:"server_era"`                 // that the server is spoken to in
-	Bridge          string     `json:"bridge,omitempty"`           // a [bridge.Mode], if client and server speak different ones
+	Bridge          string     `json:"bridge,omitempty"`           // a [bridge.Name], if client and server speak different ones
 	ProtocolVersion string     `json:"protocol_version,omitempty"` // the client's
 	Client          string     `json:"client,omitempty"`           // name and version it gave itself
 	InFlight        int        `json:"in_flight"`
@@ -113,8 +114,8 @@ func (b *Backend) Status(now time.Time) Status {
 	}
 	s.ServerEra = b.process.era.String()
 	if b.eras.bridge != nil {
-		mode := b.eras.bridge.Mode()
-		s.Bridge, s.Era, s.ServerEra = mode.String(), mode.ClientEra().String(), mode.ServerEra().String()
+		client := b.eras.bridge.Client()
+		s.Bridge, s.Era, s.ServerEra = bridge.Name(client), client.String(), client.Other().String()
 		s.ProtocolVersion = b.eras.bridge.ClientVersion()
 	}
 	if f := b.history.lastReloadFailure; !f.at.IsZero() {

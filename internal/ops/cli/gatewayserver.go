@@ -24,7 +24,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/watch"
 	"github.com/outlive-mcp/outlive/internal/line/host"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -119,7 +118,7 @@ func (one *served) server(shown catalog.Server) gateway.Server {
 	known := loadKnowledge(one.known)
 	server := gateway.Server{
 		Catalog: shown, Digest: one.digest,
-		Legacy: known.Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
+		Legacy: known.Era == mcp.Legacy, Bridge: !one.options.Backend.NoBridge,
 		Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
 	}
 	if !one.options.Backend.NoFastStart {

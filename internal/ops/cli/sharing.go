@@ -20,7 +20,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
@@ -48,7 +47,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 		Env: withoutVars(os.Environ(), append(agentcli.SessionVariables(), handoverVar, sharedIdleVar)), Settings: f.given(fl.Changed)}
 	s.watch.Globs, s.watch.Auto = nil, nil
 	o := &s.backend
-	o.Elsewhere, o.NoTools, o.Bridge = true, true, bridge.Off
+	o.Elsewhere, o.NoTools, o.NoBridge = true, true, true
 	o.Lazy, o.IdleFor, o.Replays, o.Limits = false, 0, nil, backend.Limits{}
 	o.Supervise.Standby, o.Supervise.Exits.Endless, o.Health.CallTimeout = 0, true, 0
 	// The daemon determines the server's era, and keeps the client's calls alive.

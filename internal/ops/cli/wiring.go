@@ -18,7 +18,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
 	"github.com/outlive-mcp/outlive/internal/keep/watch"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -178,9 +177,7 @@ func (f *runFlags) checkEach(func(string) bool) (err error) {
 		return wrongSetting("%s: %v", settingName("kill-mode"), err)
 	}
 	f.backend.LostAsError = f.lostCalls == "error"
-	if f.bridge == "off" {
-		f.backend.Bridge = bridge.Off
-	}
+	f.backend.NoBridge = f.bridge == "off"
 	return nil
 }
 

@@ -52,7 +52,7 @@ var manyParties = []party{
 func newWorldOfMany(t *rapid.T) *manyClients {
 	w := &manyClients{t: t, now: start, waits: map[string]*manyCall{}, parked: map[string]*manyCall{}, works: map[string]*manyCall{},
 		asks: map[string]*manyCall{}, principals: principals{}}
-	w.b = New(Options{Mode: ModernClient, Key: make([]byte, 32), Principal: w.principals.of})
+	w.b = New(Options{Client: mcp.Modern, Key: make([]byte, 32), Principal: w.principals.of})
 	w.call(party{}, false, false)
 	return w
 }

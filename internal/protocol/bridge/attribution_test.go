@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // The lines of dialogues with a server that many clients share.
@@ -125,7 +127,7 @@ C {"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","ttlMs":0,"cacheScop
 
 func playShared(t *testing.T, script string) {
 	t.Helper()
-	playOn(t, Options{Mode: ModernClient, Key: []byte(strings.Repeat("k", 32))}, principals{}, hiShared+script)
+	playOn(t, Options{Client: mcp.Modern, Key: []byte(strings.Repeat("k", 32))}, principals{}, hiShared+script)
 }
 
 func TestASharedServerAsks(t *testing.T) {
@@ -228,7 +230,7 @@ func TestOneAtATime(t *testing.T) {
 // Whoever withdraws very many calls does not make the bridge forget that of another client.
 func TestVeryManyAreWithdrawn(t *testing.T) {
 	who := principals{}
-	b := New(Options{Mode: ModernClient, Key: make([]byte, 32), Principal: who.of})
+	b := New(Options{Client: mcp.Modern, Key: make([]byte, 32), Principal: who.of})
 	call := func(id int, by string) Output {
 		return b.FromClient(who.take(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, id, by)), start)
 	}

@@ -3,13 +3,15 @@ package bridge
 import (
 	"strings"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // What a bridge has made of a request becomes again what the client has said, and the bridge knows nothing more of it.
 func TestBack(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	legacy, _ := greetLegacy(t.Fatalf, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), discovered)
-	modern := New(Options{Mode: ModernClient, Key: key})
+	modern := New(Options{Client: mcp.Modern, Key: key})
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"`
 	hello := modern.FromClient([]byte(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+meta+`}}}`), start)
 	modern.FromServer([]byte(`{"jsonrpc":"2.0","id":`+string(member(hello.ToServer[0], "id"))+`,"result":`+initialized+`}`), start)

@@ -25,13 +25,11 @@ const (
 
 // Options are a bridge's settings.
 type Options struct {
-	// Mode is the direction; None is not allowed.
-	Mode Mode
+	// Client is the era of the client; the server speaks the other one only. EraUnknown is not allowed.
+	Client mcp.Era
 	// Key seals the state that a modern client carries between two rounds. It must be random, at least 32 bytes, one for
 	// each process that makes bridges.
 	Key []byte
-	// Client distinguishes this client from others with the same key, so that none can use another one's state.
-	Client string
 	// Principal tells whom the transport has authenticated for the client's request with this raw id; "": nobody. With it several
 	// modern clients share the server, and its questions and logs must reach only the right one. nil: there is one client.
 	Principal func(id []byte) string
@@ -80,22 +78,27 @@ type side interface {
 // New returns a bridge for a client that has said nothing yet.
 func New(opts Options) *Bridge {
 	b := &Bridge{opts: opts, core: core{Asked: map[string]func([]byte){}}}
-	switch opts.Mode {
-	case LegacyClient:
+	switch opts.Client {
+	case mcp.Legacy:
 		b.side = newLegacySide(&b.core)
-	case ModernClient:
-		seal := sealer{key: opts.Key, client: opts.Client}
+	case mcp.Modern:
+		seal := sealer{key: opts.Key}
 		if b.side = newModernSide(&b.core, seal); opts.Principal != nil {
 			b.side = newShared(&b.core, seal, opts.Principal)
 		}
 	default:
-		panic("bridge: no mode")
+		panic("bridge: a client of no era")
 	}
 	return b
 }
 
-// Mode returns what the bridge translates.
-func (b *Bridge) Mode() Mode { return b.opts.Mode }
+// Name says what is translated for a client of an era, as status and handshakes show it.
+func Name(client mcp.Era) string {
+	return client.String() + " client, " + client.Other().String() + " server"
+}
+
+// Client is the era of the client.
+func (b *Bridge) Client() mcp.Era { return b.opts.Client }
 
 // FromClient takes one message of the client. A line that is none is dropped: it is refused before.
 func (b *Bridge) FromClient(line []byte, now time.Time) Output {

@@ -4,14 +4,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // A dialogue is a script: "c" and "s" are lines of the client and the server, "C" and "S" what the bridge is to send to
 // them because of that, all of it and in this order; "t" lets time pass. $meta is
 // the _meta of every request to a modern server; $state the requestState the client was given last.
-func play(t *testing.T, mode Mode, script string) {
+func play(t *testing.T, mode mcp.Era, script string) {
 	t.Helper()
-	playOn(t, Options{Mode: mode, Key: []byte(strings.Repeat("k", 32)), Client: "alice"}, nil, script)
+	playOn(t, Options{Client: mode, Key: []byte(strings.Repeat("k", 32))}, nil, script)
 }
 
 // playOn plays a dialogue on a bridge with these options. Two more steps are what the keeper of the server tells: "o" that

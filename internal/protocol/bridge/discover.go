@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"strings"
+
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -25,5 +27,16 @@ func discoverResult(initialize []byte) []byte {
 	if info := member(initialize, "serverInfo"); jsonrpc.IsObject(info) {
 		out = set(out, info, "_meta", mcp.MetaServerInfo)
 	}
-	return set(out, jsonrpc.AppendQuoted(nil, ModernClient.String()), "_meta", mcp.MetaBridge)
+	return set(out, jsonrpc.AppendQuoted(nil, Name(mcp.Modern)), "_meta", mcp.MetaBridge)
+}
+
+// pinnedProbes begins the ids of server/discover requests of the TypeScript SDK (2.x) before it connects. A client
+// pinned to the modern era cannot be told from one that would fall back.
+const pinnedProbes = "server-discover-probe-"
+
+// MayBePinned reports whether the client that sent server/discover under a raw id may give up if that method is not
+// found. Other SDKs' pinned clients do not ask; those that ask fall back (Python and Go SDK).
+func MayBePinned(id []byte) bool {
+	text, ok := jsonrpc.Unquote(id)
+	return ok && strings.HasPrefix(text, pinnedProbes)
 }

@@ -4,8 +4,7 @@
 // A [Bridge] stands between a client's lines and its server's. Towards the server it is a client of the server's era,
 // towards the client a server of the client's; so whatever keeps the server alive behind it needs to know one era only,
 // and what that knows of restarts (handshake, subscriptions, requests sent again) holds unchanged. A bridge
-// itself hears of a restart only what any client would: a question withdrawn, a call answered. [Need] decides
-// whether a bridge is wanted at all.
+// itself hears of a restart only what any client would: a question withdrawn, a call answered.
 //
 // There is one Bridge for each client connection, and one for all modern clients of a gateway before a server they share.
 // It does no I/O, reads no clock and starts no goroutine: its owner calls it with lines and times, and it answers with

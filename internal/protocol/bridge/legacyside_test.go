@@ -1,6 +1,10 @@
 package bridge
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
 
 const hi = `
 c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}},"tasks":{}},"clientInfo":{"name":"c","version":"1"}}}
@@ -136,6 +140,6 @@ S {"jsonrpc":"2.0","id":"b~3","method":"tools/list","params":{"_meta":{$meta}}}
 s {"jsonrpc":"2.0","id":"b~3","result":{"tools":[]}}
 C {"jsonrpc":"2.0","id":"b\u007e2","result":{"tools":[]}}`,
 	} {
-		t.Run(name, func(t *testing.T) { play(t, LegacyClient, script) })
+		t.Run(name, func(t *testing.T) { play(t, mcp.Legacy, script) })
 	}
 }

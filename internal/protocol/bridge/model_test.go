@@ -15,7 +15,7 @@ import (
 type world struct {
 	t       *rapid.T
 	b       *Bridge
-	mode    Mode
+	mode    mcp.Era
 	now     time.Time
 	next    int
 	waits   map[string]bool   // requests of the client without an answer
@@ -26,12 +26,12 @@ type world struct {
 	meta    string
 }
 
-func newWorld(t *rapid.T, mode Mode) *world {
+func newWorld(t *rapid.T, mode mcp.Era) *world {
 	w := &world{t: t, mode: mode, now: start, waits: map[string]bool{}, parked: map[string]string{},
 		serves: map[string]string{}, asks: map[string]bool{}}
-	w.b = New(Options{Mode: mode, Key: make([]byte, 32)})
+	w.b = New(Options{Client: mode, Key: make([]byte, 32)})
 	const capabilities = `{"roots":{},"elicitation":{},"sampling":{}}`
-	if mode == ModernClient {
+	if mode == mcp.Modern {
 		w.meta = `,"_meta":{"` + mcp.MetaProtocolVersion + `":"2026-07-28","` + mcp.MetaClientCapabilities + `":` + capabilities + `}`
 		return w
 	}
@@ -55,7 +55,7 @@ func (w *world) take(out Output) {
 		id := string(env.ID.Of(line))
 		switch env.Kind {
 		case jsonrpc.Request:
-			if w.mode == ModernClient {
+			if w.mode == mcp.Modern {
 				w.t.Fatalf("a modern client was sent a request: %s", line)
 			}
 			w.clients = append(w.clients, id)
@@ -65,7 +65,7 @@ func (w *world) take(out Output) {
 			}
 			delete(w.waits, id)
 			asked := jsonrpc.EqualString(env.ResultType.Of(line), "input_required")
-			if asked && w.mode == LegacyClient {
+			if asked && w.mode == mcp.Legacy {
 				w.t.Fatalf("a legacy client was answered %s", line)
 			}
 			if state := member(line, "result", "requestState"); asked {
@@ -84,7 +84,7 @@ func (w *world) take(out Output) {
 			if _, twice := w.serves[id]; twice {
 				w.t.Fatalf("the server has two requests %s", line)
 			}
-			if modern != (w.mode == LegacyClient) {
+			if modern != (w.mode == mcp.Legacy) {
 				w.t.Fatalf("a request of the wrong era: %s", line)
 			}
 			w.serves[id] = method
@@ -133,7 +133,7 @@ func (w *world) answer(id string, final bool) {
 		w.server(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"` +
 			mcp.MetaSubscriptionID + `":` + id + `},"notifications":{}}}`)
 		return
-	case w.mode == LegacyClient && method == `"tools/call"` && !final && rapid.Bool().Draw(w.t, "more input"):
+	case w.mode == mcp.Legacy && method == `"tools/call"` && !final && rapid.Bool().Draw(w.t, "more input"):
 		result = `{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"roots/list"},"b":{"method":"roots/list"}}}`
 	}
 	w.server(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`)
@@ -178,7 +178,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		},
 		"ask": func(t *rapid.T) {
 			id := fmt.Sprintf(`"q%d"`, w.next)
-			if w.mode == LegacyClient || w.asks[id] {
+			if w.mode == mcp.Legacy || w.asks[id] {
 				return
 			}
 			w.next++
@@ -231,8 +231,8 @@ func (w *world) end() {
 }
 
 func TestEachRequestIsAnsweredOnce(t *testing.T) {
-	for _, mode := range []Mode{LegacyClient, ModernClient} {
-		t.Run(mode.String(), func(t *testing.T) {
+	for _, mode := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		t.Run(Name(mode), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				w := newWorld(rt, mode)
 				rt.Repeat(w.actions())

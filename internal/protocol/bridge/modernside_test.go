@@ -226,7 +226,7 @@ S {"jsonrpc":"2.0","id":"b~4","method":"tools/call","params":{"name":"t"}}
 s {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}
 S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`,
 	} {
-		t.Run(name, func(t *testing.T) { play(t, ModernClient, script) })
+		t.Run(name, func(t *testing.T) { play(t, mcp.Modern, script) })
 	}
 }
 
@@ -260,38 +260,16 @@ func TestHandles(t *testing.T) {
 	}
 }
 
-func TestNeed(t *testing.T) {
-	for _, tc := range []struct {
-		setting   Setting
-		era, only mcp.Era
-		want      Mode
-	}{
-		{Auto, mcp.Legacy, mcp.Modern, LegacyClient},
-		{Auto, mcp.Modern, mcp.Legacy, ModernClient},
-		{Auto, mcp.Legacy, mcp.Legacy, None},
-		{Auto, mcp.Modern, mcp.Modern, None},
-		{Auto, mcp.Legacy, mcp.EraUnknown, None},
-		{Auto, mcp.Modern, mcp.EraUnknown, None},
-		{Auto, mcp.EraUnknown, mcp.Modern, None},
-		{Off, mcp.Legacy, mcp.Modern, None},
-		{Off, mcp.Modern, mcp.Legacy, None},
-	} {
-		if got := Need(tc.setting, tc.era, tc.only); got != tc.want {
-			t.Errorf("Need(%v, %v, %v) = %v, want %v", tc.setting, tc.era, tc.only, got, tc.want)
-		}
-	}
-}
-
 // Whatever either side says, the bridge says messages only: what it makes of a message is one.
 func FuzzBridge(f *testing.F) {
 	f.Add(false, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`), []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}`))
 	f.Add(true, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`))
 	f.Add(true, []byte(`[{"jsonrpc":"2.0","id":1}]`), []byte(`{"jsonrpc":"2.0","id":"b~1","error":{"code":-32042,"data":{"elicitations":[1]}}}`))
 	f.Fuzz(func(t *testing.T, modern bool, client, server []byte) {
-		opts := Options{Mode: LegacyClient, Key: make([]byte, 32)}
+		opts := Options{Client: mcp.Legacy, Key: make([]byte, 32)}
 		hello, answer := `{"jsonrpc":"2.0","id":"h","method":"initialize","params":{"capabilities":{"roots":{},"elicitation":{}}}}`, discovered
 		if modern {
-			opts.Mode = ModernClient
+			opts.Client = mcp.Modern
 			hello, answer = `{"jsonrpc":"2.0","id":"h","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`, initialized
 		}
 		b := New(opts)

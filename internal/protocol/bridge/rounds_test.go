@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // A server that never has enough is stopped: after ten rounds the client gets its answer.
@@ -23,7 +25,7 @@ S {"jsonrpc":"2.0","id":` + again + `,"method":"tools/call","params":{"name":"t"
 s {"jsonrpc":"2.0","id":` + again + `,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
 `
 	}
-	play(t, LegacyClient, script+`C {"jsonrpc":"2.0","id":1,"result":`+last+`}`)
+	play(t, mcp.Legacy, script+`C {"jsonrpc":"2.0","id":1,"result":`+last+`}`)
 }
 
 // A legacy server that never has enough is refused the eleventh question; the call goes on without it.
@@ -40,7 +42,7 @@ c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state
 S {"jsonrpc":"2.0","id":#,"result":{"roots":[]}}
 `, "#", fmt.Sprint(round))
 	}
-	play(t, ModernClient, script+`
+	play(t, mcp.Modern, script+`
 s {"jsonrpc":"2.0","id":"more","method":"roots/list"}
 S {"jsonrpc":"2.0","id":"more","error":{"code":-32603,"message":"the client is not asked more than 10 times in one call"}}
 s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}

@@ -55,7 +55,7 @@ func TestHandshakes(t *testing.T) {
 
 // greetLegacy brings a bridge for a legacy client to where it works.
 func greetLegacy(fail func(string, ...any), params []byte, discovered string) (*Bridge, []byte) {
-	b := New(Options{Mode: LegacyClient})
+	b := New(Options{Client: mcp.Legacy})
 	out := b.FromClient(jsonrpc.AppendRequest(nil, []byte(`"init"`), "initialize", params), start)
 	if len(out.ToServer) != 1 {
 		fail("initialize led to %q", out)
@@ -99,7 +99,7 @@ func TestRequestsOfAModernClientAreValidForLegacyServers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 4 {
 			r := rapid.SampledFrom(requests).Draw(rt, "request")
-			b := New(Options{Mode: ModernClient, Key: make([]byte, 32)})
+			b := New(Options{Client: mcp.Modern, Key: make([]byte, 32)})
 			make := maker{rt, t, mcp.ModernVersion}
 			line := set(set(make.one(r.request), []byte(`"2026-07-28"`), "params", "_meta", mcp.MetaProtocolVersion), []byte("5"), "id")
 			line = set(line, without(member(line, "params"), "requestState"), "params")

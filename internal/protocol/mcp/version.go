@@ -23,6 +23,9 @@ func (e Era) String() string {
 	return [...]string{"unknown", "legacy", "modern"}[e]
 }
 
+// Other is the other one of the two eras; of EraUnknown it is EraUnknown.
+func (e Era) Other() Era { return [...]Era{EraUnknown, Modern, Legacy}[e] }
+
 const (
 	// ModernVersion is the first version without a handshake.
 	ModernVersion = "2026-07-28"
