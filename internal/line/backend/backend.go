@@ -37,7 +37,6 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	}
 	c.showing.connection = opts.Tap.Connect()
 	c.life.runner, c.tools.markers, c.noiseLog.stderr = w, w, w
-	c.limits.life, c.limits.health = &c.life, &c.health
 	c.backend = &Backend{core: c, runner: w}
 	c.calls.init()
 	c.tools.init()

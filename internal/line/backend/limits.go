@@ -16,15 +16,6 @@ type limits struct {
 
 	used    usage
 	lastUse time.Time // the client wanted something of the server, or got an answer
-
-	// Interfaces, because the test of checkMemory has a double of both.
-	life interface {
-		restart(source supervise.Source, reason string)
-		step(ev supervise.Event)
-	}
-	health interface {
-		replaceUnhealthy(cause supervise.Cause, reason string)
-	}
 }
 
 // Limits are what one process may use before it is replaced. Zero: unlimited.

@@ -5,17 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
-
-// ends notes what limits wants done to the serving process.
-type ends struct{ done []string }
-
-func (e *ends) restart(supervise.Source, string) { e.done = append(e.done, "renewed") }
-func (e *ends) step(supervise.Event)             {}
-func (e *ends) replaceUnhealthy(cause supervise.Cause, _ string) {
-	e.done = append(e.done, "condemned")
-}
 
 // A process over its limit is replaced when it stays there, once, and ended at the second look that finds it far above.
 func TestMemoryLimit(t *testing.T) {
@@ -27,18 +18,24 @@ func TestMemoryLimit(t *testing.T) {
 		"121 121":                "condemned",
 		"101 101 101 99 130 130": "renewed condemned",
 	} {
-		w, done := &fakeWorld{}, &ends{}
-		p := &process{phase: active, server: &fakeServer{w: w}}
-		c := &core{sink: w, machine: supervise.New(supervise.Options{}), process: p}
-		c.opts.Limits.MaxRSS = 100 << 20
-		u := limits{core: c, life: done, health: done}
+		w := readyWorld(Options{Limits: Limits{MaxRSS: 100 << 20}})
+		p := w.b.process
 		for _, look := range strings.Fields(looks) {
 			w.vitals.Known = true
 			fmt.Sscan(look, &w.vitals.RSS)
 			w.vitals.RSS <<= 20
-			u.checkMemory(p)
+			w.b.limits.checkMemory(p)
 		}
-		if got := strings.Join(done.done, " "); got != want {
+		var done []string
+		for _, e := range w.events {
+			switch e.Type {
+			case event.LimitReached:
+				done = append(done, "renewed")
+			case event.ServerUnhealthy:
+				done = append(done, "condemned")
+			}
+		}
+		if got := strings.Join(done, " "); got != want {
 			t.Errorf("%s MiB: %q, want %q", looks, got, want)
 		}
 	}
