@@ -13,9 +13,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
-// taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
-const taskTokensKept = 256
-
 // ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
 func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 	defer b.at(now).tellWake()
@@ -99,9 +96,6 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 		if line = b.inspectAnswer(c, line); line == nil {
 			return
 		}
-	}
-	if c.task && len(c.token) > 0 {
-		b.tasks.keepTaskToken(c)
 	}
 	b.flow.deliver(c, line, said)
 	if b.calls.held > 0 {

@@ -12,8 +12,7 @@ import (
 type tasks struct {
 	*core
 
-	tokens [][]byte // raw progress tokens that live on in tasks
-	open   []task   // oldest first
+	open []task // oldest first
 }
 
 // tasksKept is how many tasks of the server are remembered.
@@ -21,9 +20,10 @@ const tasksKept = 256
 
 // task is work that a server continues after its answer (2025-11-25). It may end with its process.
 type task struct {
-	id  []byte // raw
-	gen int    // process that began it
-	raw []byte // the Task object it was announced with
+	id    []byte // raw
+	gen   int    // process that began it
+	raw   []byte // the Task object it was announced with
+	token []byte // raw progress token of the call that has begun it; empty: none
 }
 
 // noteTask remembers the task that an answer announces.
@@ -33,7 +33,7 @@ func (ts *tasks) noteTask(c *call, line []byte) {
 	if id == nil {
 		return
 	}
-	ts.open = append(ts.open, task{id: bytes.Clone(id), gen: c.gen, raw: bytes.Clone(raw)})
+	ts.open = append(ts.open, task{id: bytes.Clone(id), gen: c.gen, raw: bytes.Clone(raw), token: bytes.Clone(c.token)})
 	if extra := len(ts.open) - tasksKept; extra > 0 {
 		ts.open = ts.open[extra:]
 	}
@@ -86,15 +86,7 @@ func (t *task) failed() []byte {
 	return raw
 }
 
-// reports reports whether a task still sends progress under this raw token.
+// reports reports whether a task sends progress under this raw token: it outlives the answer to its call.
 func (ts *tasks) reports(token []byte) bool {
-	return slices.ContainsFunc(ts.tokens, func(t []byte) bool { return jsonrpc.SameID(t, token) })
-}
-
-// keepTaskToken keeps the progress token of a request that made a task: the task outlives its answer.
-func (ts *tasks) keepTaskToken(c *call) {
-	ts.tokens = append(ts.tokens, bytes.Clone(c.token))
-	if extra := len(ts.tokens) - taskTokensKept; extra > 0 {
-		ts.tokens = ts.tokens[extra:]
-	}
+	return slices.ContainsFunc(ts.open, func(t task) bool { return jsonrpc.SameID(t.token, token) })
 }
