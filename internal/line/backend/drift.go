@@ -27,7 +27,7 @@ const (
 func (ls *lists) compareLists() {
 	ls.looks = 0
 	for l := range mcp.Lists {
-		if ls.session.Seen(l) == nil {
+		if ls.session.Seen[l] == nil {
 			continue
 		}
 		if ls.process.read[l] {
@@ -58,7 +58,7 @@ func (ls *lists) lookAt(l mcp.List, done func(mcp.List, mcp.Catalog)) {
 // firstLook takes a list of a process that has just become ready.
 func (ls *lists) firstLook(l mcp.List, now mcp.Catalog) {
 	ls.learned(l, now)
-	if !ls.asShown(l, now).Equal(ls.session.Seen(l)) {
+	if !ls.asShown(l, now).Equal(ls.session.Seen[l]) {
 		ls.doubtList(l)
 	}
 }
@@ -82,7 +82,7 @@ func (ls *lists) asShown(l mcp.List, now mcp.Catalog) mcp.Catalog {
 
 // doubtList schedules another look at a list. It returns false for one that the client has never read.
 func (ls *lists) doubtList(l mcp.List) bool {
-	if ls.session.Seen(l) == nil {
+	if ls.session.Seen[l] == nil {
 		return false
 	}
 	ls.doubted[l] = true
@@ -130,7 +130,7 @@ func (ls *lists) settleDoubts() {
 func (ls *lists) verdictOn(l mcp.List, now mcp.Catalog) {
 	ls.learned(l, now)
 	shown := ls.asShown(l, now)
-	if shown.Equal(ls.session.Seen(l)) {
+	if shown.Equal(ls.session.Seen[l]) {
 		return
 	}
 	ls.looks = 0
@@ -139,7 +139,7 @@ func (ls *lists) verdictOn(l mcp.List, now mcp.Catalog) {
 	}
 	told := ls.tellChanged(l)
 	if told {
-		ls.session.Told(l, shown)
+		ls.session.Seen[l] = shown
 	}
 	ls.emit(event.DriftDetected, slog.LevelInfo, fmt.Sprintf("The server has other %s than the client has seen", l),
 		slog.String(event.KeyKind, l.String()), slog.Bool(event.KeyNotified, told))
@@ -186,7 +186,7 @@ func (ls *lists) tellChanged(l mcp.List) bool {
 		return true
 	}
 	told := false
-	for _, listen := range ls.session.Listens() {
+	for _, listen := range ls.session.Listens {
 		if listen.Wants(l) {
 			ls.tell(mcp.ChangedLine(l, listen.ID))
 			told = true
@@ -198,7 +198,7 @@ func (ls *lists) tellChanged(l mcp.List) bool {
 // tellMissed looks again at the lists that a client may have missed changes of before it began to listen.
 func (ls *lists) tellMissed() {
 	for l := range mcp.Lists {
-		now, seen := ls.process.shows[l], ls.session.Seen(l)
+		now, seen := ls.process.shows[l], ls.session.Seen[l]
 		if now != nil && seen != nil && !ls.asShown(l, now).Equal(seen) {
 			ls.doubtList(l)
 		}

@@ -164,14 +164,14 @@ func (e *eras) moved() {
 	if now.InitResult != nil {
 		e.replay.tellDrift(past.InitResult, now.InitResult, e.process)
 	}
-	e.tellLists(past, e.bridge.Client(), now.Listens())
+	e.tellLists(past, e.bridge.Client(), now.Listens)
 }
 
 // tellLists makes the client read the lists again that it has read: a server of another era describes things differently. seen is the
 // session in which it has read them.
 func (e *eras) tellLists(seen *session.Session, client mcp.Era, streams []*session.Listen) {
 	for l := range mcp.Lists {
-		if seen.Seen(l) == nil {
+		if seen.Seen[l] == nil {
 			continue
 		}
 		if client == mcp.Legacy {
@@ -215,7 +215,7 @@ func (e *eras) detach() {
 	if client == mcp.Legacy && past != nil {
 		e.session = *past
 	}
-	streams := slices.Clone(e.session.Listens())
+	streams := slices.Clone(e.session.Listens)
 	for _, l := range streams {
 		if l.Acked != nil {
 			e.streams.takeOver(l)

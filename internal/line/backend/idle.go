@@ -57,7 +57,7 @@ func (u *limits) awaited() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(u.session.Listens(), func(l *session.Listen) bool {
+	return slices.ContainsFunc(u.session.Listens, func(l *session.Listen) bool {
 		c := u.calls.find(l.ID)
 		return !u.eras.own(l.ID) && (c == nil || c.state != kept)
 	})

@@ -90,7 +90,7 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 	for _, raw := range r.Tasks {
 		b.tasks.open = append(b.tasks.open, task{id: jsonrpc.Find(raw, "taskId").Of(raw), gen: earlier, raw: raw})
 	}
-	for _, l := range b.session.Listens() {
+	for _, l := range b.session.Listens {
 		b.streams.takeOver(l)
 	}
 	b.life.wake()

@@ -79,7 +79,7 @@ func (s *spares) spawnSpare(a supervise.SpawnSpare) {
 // check reads what a spare must show before it may serve: the lists that the client has read.
 func (s *spares) check(p *process) {
 	for l := range mcp.Lists {
-		if s.session.Seen(l) == nil || l == mcp.Tools && p.era == mcp.Legacy && !s.hasTools(p) {
+		if s.session.Seen[l] == nil || l == mcp.Tools && p.era == mcp.Legacy && !s.hasTools(p) {
 			continue
 		}
 		p.unchecked++

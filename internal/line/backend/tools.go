@@ -170,7 +170,7 @@ func (t *restartTools) undeclaredTools(p *process, l mcp.List, theirs mcp.Catalo
 	switch {
 	case len(theirs) == 0 || p.role != serving:
 		t.settleCalls()
-	case t.session.Seen(l) == nil:
+	case t.session.Seen[l] == nil:
 		t.lists.learned(l, theirs)
 	default:
 		t.lists.verdictOn(l, theirs) // it was late, and the client has seen a list without them

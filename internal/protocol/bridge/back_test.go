@@ -44,7 +44,7 @@ func TestBack(t *testing.T) {
 	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + meta + `}}}`
 	modern.FromClient([]byte(listen), start)
 	lasting := modern.Session()
-	if streams := lasting.Listens(); len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Acked) != `{"toolsListChanged":true}` {
+	if streams := lasting.Listens; len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Acked) != `{"toolsListChanged":true}` {
 		t.Errorf("the streams are given back as %v", streams)
 	}
 	if said := modern.Unsaid(); len(said) != 1 || string(said[0]) != logs || modern.Waiting() {

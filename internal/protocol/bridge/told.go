@@ -29,7 +29,7 @@ func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 		s.greet(hello{})
 	case *modernSide:
 		s.Meta = from.Meta
-		for _, l := range from.Listens() {
+		for _, l := range from.Listens {
 			if l.Acked != nil {
 				s.Listens.Open = append(s.Listens.Open, &listen{ID: l.ID, Line: l.Line, Before: l.Acked})
 			}

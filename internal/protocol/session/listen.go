@@ -15,16 +15,13 @@ func (s *Session) OpenListen(id, line, params []byte) *Listen {
 		Line:   bytes.Clone(line),
 		Filter: bytes.Clone(jsonrpc.Find(params, "notifications").Of(params)),
 	}
-	s.Streams = append(s.Streams, l)
+	s.Listens = append(s.Listens, l)
 	return l
 }
 
-// Listens returns the open listen requests in the order in which they were opened.
-func (s *Session) Listens() []*Listen { return s.Streams }
-
 // ListenByID returns the open listen request with this raw id, nil if there is none.
 func (s *Session) ListenByID(id []byte) *Listen {
-	for _, l := range s.Streams {
+	for _, l := range s.Listens {
 		if jsonrpc.SameID(l.ID, id) {
 			return l
 		}
@@ -34,7 +31,7 @@ func (s *Session) ListenByID(id []byte) *Listen {
 
 // CloseListen removes a listen request that has ended.
 func (s *Session) CloseListen(id []byte) {
-	s.Streams = slices.DeleteFunc(s.Streams, func(l *Listen) bool { return jsonrpc.SameID(l.ID, id) })
+	s.Listens = slices.DeleteFunc(s.Listens, func(l *Listen) bool { return jsonrpc.SameID(l.ID, id) })
 }
 
 // Wants reports whether the request asks for notifications about changes of the list.

@@ -14,12 +14,6 @@ func (s *Session) SawPage(r *mcp.Reader, l mcp.List, first bool, result []byte) 
 	if next := r.AddPage(s.Reading[l], l, result); next != nil {
 		return nil
 	}
-	s.Whole[l], s.Reading[l] = s.Reading[l], nil
-	return s.Whole[l]
+	s.Seen[l], s.Reading[l] = s.Reading[l], nil
+	return s.Seen[l]
 }
-
-// Seen returns the list as the client last read it completely; nil if it never did.
-func (s *Session) Seen(l mcp.List) mcp.Catalog { return s.Whole[l] }
-
-// Told replaces what the client has seen, after it was notified of the change.
-func (s *Session) Told(l mcp.List, now mcp.Catalog) { s.Whole[l] = now }

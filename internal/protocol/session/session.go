@@ -21,10 +21,10 @@ type Session struct {
 
 	LogLevel      []byte    `json:"log_level,omitempty"`  // raw params of the last logging/setLevel that succeeded
 	Subscriptions [][]byte  `json:"subscribed,omitempty"` // raw params of each resources/subscribe, in the order in which they were made
-	Streams       []*Listen `json:"listens,omitempty"`    // in the order in which they were opened
+	Listens       []*Listen `json:"listens,omitempty"`    // in the order in which they were opened
 
 	Reading [mcp.Lists]mcp.Catalog `json:"reading"` // the pages of each list that the client has read so far
-	Whole   [mcp.Lists]mcp.Catalog `json:"seen"`    // each list as the client last read it completely; nil: it never did
+	Seen    [mcp.Lists]mcp.Catalog `json:"seen"`    // each list as the client last read it completely; nil: it never did
 }
 
 // Listen is one open subscriptions/listen request of a modern client.
@@ -116,6 +116,6 @@ func (s *Session) Settings() []Setting {
 
 // MoveLists transfers what the client has read of lists to another session.
 func (s *Session) MoveLists(to *Session) {
-	to.Reading, to.Whole = s.Reading, s.Whole
-	s.Reading, s.Whole = [mcp.Lists]mcp.Catalog{}, [mcp.Lists]mcp.Catalog{}
+	to.Reading, to.Seen = s.Reading, s.Seen
+	s.Reading, s.Seen = [mcp.Lists]mcp.Catalog{}, [mcp.Lists]mcp.Catalog{}
 }
