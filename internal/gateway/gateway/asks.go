@@ -25,16 +25,9 @@ const asksMost = 100
 // newAsk records that s is asked a question of l.
 func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask {
 	a := &ask{link: l, id: bytes.Clone(id), session: s, during: during, shown: g.askID()}
-	if s.asks == nil {
-		s.asks = openAsks{}
-	}
-	s.asks[a.shown] = a
-	l.asks = append(l.asks, a)
+	g.asks = append(g.asks, a)
 	return a
 }
-
-// openAsks are the questions that a client has not answered, by the raw id it was told.
-type openAsks map[string]*ask
 
 // askID makes the raw id of a request to a client.
 func (g *Gateway) askID() string {
@@ -42,26 +35,34 @@ func (g *Gateway) askID() string {
 	return strconv.FormatUint(g.lastAsk, 10)
 }
 
-// find returns the open question with this raw id or progress token, nil if there is none. Some clients return the number as text.
-func (o openAsks) find(id []byte) *ask {
+// asked returns the open question to the client with this raw id or progress token, nil if there is none. Some clients return the number
+// as text.
+func (s *Session) asked(id []byte) *ask {
 	if text := jsonrpc.IntegerText(id); text != nil {
 		id = text
 	}
-	if a := o[string(id)]; a != nil {
-		return a
-	}
-	for shown, a := range o {
-		if jsonrpc.SameID([]byte(shown), id) { // 1.0
+	for _, a := range s.gw.asks {
+		if a.session == s && jsonrpc.SameID([]byte(a.shown), id) {
 			return a
 		}
 	}
 	return nil
 }
 
+// asks are the open questions of the link's server, the oldest first.
+func (l *Link) asks() (all []*ask) {
+	for _, a := range l.gw.asks {
+		if a.link == l {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
 // settle forgets an ask that is answered or cancelled.
 func (a *ask) settle() {
-	delete(a.session.asks, a.shown)
-	a.link.asks = slices.DeleteFunc(a.link.asks, func(one *ask) bool { return one == a })
+	g := a.link.gw
+	g.asks = slices.DeleteFunc(g.asks, func(one *ask) bool { return one == a })
 }
 
 // stream is where the ask is sent: to the response of its request while that is in flight, otherwise to the general
@@ -79,7 +80,7 @@ func (s *Session) reply(line []byte) {
 	if s.tellRoots(env, line) {
 		return
 	}
-	a := s.asks.find(env.ID.Of(line))
+	a := s.asked(env.ID.Of(line))
 	if a == nil {
 		return // cancelled meanwhile, or of a dead process
 	}
@@ -89,7 +90,7 @@ func (s *Session) reply(line []byte) {
 
 // unreadable answers the server with an error if id is that of one of its questions.
 func (s *Session) unreadable(id []byte, why string) bool {
-	a := s.asks.find(id)
+	a := s.asked(id)
 	if a != nil {
 		a.settle()
 		s.gw.post(a.link, jsonrpc.AppendError(nil, a.id, jsonrpc.InternalError, why, nil))
@@ -102,17 +103,17 @@ const hasLeft = "the client has left"
 
 // dropAsks forgets the session's open questions and answers them with errors.
 func (s *Session) dropAsks() {
-	for _, shown := range sortedKeys(s.asks) {
-		s.unreadable([]byte(shown), hasLeft)
+	for _, a := range slices.Clone(s.gw.asks) {
+		if a.session == s {
+			s.unreadable([]byte(a.shown), hasLeft)
+		}
 	}
 }
 
 // withdrawAsks cancels the link's open questions at their clients.
 func (l *Link) withdrawAsks(why string) {
-	asks := l.asks
-	l.asks = nil
-	for _, a := range asks {
-		delete(a.session.asks, a.shown)
+	for _, a := range l.asks() {
+		a.settle()
 		a.stream().Send(mcp.CancelledLine([]byte(a.shown), why))
 	}
 }
@@ -120,7 +121,7 @@ func (l *Link) withdrawAsks(why string) {
 // progress forwards a client's progress to the server that asked.
 func (s *Session) progress(line []byte) {
 	env := &s.gw.client
-	if a := s.asks.find(env.ProgressToken.Of(line)); a != nil && a.token != nil {
+	if a := s.asked(env.ProgressToken.Of(line)); a != nil && a.token != nil {
 		s.gw.post(a.link, jsonrpc.Replace(nil, line, env.ProgressToken, a.token))
 	}
 }

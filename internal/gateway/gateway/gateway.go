@@ -89,6 +89,7 @@ type Gateway struct {
 	pools        []*scope // the same with Plain, in place of common: those that can do the same have one
 	warm         bool     // servers run before a client of the modern era has come
 	own          int      // processes of sessions
+	asks         []*ask   // what clients have not answered servers yet, the oldest first
 	lastNum      uint64   // of an exchange
 	lastAsk      uint64
 	states       stateOwners

@@ -45,7 +45,6 @@ type Link struct {
 	calls       map[uint64]*exchange
 	busy        int         // calls among them that clients wait for
 	waiting     []*exchange // until the handshake is over, and the log level confirmed
-	asks        []*ask      // what clients have not answered the server yet
 	attribution attribution
 }
 

@@ -150,9 +150,8 @@ func (sc *scope) noLongerPresume() {
 
 // busy says what is in progress that would be lost if the gateway ended now; "": nothing.
 func (g *Gateway) busy() string {
-	calls, questions := 0, 0
+	calls, questions := 0, len(g.asks)
 	for s := range g.sessions.all {
-		questions += len(s.asks)
 		for _, e := range s.calls {
 			if e.method != mcp.Listen {
 				calls++

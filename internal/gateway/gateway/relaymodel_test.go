@@ -319,8 +319,8 @@ func (m *relayModel) finish() {
 		m.t.Fatalf("%d processes still run, such as %s", len(left), left[0].name())
 	}
 	for _, k := range m.kept {
-		if l := k.link; l.busy != 0 || len(l.waiting)+len(l.asks) > 0 {
-			m.t.Fatalf("%s: %d calls, %d waiting, %d asks are kept", l.Name(), l.busy, len(l.waiting), len(l.asks))
+		if l := k.link; l.busy != 0 || len(l.waiting)+len(l.asks()) > 0 {
+			m.t.Fatalf("%s: %d calls, %d waiting, %d asks are kept", l.Name(), l.busy, len(l.waiting), len(l.asks()))
 		}
 	}
 	if m.gw.sessions.first != nil {

@@ -28,7 +28,6 @@ type Session struct {
 	calls      map[string]*exchange // by raw id
 	held       int                  // bytes of their lines
 	roots      rooted
-	asks       openAsks // what servers want to know of it
 	seen       seen
 	before     [mcp.Lists]digests // lists that the client has read from another gateway, until they are compared; nil: none
 	keep       func([]byte)       // takes the session's record; nil: it ends with the gateway

@@ -195,7 +195,7 @@ func TestLeaving(t *testing.T) {
 	}
 	has(t, "who stays", calls[0], "fine")
 	want(t, "who left", calls[2])
-	if leaves.gw != w.gw || len(leaves.calls)+len(leaves.asks)+len(leaves.own.links) != 0 {
+	if leaves.gw != w.gw || len(w.gw.asks)+len(leaves.calls)+len(leaves.own.links) != 0 {
 		t.Error("something of it is kept")
 	}
 }

@@ -149,7 +149,7 @@ func (l *Link) pass(env *jsonrpc.Envelope, line []byte, s *Session, during *exch
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError, hasLeft, nil))
 		return
 	}
-	if len(l.asks) >= asksMost {
+	if len(l.asks()) >= asksMost {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
 			fmt.Sprintf("%d requests wait for the client's answers already: this one is not passed on", asksMost), nil))
 		return
@@ -298,7 +298,7 @@ func (l *Link) withdrew(line []byte) {
 	if len(id) > 0 && l.attribution.drop(bytes.Clone(id)) {
 		return
 	}
-	for _, a := range l.asks {
+	for _, a := range l.asks() {
 		if jsonrpc.SameID(a.id, id) {
 			stream := a.stream()
 			a.settle()
