@@ -17,13 +17,7 @@ type listen struct {
 	lists    map[mcp.Method]bool // which list changes it wants
 	uris     [][]byte            // raw URIs of the resources it wants
 	seen     seen
-	legs     []*leg
-}
-
-// leg is the part of a listen at one server.
-type leg struct {
-	*exchange
-	server string
+	legs     []*exchange // its parts, one at each server
 }
 
 // listen takes subscriptions/listen.
@@ -69,8 +63,7 @@ func (s *Session) listenForResources(l *listen) {
 		}
 	}
 	for _, server := range s.gw.servers {
-		name := server.Catalog.Name
-		if of[server] == nil || slices.ContainsFunc(l.legs, func(one *leg) bool { return one.server == name }) {
+		if of[server] == nil || slices.ContainsFunc(l.legs, func(one *exchange) bool { return one.link.Name() == server.Catalog.Name }) {
 			continue
 		}
 		var env jsonrpc.Envelope // the scratch may be in use: a server's answer can lead here
@@ -78,11 +71,9 @@ func (s *Session) listenForResources(l *listen) {
 		if link == nil || env.Scan(l.line) != nil {
 			continue
 		}
-		one := &leg{server: name, exchange: &exchange{
-			num: s.gw.number(), session: s, stream: l.exchange.stream, id: l.exchange.id, method: mcp.Listen,
-		}}
+		one := &exchange{num: s.gw.number(), session: s, stream: l.exchange.stream, id: l.exchange.id, method: mcp.Listen, link: link}
 		one.then = func(_, _ []byte) { // its end is not the client's: it is asked again on the next change
-			l.legs = slices.DeleteFunc(l.legs, func(other *leg) bool { return other == one })
+			l.legs = slices.DeleteFunc(l.legs, func(other *exchange) bool { return other == one })
 		}
 		l.legs = append(l.legs, one)
 		filter := jsonrpc.AppendElements([]byte(`{"resourceSubscriptions":`), []byte("[]"), of[server]...)

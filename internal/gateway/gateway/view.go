@@ -91,7 +91,7 @@ func (s *Session) dropHidden() {
 func (l *listen) dropHidden() {
 	for _, one := range slices.Clone(l.legs) {
 		if !l.exchange.session.has(one.link.server) {
-			l.legs = slices.DeleteFunc(l.legs, func(other *leg) bool { return other == one })
+			l.legs = slices.DeleteFunc(l.legs, func(other *exchange) bool { return other == one })
 			one.withdraw("the client does not see the server any more")
 		}
 	}
