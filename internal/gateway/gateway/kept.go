@@ -15,6 +15,7 @@ type kept struct {
 	runner *Runner
 	link   *Link
 	host   *host.Host
+	sink   event.Sink
 	opened bool
 	early  [][]byte // lines sent before it was opened
 }
@@ -23,7 +24,7 @@ type kept struct {
 func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
-	opts.Sink = event.Tee{probeSink{l, opts.Sink}, k}
+	k.sink, opts.Sink = opts.Sink, k
 	opts.Backend.Shared = l.sharedModern()
 	opts.Backend.Whose = func(about []byte) backend.Whose { return whose(l, about) }
 	opts.WakeAt = r.due.hear
@@ -45,20 +46,6 @@ func whose(l *Link, about []byte) backend.Whose {
 	default:
 		return backend.Whose{Client: e.session.name, Principal: e.session.principal, ID: []byte(e.id)}
 	}
-}
-
-// probeSink is the sink of a process that may have been started only to learn the server's era. Its end is logged at debug level.
-type probeSink struct {
-	link *Link
-	to   event.Sink
-}
-
-// Emit implements event.Sink.
-func (p probeSink) Emit(e event.Event) {
-	if over := p.link.phase == retired || p.link.phase == ended; over && !p.link.needed && e.Level < slog.LevelWarn {
-		e.Level = slog.LevelDebug
-	}
-	p.to.Emit(e)
 }
 
 // open starts it.
@@ -115,8 +102,14 @@ func (k *kept) Send(line []byte) {
 // Behind implements host.Client.
 func (k *kept) Behind() bool { return k.link.Behind() }
 
-// Emit implements event.Sink: the server's account knows of it, and once a server is up or has failed, the next one may start.
+// Emit implements event.Sink: the server's account knows of it, and once a server is up or has failed, the next one may start. The end
+// of a process that was started only to learn the server's era is logged at debug level.
 func (k *kept) Emit(e event.Event) {
+	told := e
+	if over := k.link.phase == retired || k.link.phase == ended; over && !k.link.needed && e.Level < slog.LevelWarn {
+		told.Level = slog.LevelDebug
+	}
+	k.sink.Emit(told)
 	k.link.server.heard(e)
 	switch e.Type {
 	case event.ServerReady, event.ServerCrashed, event.ConnectionLost, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
