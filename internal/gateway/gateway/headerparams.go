@@ -26,9 +26,9 @@ func (m *headerParams) keep(views map[string]view) {
 	})
 }
 
-// ParamHeaders implements streamhttp.ParamHeaders.
-func (h hub) ParamHeaders(view, tool string) []mcp.ParamHeader {
-	return h.runner.gw.headerParams.of(view, tool)
+// ParamHeaders implements streamhttp.Hub. Any goroutine.
+func (r *Runner) ParamHeaders(view, tool string) []mcp.ParamHeader {
+	return r.gw.headerParams.of(view, tool)
 }
 
 func (m *headerParams) of(view, tool string) []mcp.ParamHeader {

@@ -7,41 +7,36 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Hub is the gateway's side for an HTTP front. Its methods may be called from any goroutine and run on the loop.
-func (r *Runner) Hub() streamhttp.Hub { return hub{r} }
+// Open implements streamhttp.Hub. Any goroutine.
+func (r *Runner) Open(peer streamhttp.Peer) streamhttp.Session { return r.open(peer, nil) }
 
-type hub struct{ runner *Runner }
-
-// Open implements streamhttp.Hub.
-func (h hub) Open(peer streamhttp.Peer) streamhttp.Session { return h.open(peer, nil) }
-
-// Resume implements streamhttp.Hub.
-func (h hub) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool) {
-	r, ok := readRecord(text)
+// Resume implements streamhttp.Hub. Any goroutine.
+func (r *Runner) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool) {
+	from, ok := readRecord(text)
 	if !ok {
 		return nil, false
 	}
-	return h.open(peer, &r), true
+	return r.open(peer, &from), true
 }
 
 // open makes a session, which goes on from the record if there is one; nil: the runner has ended.
-func (h hub) open(peer streamhttp.Peer, from *record) streamhttp.Session {
+func (r *Runner) open(peer streamhttp.Peer, from *record) streamhttp.Session {
 	select {
-	case <-h.runner.ended:
+	case <-r.ended:
 		return nil
 	default:
 	}
-	v := &httpSession{runner: h.runner, modern: peer.Era == mcp.Modern}
-	h.runner.loop.Post(func() {
+	v := &httpSession{runner: r, modern: peer.Era == mcp.Modern}
+	r.loop.Post(func() {
 		var early Stream
 		if from != nil {
 			v.early = &unheard{}
 			early = v.early
 		}
-		v.session = h.runner.gw.Open(early, nil)
+		v.session = r.gw.Open(early, nil)
 		v.session.principal, v.session.view, v.session.keep = peer.Subject, peer.View, peer.Keep
 		if from != nil {
-			resume(v.session, h.runner.Now(), *from)
+			resume(v.session, r.Now(), *from)
 		}
 	})
 	return v

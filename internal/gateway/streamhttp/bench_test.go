@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // sink is a ResponseWriter that keeps nothing but the status.
@@ -23,12 +24,13 @@ func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 // mirrorHub answers at once and notes nothing.
 type mirrorHub struct{}
 
-func (mirrorHub) Open(Peer) Session                   { return mirrorHub{} }
-func (mirrorHub) Resume(Peer, []byte) (Session, bool) { return mirrorHub{}, true }
-func (mirrorHub) Attach(Stream)                       {}
-func (mirrorHub) Gone(Stream)                         {}
-func (mirrorHub) Release()                            {}
-func (mirrorHub) Close()                              {}
+func (mirrorHub) Open(Peer) Session                             { return mirrorHub{} }
+func (mirrorHub) Resume(Peer, []byte) (Session, bool)           { return mirrorHub{}, true }
+func (mirrorHub) Attach(Stream)                                 {}
+func (mirrorHub) Gone(Stream)                                   {}
+func (mirrorHub) Release()                                      {}
+func (mirrorHub) Close()                                        {}
+func (mirrorHub) ParamHeaders(string, string) []mcp.ParamHeader { return nil }
 func (mirrorHub) Message(line []byte, reply Stream) {
 	var e jsonrpc.Envelope
 	if e.Scan(line) == nil && e.Kind == jsonrpc.Request {

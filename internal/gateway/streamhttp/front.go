@@ -10,7 +10,6 @@ import (
 // Front is the HTTP front of a Hub: an http.Handler for the MCP endpoint, the OAuth metadata and the extra handlers.
 type Front struct {
 	hub    Hub
-	params ParamHeaders // nil: the hub has none
 	opts   Options
 	gate   gate
 	guard  guard
@@ -34,7 +33,6 @@ func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
 	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{})}
 	f.places, f.underWay = newShares(int64(opts.MaxSessions)), newShares(opts.MaxUnderWay)
-	f.params, _ = hub.(ParamHeaders)
 	f.gate = newGate(opts.Hosts, opts.Origins)
 	f.guard.init(opts.Bearer, opts.OAuth, opts.Views)
 	f.table.sessions, f.table.waking = make(map[string]*session), make(map[string]chan struct{})

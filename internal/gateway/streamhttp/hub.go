@@ -2,7 +2,7 @@ package streamhttp
 
 import "github.com/outlive-mcp/outlive/internal/protocol/mcp"
 
-// Hub makes sessions. It may also implement ParamHeaders.
+// Hub makes sessions.
 type Hub interface {
 	// Open makes a session for an accepted client. It is called from any goroutine and must not block for long. nil: not
 	// now; the client is answered 503 and told to come back.
@@ -10,6 +10,9 @@ type Hub interface {
 	// Resume makes a session that goes on from what Peer.Keep was last given, perhaps in another process. ok is false if
 	// the record cannot be used: the session has ended, as far as the client is concerned. Otherwise it is like Open.
 	Resume(peer Peer, record []byte) (s Session, ok bool)
+	// ParamHeaders returns which arguments of a tool must stand in headers too (x-mcp-header, 2026-07-28), nil for none or for a
+	// tool that clients of the view do not know. It is called from any goroutine, for each tools/call of the modern era.
+	ParamHeaders(view, tool string) []mcp.ParamHeader
 }
 
 // Peer describes the client of a session.
@@ -66,12 +69,4 @@ type Stream interface {
 	// Withdraw says that one request of the reply, by its raw id, gets no answer, since its client has cancelled it. The reply
 	// ends as it does after an answer, or stays open without being in progress. It may be called as Send is.
 	Withdraw(id string)
-}
-
-// ParamHeaders is what a Hub also implements when its tools can ask for arguments to be repeated in headers
-// (x-mcp-header, 2026-07-28).
-type ParamHeaders interface {
-	// ParamHeaders returns which arguments of a tool must stand in headers too, nil for none or for a tool that clients of
-	// the view do not know. It is called from any goroutine, for each tools/call of the modern era.
-	ParamHeaders(view, tool string) []mcp.ParamHeader
 }

@@ -70,11 +70,11 @@ func checkTask(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
 func (f *Front) checkCall(r *http.Request, view string, line []byte, e *jsonrpc.Envelope) refusal {
 	raw := e.Name.Of(line)
 	no := checkName(r, raw, "params.name")
-	if no.status != 0 || f.params == nil {
+	if no.status != 0 {
 		return no
 	}
 	tool, _ := jsonrpc.Unquote(raw)
-	wanted := f.params.ParamHeaders(view, tool)
+	wanted := f.hub.ParamHeaders(view, tool)
 	if len(wanted) == 0 {
 		return no
 	}

@@ -204,7 +204,7 @@ func (g *endpoint) apply(servers []gateway.Server, views []config.View) {
 func (g *endpoint) openFront() *streamhttp.Front {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.serving = streamhttp.New(g.Hub(), g.front)
+	g.serving = streamhttp.New(g.Runner, g.front)
 	return g.serving
 }
 
