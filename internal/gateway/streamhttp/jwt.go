@@ -51,13 +51,10 @@ var kinds = []string{"at+jwt", "application/at+jwt", "jwt", "application/jwt", "
 // resource, or one below it, as audience. The issuer is asked for its metadata and keys when they are first needed.
 type JWTVerifier struct {
 	issuer, resource string
-	client           *http.Client
+	keys             *keySet
 
-	mu     sync.Mutex
-	keys   *keySet   // nil: not found yet
-	failed time.Time // when the issuer was last unreachable
-	reason error     // why
-	known  map[[sha256.Size]byte]knownToken
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]knownToken
 }
 
 type knownToken struct {
@@ -71,7 +68,7 @@ func NewJWTVerifier(issuer, resource string, client *http.Client) *JWTVerifier {
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second}
 	}
-	return &JWTVerifier{issuer: issuer, resource: resource, client: client, known: make(map[[sha256.Size]byte]knownToken)}
+	return &JWTVerifier{issuer: issuer, resource: resource, keys: &keySet{client: client, issuer: issuer}, known: make(map[[sha256.Size]byte]knownToken)}
 }
 
 // VerifyToken implements TokenVerifier.
@@ -81,11 +78,7 @@ func (v *JWTVerifier) VerifyToken(ctx context.Context, token string) (Claims, er
 	if claims, ok := v.remembered(sum, now); ok {
 		return claims, nil
 	}
-	keys, err := v.keySet(ctx)
-	if err != nil {
-		return Claims{}, err
-	}
-	signature := &signed{by: keys}
+	signature := &signed{by: v.keys}
 	verified, err := oidc.NewVerifier(v.issuer, signature, &oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: signatureNames()}).Verify(ctx, token)
 	switch {
 	case errors.Is(signature.err, errUnreachable):
@@ -185,31 +178,4 @@ func scopesOf(token *oidc.IDToken) []string {
 		scopes = append(scopes, strings.Fields(one)...)
 	}
 	return scopes
-}
-
-// keySet returns the issuer's keys, after finding where they are published.
-func (v *JWTVerifier) keySet(ctx context.Context) (*keySet, error) {
-	v.mu.Lock()
-	keys, reason := v.keys, v.reason
-	waiting := time.Since(v.failed) < metadataRetry
-	v.mu.Unlock()
-	switch {
-	case keys != nil:
-		return keys, nil
-	case waiting:
-		return nil, reason
-	}
-	where, err := findKeys(ctx, v.client, v.issuer)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err != nil {
-		if !errors.Is(err, context.Canceled) { // that is the client's own cancellation
-			v.failed, v.reason = time.Now(), err
-		}
-		return nil, err
-	}
-	if v.keys == nil {
-		v.keys = &keySet{client: v.client, where: where}
-	}
-	return v.keys, nil
 }

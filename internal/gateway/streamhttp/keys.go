@@ -27,9 +27,10 @@ var errUnreachable = errors.New("the keys cannot be fetched")
 // keySet is the keys of one issuer.
 type keySet struct {
 	client *http.Client
-	where  string
+	issuer string
 
 	fetching sync.Mutex // one fetches for all that wait; taken before mu
+	where    string     // the keys are published, guarded by fetching; "": not found yet
 
 	mu     sync.Mutex // guards what follows
 	when   time.Time  // when they were asked for last with success
@@ -126,14 +127,19 @@ func fits(key *jose.JSONWebKey, header jose.Header) bool {
 	return key.Valid() && key.IsPublic()
 }
 
-func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+// fetch asks for the keys, after finding where they are published.
+func (k *keySet) fetch(ctx context.Context) (keys []jose.JSONWebKey, err error) {
+	if k.where == "" {
+		if k.where, err = findKeys(ctx, k.client, k.issuer); err != nil {
+			return nil, err
+		}
+	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := getJSON(ctx, k.client, k.where, &set); err != nil {
 		return nil, err
 	}
-	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
 		if key.UnmarshalJSON(raw) == nil { // keys of unknown types are skipped

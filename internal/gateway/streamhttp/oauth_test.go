@@ -243,7 +243,8 @@ func TestIssuerWithTheMetadataOfOpenIDConnect(t *testing.T) {
 	}
 }
 
-// A server that cannot be asked is not a verdict on the token, and one that calls itself something else is not believed.
+// A server that cannot be asked is not a verdict on the token, and one that calls itself something else is not believed. What is no token is
+// refused all the same.
 func TestTokensThatCannotBeCheckedNow(t *testing.T) {
 	for name, prepare := range map[string]func(*issuer){
 		"another issuer's metadata": func(is *issuer) { is.pretends = "https://other.example" },
@@ -253,6 +254,9 @@ func TestTokensThatCannotBeCheckedNow(t *testing.T) {
 			is := newIssuer(t, prepare)
 			if _, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); err == nil || errors.Is(err, ErrTokenInvalid) {
 				t.Errorf("error: %v", err)
+			}
+			if _, err := is.verifier().VerifyToken(t.Context(), "no token"); !errors.Is(err, ErrTokenInvalid) {
+				t.Errorf("no token: %v", err)
 			}
 			w := newWorld(t, &testHub{}, is.options())
 			if a := w.do("POST", initializeLine("2025-11-25"), "Authorization: Bearer "+is.token(nil)); a.status != 503 || a.header.Get("Retry-After") == "" {
@@ -366,10 +370,11 @@ func TestMemoryForTokensIsBounded(t *testing.T) {
 }
 
 func TestDefaultVerifierAsksTheIssuer(t *testing.T) {
+	is := newIssuer(t, nil)
 	var g guard
-	g.init(nil, &OAuth{Issuer: "no URL", Resource: resource}, nil)
-	if _, err := g.verifier.VerifyToken(context.Background(), "x"); err == nil {
-		t.Error("a token was accepted without an issuer")
+	g.init(nil, &OAuth{Issuer: is.URL, Resource: resource}, nil)
+	if _, err := g.verifier.VerifyToken(t.Context(), is.token(nil)); err != nil || is.asked.Load() != 1 {
+		t.Errorf("%v, the issuer was asked %d times for its keys", err, is.asked.Load())
 	}
 }
 
