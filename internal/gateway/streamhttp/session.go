@@ -12,8 +12,6 @@ import (
 // session is one client of the legacy era.
 type session struct {
 	id          string
-	owner       string // Peer.Subject
-	view        string // Peer.View
 	peer        Peer
 	record      recorded
 	hub         Session
@@ -27,8 +25,6 @@ type session struct {
 	attach  sync.Mutex // orders the calls of Attach
 	general *stream    // the GET stream, guarded by attach; nil until the first GET
 
-	idle    time.Duration
-	release time.Duration
 	expiry  *time.Timer // guarded by clock
 	clock   sync.Mutex  // leaf
 	since   time.Time   // when the last request ended
@@ -46,8 +42,8 @@ type table struct {
 // counted until left.
 func (f *Front) open(peer Peer, who caller) (s *session, why string) {
 	s = f.newSession(rand.Text(), peer, who)
-	if !f.places.take(s.owner, 1, f.alone(s.owner)) {
-		return nil, f.noPlace(s.owner)
+	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
+		return nil, f.noPlace(s.peer.Subject)
 	}
 	s.hub = f.hub.Open(s.peer)
 	if !f.settle(s) || !f.begin(s) {
@@ -58,7 +54,7 @@ func (f *Front) open(peer Peer, who caller) (s *session, why string) {
 
 // newSession makes a session without a hub's.
 func (f *Front) newSession(id string, peer Peer, who caller) *session {
-	s := &session{id: id, owner: peer.Subject, view: peer.View, peer: peer, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
+	s := &session{id: id, peer: peer, over: make(chan struct{}), present: 1}
 	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if f.opts.Store != nil {
 		s.record.owner = ownerOf(id, who)
@@ -72,9 +68,9 @@ func (f *Front) newSession(id string, peer Peer, who caller) *session {
 func (f *Front) begin(s *session) bool {
 	s.clock.Lock()
 	s.since = time.Now()
-	s.expiry = time.AfterFunc(s.idle, func() { f.check(s) })
+	s.expiry = time.AfterFunc(f.opts.SessionIdle, func() { f.check(s) })
 	s.clock.Unlock()
-	if !f.guard.rights.Load().allows(s.owner, s.view) {
+	if !f.guard.rights.Load().allows(s.peer.Subject, s.peer.View) {
 		f.end(s)
 		return false
 	}
@@ -84,7 +80,7 @@ func (f *Front) begin(s *session) bool {
 // settle puts a session into the place that it was given, or gives that back if the hub has made none.
 func (f *Front) settle(s *session) bool {
 	if s.hub == nil {
-		f.places.give(s.owner, 1)
+		f.places.give(s.peer.Subject, 1)
 		return false
 	}
 	f.table.mu.Lock()
@@ -106,7 +102,7 @@ func (f *Front) find(id, owner, view string) *session {
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
 	f.table.mu.RUnlock()
-	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || s.view != view || !s.visit() {
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.peer.Subject), []byte(owner)) != 1 || s.peer.View != view || !s.visit() {
 		return nil
 	}
 	return s
@@ -121,7 +117,7 @@ func (f *Front) remove(s *session) {
 	}
 	f.table.mu.Unlock()
 	if there {
-		f.places.give(s.owner, 1)
+		f.places.give(s.peer.Subject, 1)
 	}
 }
 
@@ -154,7 +150,7 @@ func (f *Front) left(s *session) {
 	s.present--
 	s.since = time.Now()
 	if s.present == 0 && s.expiry.Stop() { // it has not been ended
-		s.expiry.Reset(min(s.idle, s.release))
+		s.expiry.Reset(min(f.opts.SessionIdle, f.opts.SessionRelease))
 	}
 }
 
@@ -163,16 +159,16 @@ func (f *Front) check(s *session) {
 	running := s.streamStore.running()
 	s.clock.Lock()
 	alone := time.Since(s.since)
-	wait := s.patience(alone, running)
+	wait := f.patience(s, alone, running)
 	present := s.present > 0
-	away := !present && alone >= s.release
+	away := !present && alone >= f.opts.SessionRelease
 	if wait > 0 {
 		next := wait
 		switch {
 		case !present && !away:
-			next = min(wait, s.release-alone)
+			next = min(wait, f.opts.SessionRelease-alone)
 		case running: // there is something that must stay
-			next = min(wait, s.release)
+			next = min(wait, f.opts.SessionRelease)
 		case present && f.opts.Store != nil:
 			next = min(wait, f.touchEvery())
 		}
@@ -205,14 +201,14 @@ func (s *session) letGo() {
 const runningFactor = 8
 
 // patience is the remaining idle time; 0 or less: the session is over. The clock is held.
-func (s *session) patience(alone time.Duration, running bool) time.Duration {
-	switch {
+func (f *Front) patience(s *session, alone time.Duration, running bool) time.Duration {
+	switch idle := f.opts.SessionIdle; {
 	case s.present > 0:
-		return s.idle
-	case alone < s.idle:
-		return s.idle - alone
-	case running && alone < runningFactor*s.idle:
-		return s.idle
+		return idle
+	case alone < idle:
+		return idle - alone
+	case running && alone < runningFactor*idle:
+		return idle
 	}
 	return 0
 }

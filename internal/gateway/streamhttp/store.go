@@ -181,7 +181,7 @@ func (w *writer) write(s *session) {
 		// It was used up to a quarter of the time after it was last stored.
 		text, err := json.Marshal(record)
 		if err == nil { // it fails only if the hub's part is no JSON
-			err = store.Save(storeKey(s.id), text, now.Add(s.idle+w.front.touchEvery())) // the store tells
+			err = store.Save(storeKey(s.id), text, now.Add(w.front.opts.SessionIdle+w.front.touchEvery())) // the store tells
 			r.mu.Lock()
 			r.stale = err != nil
 			r.mu.Unlock()
@@ -246,7 +246,7 @@ func (f *Front) resume(id string, peer Peer, who caller, record stored) (s *sess
 	s.streamStore.before = uint64(time.Now().UnixMicro())
 	s.streamStore.lastID = s.streamStore.before
 	s.settled(record.Version)
-	if !f.places.take(s.owner, 1, f.alone(s.owner)) {
+	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
 		return nil, true
 	}
 	hub, ok := f.hub.Resume(s.peer, record.Hub)

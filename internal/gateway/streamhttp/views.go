@@ -158,7 +158,7 @@ func (f *Front) SetViews(views []View) {
 	f.guard.rights.Store(now)
 	close(was.replaced)
 	for _, s := range f.table.all() {
-		if !now.allows(s.owner, s.view) {
+		if !now.allows(s.peer.Subject, s.peer.View) {
 			f.end(s)
 		}
 	}
