@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -101,24 +100,16 @@ func (in *incoming) deliverTo(m *message, e *jsonrpc.Envelope, line []byte) bool
 // asked returns the request in flight that a line answers, or nil: the one with its id, otherwise the one whose number its id has
 // as text.
 func (in *incoming) asked(e *jsonrpc.Envelope, line []byte) *message {
-	in.c.mu.Lock()
-	inFlight := slices.Clone(in.c.inFlight)
-	in.c.mu.Unlock()
-	var byText *message
-	for _, m := range inFlight {
-		switch {
-		case m.answers(e, line):
-			return m
-		case m.answersAsText(e, line):
-			byText = m
-		}
+	if e.Kind != jsonrpc.Response && e.Kind != jsonrpc.ErrorResponse {
+		return nil
 	}
-	if byText != nil {
+	m := in.withID(e.ID.Of(line))
+	if m != nil && !m.answers(e, line) {
 		in.idAsText.Do(func() {
-			in.c.logf("%s: the server answers the request %s as %s, which is taken for the same", in.c.opts.Name, byText.id, e.ID.Of(line))
+			in.c.logf("%s: the server answers the request %s as %s, which is taken for the same", in.c.opts.Name, m.id, e.ID.Of(line))
 		})
 	}
-	return byText
+	return m
 }
 
 // withID is the request in flight with a raw id, or with the number that it has as text; nil: there is none.

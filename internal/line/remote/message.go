@@ -61,11 +61,6 @@ func (m *message) answers(e *jsonrpc.Envelope, line []byte) bool {
 	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(e.ID.Of(line), m.id)
 }
 
-// answersAsText is answers for a server that gives the number back as a string.
-func (m *message) answersAsText(e *jsonrpc.Envelope, line []byte) bool {
-	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(jsonrpc.IntegerText(e.ID.Of(line)), m.id)
-}
-
 // withOwnID returns an answer to m with m's own id, where the server has made a text of it.
 func (m *message) withOwnID(e *jsonrpc.Envelope, line []byte) []byte {
 	if m.answers(e, line) {
