@@ -34,7 +34,8 @@ type Connection struct {
 	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
 
-	in incoming
+	idAsText    sync.Once // tells that the server answers numbers as strings
+	memberTwice sync.Once // tells that its messages have a member twice
 
 	openingOld sync.Mutex // one at a time opens the stream of 2024-11-05; taken before mu
 
@@ -56,11 +57,11 @@ type Connection struct {
 
 // session is the state negotiated with one server.
 type session struct {
-	id      string // Mcp-Session-Id, "": none
-	version string // of the legacy handshake, or of the last modern request
-	modern  bool   // the last message carries its version itself
-	lost    bool   // the server no longer knows the id
-	old     *oldTransport
+	id      string   // Mcp-Session-Id, "": none
+	version string   // of the legacy handshake, or of the last modern request
+	modern  bool     // the last message carries its version itself
+	lost    bool     // the server no longer knows the id
+	old     *url.URL // where messages go by the transport of 2024-11-05; nil: it is not used
 	tools   toolHeaders
 	after   chan struct{} // closed after the last notification; nil: there was none
 
@@ -74,7 +75,6 @@ func Open(opts Options, events Events) *Connection {
 		opts: opts.withDefaults(), events: events,
 		wake: make(chan struct{}, 1), failed: make(chan struct{}),
 	}
-	c.in.c = c
 	c.unheld = sync.NewCond(&c.mu)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // received messages are forwarded before the end

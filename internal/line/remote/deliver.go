@@ -5,52 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// incoming reads what the server says.
-type incoming struct {
-	c           *Connection
-	idAsText    sync.Once // tells that the server answers numbers as strings
-	memberTwice sync.Once // tells that its messages have a member twice
-}
-
 // messages calls with for what is in a text of the server: a message, or those of an array, which every client must take. It reports
 // whether there was one.
-func (in *incoming) messages(text []byte, with func(e *jsonrpc.Envelope, line []byte)) (any bool) {
+func (c *Connection) messages(text []byte, with func(e *jsonrpc.Envelope, line []byte)) (any bool) {
 	line := oneLine(text)
 	var e jsonrpc.Envelope
 	if jsonrpc.IsArray(line) && e.Scan(line) == nil {
 		for at := range jsonrpc.Elements(line) {
-			any = in.message(bytes.Clone(at.Of(line)), with) || any
+			any = c.message(bytes.Clone(at.Of(line)), with) || any
 		}
 		return any
 	}
-	return in.message(line, with)
+	return c.message(line, with)
 }
 
 // message calls with for one message, read as every client reads it: of a member that is there twice the last one counts, and what
 // has a result and the id of a request is its answer, whatever method it names.
-func (in *incoming) message(line []byte, with func(e *jsonrpc.Envelope, line []byte)) bool {
+func (c *Connection) message(line []byte, with func(e *jsonrpc.Envelope, line []byte)) bool {
 	var e, answer jsonrpc.Envelope
 	err := e.Scan(line)
 	if errors.Is(err, jsonrpc.ErrDuplicateKey) {
 		line = jsonrpc.AppendLast(nil, line)
 		if err = e.Scan(line); err == nil {
-			in.memberTwice.Do(func() {
-				in.c.logf("%s: messages of the server have a member twice; the last one counts", in.c.opts.Name)
+			c.memberTwice.Do(func() {
+				c.logf("%s: messages of the server have a member twice; the last one counts", c.opts.Name)
 			})
 		}
 	}
 	if err != nil {
-		in.c.logf("not a message (%v): %s", err, excerpt(line))
+		c.logf("not a message (%v): %s", err, excerpt(line))
 		return false
 	}
 	if e.Kind == jsonrpc.Request && (e.Result.Present() || e.Error.Present()) {
-		if without := jsonrpc.Delete(nil, line, "method"); answer.Scan(without) == nil && in.asked(&answer, without) != nil {
+		if without := jsonrpc.Delete(nil, line, "method"); answer.Scan(without) == nil && c.asked(&answer, without) != nil {
 			e, line = answer, without
 		}
 	}
@@ -61,10 +53,10 @@ func (in *incoming) message(line []byte, with func(e *jsonrpc.Envelope, line []b
 // deliver forwards what the server says in the response to m, or outside of any if m is nil. It reports whether the answer to m is
 // in it.
 func (c *Connection) deliver(m *message, text []byte) (answered bool) {
-	c.in.messages(text, func(e *jsonrpc.Envelope, line []byte) {
+	c.messages(text, func(e *jsonrpc.Envelope, line []byte) {
 		if m == nil {
 			c.emit(line)
-		} else if c.in.deliverTo(m, e, line) {
+		} else if c.deliverTo(m, e, line) {
 			answered = true
 		}
 	})
@@ -72,52 +64,52 @@ func (c *Connection) deliver(m *message, text []byte) (answered bool) {
 }
 
 // deliverTo forwards one message that came in the response to m, and reports whether it is the answer.
-func (in *incoming) deliverTo(m *message, e *jsonrpc.Envelope, line []byte) bool {
+func (c *Connection) deliverTo(m *message, e *jsonrpc.Envelope, line []byte) bool {
 	if e.Kind == jsonrpc.ErrorResponse && (!e.ID.Present() || jsonrpc.IsNull(e.ID.Of(line))) {
 		line = jsonrpc.AppendErrorObject(nil, m.id, e.Error.Of(line)) // in its own response it is about this request
 		if e.Scan(line) != nil {
 			return false
 		}
 	}
-	if !m.answers(e, line) && in.asked(e, line) == m {
+	if !m.answers(e, line) && c.asked(e, line) == m {
 		line = m.withOwnID(e, line)
 	}
 	if !m.answers(e, line) {
-		in.c.emit(line)
+		c.emit(line)
 		if m.reopened && mcp.Lookup(e.Method.Of(line)) == mcp.NoteAcknowledged {
-			in.c.tellGap(m)
+			c.tellGap(m)
 		}
 		return false
 	}
-	if line = in.c.noteAnswer(m, e, line); m.quiet != nil {
+	if line = c.noteAnswer(m, e, line); m.quiet != nil {
 		m.quiet(line)
 	} else {
-		in.c.emit(line)
+		c.emit(line)
 	}
 	return true
 }
 
 // asked returns the request in flight that a line answers, or nil: the one with its id, otherwise the one whose number its id has
 // as text.
-func (in *incoming) asked(e *jsonrpc.Envelope, line []byte) *message {
+func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
 	if e.Kind != jsonrpc.Response && e.Kind != jsonrpc.ErrorResponse {
 		return nil
 	}
-	m := in.withID(e.ID.Of(line))
+	m := c.withID(e.ID.Of(line))
 	if m != nil && !m.answers(e, line) {
-		in.idAsText.Do(func() {
-			in.c.logf("%s: the server answers the request %s as %s, which is taken for the same", in.c.opts.Name, m.id, e.ID.Of(line))
+		c.idAsText.Do(func() {
+			c.logf("%s: the server answers the request %s as %s, which is taken for the same", c.opts.Name, m.id, e.ID.Of(line))
 		})
 	}
 	return m
 }
 
 // withID is the request in flight with a raw id, or with the number that it has as text; nil: there is none.
-func (in *incoming) withID(id []byte) *message {
-	in.c.mu.Lock()
-	defer in.c.mu.Unlock()
+func (c *Connection) withID(id []byte) *message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, id := range [][]byte{id, jsonrpc.IntegerText(id)} {
-		for _, m := range in.c.inFlight {
+		for _, m := range c.inFlight {
 			if id != nil && jsonrpc.SameID(m.id, id) {
 				return m
 			}

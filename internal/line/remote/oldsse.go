@@ -13,16 +13,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// oldTransport is HTTP+SSE of 2024-11-05: one stream for all server messages, and an endpoint for those to it.
-type oldTransport struct {
-	c        *Connection
-	endpoint *url.URL
-}
-
 // endpointWait is how long a server may take to name its endpoint on a new stream.
 const endpointWait = 10 * time.Second
 
-func (c *Connection) old() *oldTransport {
+// old is where messages go by HTTP+SSE of 2024-11-05, which has one stream for all that the server says; nil: it is not used.
+func (c *Connection) old() *url.URL {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session.old
@@ -55,14 +50,13 @@ func (c *Connection) openOld() (o outcome) {
 		}
 		return o
 	}
-	old := &oldTransport{c: c, endpoint: endpoint}
 	c.mu.Lock()
-	c.session.old = old
+	c.session.old = endpoint
 	c.mu.Unlock()
 	c.streams.Go(func() {
 		defer cancel()
 		defer resp.Body.Close()
-		old.read(ctx, r)
+		c.readOld(ctx, r)
 	})
 	return o
 }
@@ -132,67 +126,67 @@ func endpointIn(at *url.URL, resp *http.Response, r *sseReader) (*url.URL, outco
 	}
 }
 
-// read forwards the server's messages. The session ends with the stream.
-func (t *oldTransport) read(ctx context.Context, r *sseReader) {
+// readOld forwards the server's messages. The session ends with the stream.
+func (c *Connection) readOld(ctx context.Context, r *sseReader) {
 	for {
 		e, err := r.next()
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == io.EOF:
-			t.c.fail(fmt.Errorf("%s: the server ended the stream", t.c.opts.Name))
+			c.fail(fmt.Errorf("%s: the server ended the stream", c.opts.Name))
 			return
 		case err != nil:
-			t.c.fail(fmt.Errorf("%s: the connection broke off: %w", t.c.opts.Name, err))
+			c.fail(fmt.Errorf("%s: the connection broke off: %w", c.opts.Name, err))
 			return
 		case e.tooLong:
-			t.c.fail(fmt.Errorf("%s: %w", t.c.opts.Name, errTooLong))
+			c.fail(fmt.Errorf("%s: %w", c.opts.Name, errTooLong))
 			return
 		case len(e.data) > 0 && (e.name == "" || e.name == "message"):
-			t.deliver(e.data)
+			c.deliverOld(e.data)
 		}
 	}
 }
 
-// deliver hands on what the server says, and lets the requests go that it answers. An answer that is no message is handed on as it
+// deliverOld hands on what the server says, and lets the requests go that it answers. An answer that is no message is handed on as it
 // is: what stands above ends the request with what is wrong with it.
-func (t *oldTransport) deliver(data []byte) {
-	read := t.c.in.messages(data, func(e *jsonrpc.Envelope, line []byte) {
-		m := t.c.in.asked(e, line)
+func (c *Connection) deliverOld(data []byte) {
+	read := c.messages(data, func(e *jsonrpc.Envelope, line []byte) {
+		m := c.asked(e, line)
 		if m == nil {
-			t.c.emit(line)
+			c.emit(line)
 			return
 		}
 		line = m.withOwnID(e, line)
-		t.c.emit(t.c.noteAnswer(m, e, line))
+		c.emit(c.noteAnswer(m, e, line))
 		m.answerCame()
 	})
 	if read {
 		return
 	}
 	id, _ := jsonrpc.RecoverID(data, data)
-	if m := t.c.in.withID(id); m != nil {
-		t.c.emit(jsonrpc.Trim(data))
+	if m := c.withID(id); m != nil {
+		c.emit(jsonrpc.Trim(data))
 		m.answerCame()
 	}
 }
 
-// ask posts a request and waits for its answer on the stream. Some servers accept the POST only once they have carried the request
-// out, so it may take as long as that, and counts for nothing when the answer is there.
-func (t *oldTransport) ask(m *message) outcome {
+// askOld posts a request there and waits for its answer on the stream. Some servers accept the POST only once they have carried
+// the request out, so it may take as long as that, and counts for nothing when the answer is there.
+func (c *Connection) askOld(m *message, to *url.URL) outcome {
 	ctx, cancel := context.WithCancel(m.ctx)
 	defer cancel()
 	came := make(chan outcome, 1)
-	go func() { came <- t.c.postMessage(ctx, m, t.endpoint) }()
+	go func() { came <- c.postMessage(ctx, m, to) }()
 	var o outcome
 	select {
 	case o = <-came:
 	case <-m.answered:
-		stop := time.AfterFunc(t.c.opts.Grace, cancel) // most servers accept it now, and the connection is of use again
+		stop := time.AfterFunc(c.opts.Grace, cancel) // most servers accept it now, and the connection is of use again
 		<-came
 		stop.Stop()
 		return outcome{answered: true, written: true}
-	case <-t.c.failed:
+	case <-c.failed:
 		cancel()
 		o = <-came
 	}
@@ -204,7 +198,7 @@ func (t *oldTransport) ask(m *message) outcome {
 	case <-m.answered:
 		return o
 	case <-m.ctx.Done():
-	case <-t.c.failed:
+	case <-c.failed:
 	}
 	return outcome{written: true, err: errors.New("the stream has ended")}
 }

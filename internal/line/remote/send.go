@@ -166,11 +166,11 @@ func (c *Connection) post(m *message) outcome {
 	old, to := c.old(), c.endpoint
 	switch {
 	case m.kind == jsonrpc.Request && old != nil:
-		return old.ask(m)
+		return c.askOld(m, old)
 	case m.kind == jsonrpc.Request:
 		return c.postMessage(m.ctx, m, to)
 	case old != nil:
-		to = old.endpoint
+		to = old
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, c.opts.NoteTimeout)
 	defer cancel()
