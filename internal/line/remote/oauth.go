@@ -248,7 +248,7 @@ func (o *OAuth) token(ctx context.Context) (string, error) {
 		o.unlock()
 		return token, err
 	}
-	next, err := o.renewed(ctx, g.AccessToken)
+	next, err := o.finish(ctx, g.AccessToken, func(ctx context.Context) error { return o.renew(ctx, g.AccessToken) })
 	if next == "" && g.better("", time.Now()) {
 		return g.AccessToken, nil // still good; the next request tries again
 	}
@@ -271,7 +271,7 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 		o.unlock()
 		return nil
 	}
-	return o.finish(ctx, func(ctx context.Context) error { // one turn for all of it: who waits for the next one finds a token
+	_, err := o.finish(ctx, used, func(ctx context.Context) error { // one turn for all of it: who waits for the next one finds a token
 		if resp.StatusCode == http.StatusUnauthorized {
 			if err := o.renew(ctx, used); err != nil || o.grant.better(used, time.Now()) {
 				return err
@@ -290,22 +290,32 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 		}
 		return err
 	})
+	return err
 }
 
-// finish does what is not to be broken off, and waits for it as long as ctx lets it. It is called with the turn and gives it back.
-func (o *OAuth) finish(ctx context.Context, do func(ctx context.Context) error) error {
-	came := make(chan error, 1)
+// finish does what is not to be broken off, and waits for it as long as ctx lets it. It returns the access token that may be used in place
+// of used then, "" if there is none. It is called with the turn and gives it back.
+func (o *OAuth) finish(ctx context.Context, used string, do func(ctx context.Context) error) (string, error) {
+	type end struct {
+		token string
+		err   error
+	}
+	came := make(chan end, 1)
 	go func() {
 		defer o.unlock()
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
-		came <- do(own)
+		e := end{err: do(own)}
+		if o.grant.better(used, time.Now()) {
+			e.token = o.grant.AccessToken
+		}
+		came <- e
 	}()
 	select {
-	case err := <-came:
-		return err
+	case e := <-came:
+		return e.token, e.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 }
 

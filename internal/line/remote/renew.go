@@ -43,27 +43,8 @@ func (g Grant) better(used string, now time.Time) bool {
 	return g.AccessToken != "" && g.AccessToken != used && (g.Expiry.IsZero() || now.Before(g.Expiry))
 }
 
-// renewed gets another access token in place of used without the user; "" and no error: a new authorization is needed.
-// It is called with the turn and releases it, possibly after it returns.
-func (o *OAuth) renewed(ctx context.Context, used string) (string, error) {
-	came := make(chan string, 1)
-	err := o.finish(ctx, func(ctx context.Context) error {
-		err := o.renew(ctx, used)
-		if o.grant.better(used, time.Now()) {
-			came <- o.grant.AccessToken
-		}
-		return err
-	})
-	select {
-	case token := <-came:
-		return token, err
-	default:
-		return "", err
-	}
-}
-
-// renew is [OAuth.renewed] with the turn. No other process renews the grant meanwhile, and another one's newer token is
-// used.
+// renew gets another access token in place of used without the user. No error, and none that is better: a new authorization is needed.
+// It is called with the turn. No other process renews the grant meanwhile, and another one's newer token is used.
 func (o *OAuth) renew(ctx context.Context, used string) error {
 	if err := o.reload(); err != nil || o.grant.RefreshToken == "" {
 		return err // servers without a login leave no lock file
