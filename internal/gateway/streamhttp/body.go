@@ -84,7 +84,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, held *load) 
 		refuse(w, no.status, id, no)
 		return nil, e, false
 	}
-	inOneLine(line) // after the check that no string contains a line break
+	jsonrpc.OneLine(line) // after the check that no string contains a line break
 	return line, e, true
 }
 

@@ -3,6 +3,8 @@ package streamhttp
 import (
 	"bytes"
 	"sync"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
 // streamStore is shared by the streams of one session: their lock, and the limit of what is kept. A modern request has a store
@@ -103,7 +105,7 @@ func (sh *streamStore) newEndless() *stream {
 // Send implements Stream.
 func (s *stream) Send(line []byte) {
 	copied := bytes.Clone(line)
-	inOneLine(copied) // an event's data ends with its line
+	jsonrpc.OneLine(copied) // an event's data ends with its line
 	final := !s.endless && isAnswer(copied)
 	s.streamStore.mu.Lock()
 	if s.ended || s.complete() || s.reader == nil && !s.keep {
@@ -374,15 +376,4 @@ func (sh *streamStore) running() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.unended > 0
-}
-
-// inOneLine replaces line breaks, which are white space between tokens, by spaces.
-func inOneLine(line []byte) {
-	for _, c := range []byte{'\n', '\r'} {
-		rest := line
-		for at := bytes.IndexByte(rest, c); at >= 0; at = bytes.IndexByte(rest, c) {
-			rest[at] = ' '
-			rest = rest[at+1:]
-		}
-	}
 }

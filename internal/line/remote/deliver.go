@@ -13,7 +13,8 @@ import (
 // messages calls with for what is in a text of the server: a message, or those of an array, which every client must take. It reports
 // whether there was one.
 func (c *Connection) messages(text []byte, with func(e *jsonrpc.Envelope, line []byte)) (any bool) {
-	line := oneLine(text)
+	jsonrpc.OneLine(text)
+	line := jsonrpc.Trim(text)
 	var e jsonrpc.Envelope
 	if jsonrpc.IsArray(line) && e.Scan(line) == nil {
 		for at := range jsonrpc.Elements(line) {

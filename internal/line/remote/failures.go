@@ -284,7 +284,8 @@ func errorIn(body []byte) rpcError {
 	if e.Scan(body) != nil || e.Kind != jsonrpc.ErrorResponse || !jsonrpc.IsObject(e.Error.Of(body)) {
 		return rpcError{}
 	}
-	raw := oneLine(e.Error.Of(body))
+	raw := e.Error.Of(body)
+	jsonrpc.OneLine(raw)
 	return rpcError{id: e.ID.Of(body), error: raw, code: jsonrpc.Find(raw, "code").Of(raw)}
 }
 

@@ -77,16 +77,6 @@ func (m *message) onTheWire() { m.beginOnce.Do(func() { close(m.begun) }) }
 // answerCame records that the answer has come outside of the response (2024-11-05).
 func (m *message) answerCame() { m.answerOnce.Do(func() { close(m.answered) }) }
 
-// oneLine removes the line breaks between the tokens of a JSON text.
-func oneLine(text []byte) []byte {
-	for i, b := range text {
-		if b == '\n' || b == '\r' {
-			text[i] = ' '
-		}
-	}
-	return jsonrpc.Trim(text)
-}
-
 // oneLineText makes a server's text fit for a log line.
 func oneLineText(s string) string { return strings.Join(strings.Fields(s), " ") }
 

@@ -1,5 +1,7 @@
 package jsonrpc
 
+import "bytes"
+
 // Span is a half-open range of a line: the raw bytes of one JSON value. The zero Span is "absent": no value found by
 // this package starts and ends at offset 0.
 type Span struct{ Start, End int }
@@ -25,6 +27,17 @@ const bom = "\xef\xbb\xbf"
 // Trim removes what may surround a message on its line without belonging to it: a UTF-8 byte order mark at the start,
 // and JSON white space (including carriage returns) at both ends.
 func Trim(line []byte) []byte { return trimSpace(trimBOM(line)) }
+
+// OneLine replaces the line breaks between the tokens of a JSON text by spaces, in place.
+func OneLine(text []byte) {
+	for _, c := range []byte{'\n', '\r'} {
+		rest := text
+		for at := bytes.IndexByte(rest, c); at >= 0; at = bytes.IndexByte(rest, c) {
+			rest[at] = ' '
+			rest = rest[at+1:]
+		}
+	}
+}
 
 func trimBOM(line []byte) []byte {
 	if len(line) >= len(bom) && string(line[:len(bom)]) == bom {
