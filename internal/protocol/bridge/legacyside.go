@@ -35,7 +35,6 @@ type legacySide struct {
 
 	Held  [][]byte // lines that came before the handshake was over
 	Calls map[string]*call
-	Asks  map[string]*ask
 	Watch watch
 }
 
@@ -61,7 +60,7 @@ type call struct {
 }
 
 func newLegacySide(c *core) *legacySide {
-	return &legacySide{core: c, Calls: map[string]*call{}, Asks: map[string]*ask{}}
+	return &legacySide{core: c, Calls: map[string]*call{}}
 }
 
 // fromClient takes one message; s.env was scanned from it.
@@ -297,11 +296,8 @@ func (s *legacySide) cancelled(line []byte) {
 // drop forgets a call, and cancels its questions to the client.
 func (s *legacySide) drop(c *call, why string) {
 	delete(s.Calls, c.Wire)
-	for id, a := range s.Asks {
-		if a.Wire == c.Wire {
-			delete(s.Asks, id)
-			s.toClient(mcp.CancelledLine([]byte(id), why))
-		}
+	for _, a := range c.asks() {
+		s.toClient(mcp.CancelledLine(a.ID, why))
 	}
 }
 

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,23 +18,31 @@ const (
 
 // round is the state of a call between two requests to the server.
 type round struct {
-	State   []byte   // raw requestState, nil for none
-	Answers []answer // in the order of the server's questions
-	Open    int      // questions the client has not answered
-	Until   time.Time
-	Pace    time.Time // when a round without questions goes on
+	State []byte // raw requestState, nil for none
+	Asks  []*ask // in the order of the server's questions
+	Until time.Time
+	Pace  time.Time // when a round without questions goes on
 }
 
-// answer is one member of inputResponses; Value is nil until the client has answered.
-type answer struct {
-	Key, Value []byte // raw
-}
-
-// ask is a question of the bridge to a legacy client.
+// ask is a question of the bridge to a legacy client, and its answer one member of inputResponses.
 type ask struct {
-	Wire string // of the call
-	Key  []byte // raw key of the server's question
-	URL  []byte // raw elicitation id, nil for other questions
+	ID     []byte // raw
+	Key    []byte // raw key of the server's question
+	URL    []byte // raw elicitation id, nil for other questions
+	Answer []byte // raw; nil until the client has answered
+}
+
+// asks are the call's questions that the client has not answered.
+func (c *call) asks() (open []*ask) {
+	if c.Round == nil {
+		return nil
+	}
+	for _, a := range c.Round.Asks {
+		if a.Answer == nil {
+			open = append(open, a)
+		}
+	}
+	return open
 }
 
 // inputRequired turns a server's questions into requests to the client.
@@ -49,13 +56,11 @@ func (s *legacySide) inputRequired(c *call, result []byte) {
 	r := &round{State: bytes.Clone(member(result, "requestState")), Until: s.now.Add(answerFor)}
 	questions := member(result, "inputRequests")
 	var lines [][]byte
-	asks := map[string]*ask{}
 	for key, value := range jsonrpc.Members(questions) {
 		question := value.Of(questions)
 		method, _ := jsonrpc.Unquote(member(question, "method"))
-		a := &ask{Wire: c.Wire, Key: bytes.Clone(key.Of(questions))}
-		id := s.questionID()
-		elicitation := jsonrpc.AppendQuoted(nil, string(id))
+		a := &ask{ID: s.questionID(), Key: bytes.Clone(key.Of(questions))}
+		elicitation := jsonrpc.AppendQuoted(nil, string(a.ID))
 		params, err := legacyAsk(method, member(question, "params"), s.Can, s.Version, elicitation)
 		if err != nil {
 			s.fail(c, "The server asked for something that this client has not declared ("+method+").")
@@ -64,52 +69,46 @@ func (s *legacySide) inputRequired(c *call, result []byte) {
 		if jsonrpc.EqualString(member(params, "mode"), "url") && method == askForm {
 			a.URL = elicitation
 		}
-		r.Answers = append(r.Answers, answer{Key: a.Key})
-		r.Open++
-		asks[string(id)] = a
-		lines = append(lines, jsonrpc.AppendRequest(nil, id, method, params))
+		r.Asks = append(r.Asks, a)
+		lines = append(lines, jsonrpc.AppendRequest(nil, a.ID, method, params))
 	}
 	c.Round = r
-	for id, a := range asks {
-		s.Asks[id] = a
-	}
 	for _, line := range lines {
 		s.toClient(line)
 	}
-	if r.Open == 0 {
+	if len(r.Asks) == 0 {
 		r.Pace = s.now.Add(min(paceFirst<<(c.Rounds-1), paceMost))
 	}
 }
 
-// answered takes the client's answer to a question.
+// answered takes the client's answer to a question, which may have been withdrawn.
 func (s *legacySide) answered(line []byte) {
 	id := s.env.ID.Of(line)
 	if text := jsonrpc.IntegerText(id); text != nil {
 		id = text // some clients return the number as text
 	}
-	a := s.Asks[string(id)]
-	if a == nil {
-		return // withdrawn
+	for _, c := range s.Calls {
+		for _, a := range c.asks() {
+			if jsonrpc.SameID(a.ID, id) {
+				s.take(c, a, line)
+				return
+			}
+		}
 	}
-	delete(s.Asks, string(id))
-	c := s.Calls[a.Wire]
-	if c == nil || c.Round == nil {
-		return
-	}
+}
+
+// take takes the client's answer to a question of a call.
+func (s *legacySide) take(c *call, a *ask, line []byte) {
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
+		a.Answer = line // it is not withdrawn
 		s.fail(c, "The client did not answer what the server asked: "+messageOf(s.env.Error.Of(line)))
 		return
 	}
 	if a.URL != nil && jsonrpc.EqualString(member(result, "action"), "accept") {
 		c.URLs = append(c.URLs, a.URL)
 	}
-	i := slices.IndexFunc(c.Round.Answers, func(one answer) bool { return bytes.Equal(one.Key, a.Key) && one.Value == nil })
-	if i < 0 {
-		return
-	}
-	c.Round.Answers[i].Value = bytes.Clone(result)
-	if c.Round.Open--; c.Round.Open == 0 {
+	if a.Answer = bytes.Clone(result); len(c.asks()) == 0 {
 		s.again(c)
 	}
 }
@@ -117,13 +116,13 @@ func (s *legacySide) answered(line []byte) {
 // again sends a call to the server again, under a new id, with the client's answers.
 func (s *legacySide) again(c *call) {
 	params := without(c.Params, "inputResponses", "requestState")
-	if len(c.Round.Answers) > 0 {
+	if len(c.Round.Asks) > 0 {
 		out := []byte{'{'}
-		for i, one := range c.Round.Answers {
+		for i, one := range c.Round.Asks {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(append(out, one.Key...), ':'), one.Value...)
+			out = append(append(append(out, one.Key...), ':'), one.Answer...)
 		}
 		params = set(params, append(out, '}'), "inputResponses")
 	}

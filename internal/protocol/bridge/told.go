@@ -79,7 +79,7 @@ func (b *Bridge) Session() (out session.Session) {
 func (b *Bridge) Quiet() bool {
 	switch s := b.side.(type) {
 	case *legacySide:
-		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Asks)+len(s.Watch.Waiting) == 0
+		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Watch.Waiting) == 0
 	case *modernSide:
 		opening := slices.ContainsFunc(s.Listens.Open, func(l *listen) bool { return !l.Acked })
 		calls, _ := s.Calls.byAge()
