@@ -186,7 +186,7 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 		return jsonrpc.InvalidParams, "Unknown prompt: " + name + alike(s.shown(), mcp.Prompts, name) + s.missing()
 	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
 		if s.own != nil {
-			return resourceNotFound, "Resource not found: " + uri + s.missing()
+			return mcp.CodeNoResource, "Resource not found: " + uri + s.missing()
 		}
 		return jsonrpc.InvalidParams, "Resource not found: " + uri + s.missing()
 	case mcp.Complete:
@@ -202,9 +202,6 @@ func alike(view *catalog.View, l mcp.List, own string) string {
 	}
 	return ""
 }
-
-// resourceNotFound is the legacy era's code for that.
-const resourceNotFound = -32002
 
 // missing lists the servers that are not usable now, or not yet, or do not show a list, which may have what is looked for. They are
 // tried again.

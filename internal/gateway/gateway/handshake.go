@@ -80,21 +80,21 @@ func (l *Link) greeted(result, err []byte) {
 
 // refused takes the error of a handshake. A server without server/discover is legacy.
 func (l *Link) refused(err []byte) {
-	code := string(jsonrpc.Find(err, "code").Of(err))
+	code := jsonrpc.ErrorCode(err)
 	switch {
-	case l.scope.era == mcp.Modern && code == notFound && l.server.Bridge && !l.needed:
+	case l.scope.era == mcp.Modern && code == jsonrpc.MethodNotFound && l.server.Bridge && !l.needed:
 		l.seenBridged()
-	case l.scope.era == mcp.Modern && code == notFound:
+	case l.scope.era == mcp.Modern && code == jsonrpc.MethodNotFound:
 		l.server.modern = refuses
 		l.markUnsupported("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
 		l.drop()
 		l.retire()
 		l.gw.openShared(l.server)
-	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && !l.twice && mcp.NamesModern(jsonrpc.FindPath(err, "data", "supported").Of(err)):
+	case l.scope.era == mcp.Modern && code == mcp.CodeVersion && l.fails == 0 && !l.twice && mcp.NamesModern(jsonrpc.FindPath(err, "data", "supported").Of(err)):
 		l.twice = true // some refuse a client's first request, with the right version in the error
 		l.greet()
 		return
-	case l.scope.era == mcp.Legacy && code == unsupportedVersion:
+	case l.scope.era == mcp.Legacy && code == mcp.CodeVersion:
 		l.server.legacy = refuses
 		l.markUnsupported("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
 	default:
@@ -138,12 +138,6 @@ func (l *Link) seenBridged() {
 		l.scope.resend(e)
 	}
 }
-
-// Raw codes by which servers tell that they do not speak an era.
-const (
-	notFound           = "-32601"
-	unsupportedVersion = "-32022"
-)
 
 // markUnsupported marks the link's server as unusable in the link's era.
 func (l *Link) markUnsupported(why string) {

@@ -197,7 +197,7 @@ func (ls *listing) turn(kind mcp.List, result, err []byte) {
 func (ls *listing) missed(kind mcp.List, err []byte) {
 	r := &ls.reads[kind]
 	switch {
-	case string(jsonrpc.Find(err, "code").Of(err)) == notFound:
+	case jsonrpc.ErrorCode(err) == jsonrpc.MethodNotFound:
 		ls.show(kind, nil)
 		return
 	case !ls.link.capability(kind.Capability()):

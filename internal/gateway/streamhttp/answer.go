@@ -22,13 +22,10 @@ func statusOf(era mcp.Era, line []byte) int {
 	if era != mcp.Modern || kindOf(line) != "error" {
 		return http.StatusOK
 	}
-	failure := jsonrpc.Find(line, "error").Of(line)
-	code := jsonrpc.Find(failure, "code").Of(failure)
-	switch {
-	case jsonrpc.SameID(code, []byte("-32601")):
+	switch jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) {
+	case jsonrpc.MethodNotFound:
 		return http.StatusNotFound
-	case jsonrpc.SameID(code, []byte("-32602")), jsonrpc.SameID(code, []byte("-32020")),
-		jsonrpc.SameID(code, []byte("-32021")), jsonrpc.SameID(code, []byte("-32022")):
+	case jsonrpc.InvalidParams, mcp.CodeHeaders, mcp.CodeCapability, mcp.CodeVersion:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK

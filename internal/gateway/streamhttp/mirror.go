@@ -13,7 +13,7 @@ import (
 
 // mismatch is the error for headers that do not mirror the body (SEP-2243).
 func mismatch(format string, args ...any) refusal {
-	return refusal{status: http.StatusBadRequest, code: codeHeaderMismatch, text: "Header mismatch: " + fmt.Sprintf(format, args...)}
+	return refusal{status: http.StatusBadRequest, code: mcp.CodeHeaders, text: "Header mismatch: " + fmt.Sprintf(format, args...)}
 }
 
 // mirrored returns the value of a header that mirrors the body. ok is false if it is missing, empty or repeated, since

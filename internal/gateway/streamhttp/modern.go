@@ -87,7 +87,7 @@ func (f *Front) validate(r *http.Request, view string, line []byte, e *jsonrpc.E
 		return no
 	}
 	if !jsonrpc.EqualString(version, mcp.ModernVersion) {
-		return refusal{status: http.StatusBadRequest, code: codeUnsupportedVersion, text: "Unsupported protocol version", data: mcp.UnsupportedVersion(version)}
+		return refusal{status: http.StatusBadRequest, code: mcp.CodeVersion, text: "Unsupported protocol version", data: mcp.UnsupportedVersion(version)}
 	}
 	if no := checkHeader(r, headerMethod, e.Method.Of(line)); no.status != 0 {
 		return no

@@ -7,13 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// Error codes of the 2026-07-28 transport, beside those of JSON-RPC.
-const (
-	codeHeaderMismatch     = -32020
-	codeUnsupportedVersion = -32022
-)
-
-// Those of JSON-RPC, by shorter names.
+// The error codes of JSON-RPC, by shorter names.
 const (
 	codeParse          = jsonrpc.ParseError
 	codeInvalidRequest = jsonrpc.InvalidRequest

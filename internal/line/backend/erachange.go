@@ -25,11 +25,11 @@ const eraFlipsMost = 2
 // modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only. Over
 // HTTP that may be an error about the headers, which legacy requests lack.
 func modernOnly(raw []byte) bool {
-	switch code := jsonrpc.Find(raw, "code").Of(raw); string(code) {
-	case codeUnsupportedVersion:
+	switch jsonrpc.ErrorCode(raw) {
+	case mcp.CodeVersion:
 		supported := jsonrpc.FindPath(raw, "data", "supported").Of(raw)
 		return supported == nil || bytes.Contains(supported, []byte(`"`+mcp.ModernVersion+`"`))
-	case codeNoMethod, codeHeaderMismatch:
+	case jsonrpc.MethodNotFound, mcp.CodeHeaders:
 		return true
 	}
 	return false
@@ -41,10 +41,10 @@ func (e *eras) legacyOnly(line []byte) bool {
 	if e.env.Kind != jsonrpc.ErrorResponse || e.unheard(line) {
 		return false
 	}
-	switch code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) {
-	case codeNoMethod, "-32600", "-32602":
+	switch jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) {
+	case jsonrpc.MethodNotFound, jsonrpc.InvalidRequest, jsonrpc.InvalidParams:
 		return true
-	case codeUnsupportedVersion:
+	case mcp.CodeVersion:
 		return namesLegacyOnly(line)
 	}
 	return false

@@ -51,9 +51,6 @@ const (
 // eraQuestion is the raw id of the backend's own server/discover: below the questions', and far from the bridge's, which begin with 1.
 const eraQuestion = "1499999999"
 
-// codeNoMethod is how a server refuses a method that it does not know.
-const codeNoMethod = "-32601"
-
 // standBetween decides by the client's first messages whether a bridge is needed.
 func (e *eras) standBetween() {
 	if !e.opts.NoBridge && e.stands == direct {
@@ -232,7 +229,7 @@ func (e *eras) eraShown(line []byte) bool {
 		return false
 	}
 	raw := e.line.Error.Of(line)
-	if raw == nil || string(jsonrpc.Find(raw, "code").Of(raw)) == codeUnsupportedVersion {
+	if raw == nil || jsonrpc.ErrorCode(raw) == mcp.CodeVersion {
 		e.stands = needless
 		return true
 	}

@@ -50,8 +50,7 @@ func (ls *lists) listAnswered(c *call, line []byte) []byte {
 
 // listMissing handles a server without tools: outlive's own still make a list.
 func (ls *lists) listMissing(c *call, l mcp.List, line []byte) []byte {
-	code := jsonrpc.FindPath(line, "error", "code").Of(line)
-	if l != mcp.Tools || ls.opts.NoTools || !c.first || string(code) != "-32601" {
+	if l != mcp.Tools || ls.opts.NoTools || !c.first || jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) != jsonrpc.MethodNotFound {
 		return line
 	}
 	ls.tools.answerToolsAlone(c)
@@ -72,7 +71,7 @@ func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte
 		ls.streams.listedBy(p)
 		if ls.env.Kind != jsonrpc.Response {
 			// A process that does not know the method has an empty list.
-			if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) != "-32601" {
+			if jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) != jsonrpc.MethodNotFound {
 				so = nil
 			}
 			done(l, so)

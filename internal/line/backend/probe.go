@@ -22,12 +22,6 @@ type prober struct {
 // probeLook is how often a probed server is checked.
 const probeLook = 100 * time.Millisecond
 
-// codeUnsupportedVersion is how a modern server refuses another protocol version.
-const codeUnsupportedVersion = "-32022"
-
-// codeHeaderMismatch is how a modern server refuses a request whose headers do not match its body, or are missing.
-const codeHeaderMismatch = "-32020"
-
 // probe protects servers from a client that sends server/discover first. Legacy servers may answer with an error, never
 // answer, or exit; the client must not notice.
 type probe struct {
@@ -186,7 +180,7 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 		}
 		return line
 	}
-	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion && !namesLegacyOnly(line) {
+	if jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) == mcp.CodeVersion && !namesLegacyOnly(line) {
 		s.probe.active = false
 		s.disarm(timerProbe)
 		s.process.era = mcp.Modern

@@ -65,8 +65,7 @@ func (s *requestStates) inspectState(c *call, line []byte) []byte {
 		return line
 	}
 	state := c.retry.Of(c.line)
-	code := jsonrpc.FindPath(line, "error", "code").Of(line)
-	if state == nil || string(code) != "-32602" || !s.older(state, c.gen) {
+	if state == nil || jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) != jsonrpc.InvalidParams || !s.older(state, c.gen) {
 		return line
 	}
 	s.beginAgain(c)

@@ -54,8 +54,8 @@ func (ts *tasks) askedTask(c *call) *task {
 // inspectTask handles a server's error for an unknown task. If an earlier process began it, it ended with that process,
 // and the client is told so in the protocol's terms. A server that stores its tasks answers itself.
 func (ts *tasks) inspectTask(c *call, line []byte) []byte {
-	code := jsonrpc.FindPath(line, "error", "code").Of(line)
-	if ts.env.Kind != jsonrpc.ErrorResponse || string(code) != "-32602" && string(code) != "-32601" {
+	code := jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line))
+	if ts.env.Kind != jsonrpc.ErrorResponse || code != jsonrpc.InvalidParams && code != jsonrpc.MethodNotFound {
 		return line
 	}
 	t := ts.askedTask(c)

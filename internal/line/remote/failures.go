@@ -31,10 +31,7 @@ const (
 )
 
 // requestCodes are the codes of errors about a request, never about a session. They say: no such method, bad parameters, no such resource.
-var requestCodes = []string{strconv.Itoa(jsonrpc.MethodNotFound), strconv.Itoa(jsonrpc.InvalidParams), "-32002"}
-
-// codeHeaderMismatch says that the headers made of a tool's arguments are not those the server expects.
-const codeHeaderMismatch = "-32020"
+var requestCodes = []int{jsonrpc.MethodNotFound, jsonrpc.InvalidParams, mcp.CodeNoResource}
 
 // action is how the outcome of a message is handled.
 type action uint8
@@ -210,7 +207,7 @@ func (q question) refused(o outcome) decision {
 		return decision{act: end, undone: true, lostSession: true, why: "the server has ended the session: " + status, label: "session_lost"}
 	case body.error != nil:
 		v.rpc = body.error
-		if string(body.code) == codeHeaderMismatch && q.method == mcp.ToolsCall && !q.relisted {
+		if body.code == mcp.CodeHeaders && q.method == mcp.ToolsCall && !q.relisted {
 			v.act = relist
 		}
 	case o.status == http.StatusTooManyRequests || o.status == http.StatusServiceUnavailable && told:
@@ -268,7 +265,7 @@ func (v decision) fallenBack(got decision) decision {
 func sessionLost(o outcome, own bool) bool {
 	switch o.status {
 	case http.StatusNotFound:
-		return !own || !slices.Contains(requestCodes, string(errorIn(o.body).code))
+		return !own || !slices.Contains(requestCodes, errorIn(o.body).code)
 	case http.StatusBadRequest:
 		return !own && strings.Contains(strings.ToLower(string(o.body)), "session")
 	}
@@ -276,7 +273,10 @@ func sessionLost(o outcome, own bool) bool {
 }
 
 // rpcError is a JSON-RPC error in the body of an HTTP error.
-type rpcError struct{ id, error, code []byte }
+type rpcError struct {
+	id, error []byte
+	code      int
+}
 
 func errorIn(body []byte) rpcError {
 	var e jsonrpc.Envelope
@@ -286,7 +286,7 @@ func errorIn(body []byte) rpcError {
 	}
 	raw := e.Error.Of(body)
 	jsonrpc.OneLine(raw)
-	return rpcError{id: e.ID.Of(body), error: raw, code: jsonrpc.Find(raw, "code").Of(raw)}
+	return rpcError{id: e.ID.Of(body), error: raw, code: jsonrpc.ErrorCode(raw)}
 }
 
 // unknownDate is the pause for a date in Retry-After if the response has no Date.

@@ -7,22 +7,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Error codes that one era only has.
-const (
-	codeNoCapability = -32021 // modern: the request needs something the client has not declared
-	codeVersion      = -32022 // modern: the protocol version is not supported
-	codeNoResource   = -32002 // legacy: there is no such resource
-	codeOpenURL      = -32042 // legacy 2025-11-25: the client has to open a URL first
-)
-
 // expired is the text with which the official SDKs refuse a state they do not know.
 const expired = "Invalid or expired requestState"
-
-// codeOf returns the code of a raw error, 0 for none.
-func codeOf(err []byte) int {
-	code, _ := strconv.Atoi(string(member(err, "code")))
-	return code
-}
 
 // messageOf returns the text of a raw error.
 func messageOf(err []byte) string {
@@ -38,8 +24,8 @@ func withCode(err []byte, code int) []byte {
 // legacyError is a modern server's raw error for a legacy client. The codes of that era mean nothing there, or something
 // else; the text says what happened.
 func legacyError(err []byte) []byte {
-	switch codeOf(err) {
-	case codeNoCapability, codeVersion:
+	switch jsonrpc.ErrorCode(err) {
+	case mcp.CodeCapability, mcp.CodeVersion:
 		return withCode(err, jsonrpc.InvalidRequest)
 	}
 	return err
@@ -47,7 +33,7 @@ func legacyError(err []byte) []byte {
 
 // modernError is a legacy server's raw error for a modern client.
 func modernError(m mcp.Method, err []byte) []byte {
-	if m == mcp.ResourcesRead && codeOf(err) == codeNoResource {
+	if m == mcp.ResourcesRead && jsonrpc.ErrorCode(err) == mcp.CodeNoResource {
 		return withCode(err, jsonrpc.InvalidParams)
 	}
 	return err
@@ -55,12 +41,12 @@ func modernError(m mcp.Method, err []byte) []byte {
 
 // wrongVersion refuses a request of another modern version.
 func wrongVersion(id, asked []byte) []byte {
-	return jsonrpc.AppendError(nil, id, codeVersion, "Unsupported protocol version", mcp.UnsupportedVersion(asked))
+	return jsonrpc.AppendError(nil, id, mcp.CodeVersion, "Unsupported protocol version", mcp.UnsupportedVersion(asked))
 }
 
 // lacksURL refuses a request that cannot go on without a client that opens URLs.
 func lacksURL(id []byte, text string) []byte {
-	return jsonrpc.AppendError(nil, id, codeNoCapability, text,
+	return jsonrpc.AppendError(nil, id, mcp.CodeCapability, text,
 		[]byte(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`))
 }
 

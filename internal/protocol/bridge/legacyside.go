@@ -236,13 +236,13 @@ func (s *legacySide) discovered(line []byte) {
 	switch {
 	case s.env.Kind == jsonrpc.Response && mcp.NamesModern(member(result, "supportedVersions")):
 		s.greeted(result)
-	case codeOf(err) == codeVersion && s.Hello.Tries == 0 && mcp.NamesModern(member(err, "data", "supported")):
+	case jsonrpc.ErrorCode(err) == mcp.CodeVersion && s.Hello.Tries == 0 && mcp.NamesModern(member(err, "data", "supported")):
 		s.Hello.Tries++ // some refuse a client's first request, with the right version in the error
 		s.discover()
 		return
 	default:
 		text := "the server speaks another version of the protocol than " + mcp.ModernVersion
-		if err != nil && codeOf(err) != codeVersion {
+		if err != nil && jsonrpc.ErrorCode(err) != mcp.CodeVersion {
 			text = messageOf(err)
 		}
 		s.notGreeted(text)

@@ -56,11 +56,11 @@ func (s *modernSide) finish(t *task, line []byte) {
 		return
 	}
 	raw := s.env.Error.Of(line)
-	if codeOf(raw) == codeOpenURL && s.openURLs(t, raw) {
+	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL && s.openURLs(t, raw) {
 		return
 	}
 	delete(s.Calls, t.Wire)
-	if codeOf(raw) == codeOpenURL {
+	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL {
 		s.toClient(lacksURL(t.ID, messageOf(raw)))
 		return
 	}

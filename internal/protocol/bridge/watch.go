@@ -246,7 +246,7 @@ func (s *legacySide) settle(which func(waiter) bool, refused func(uri string) bo
 			continue
 		}
 		s.Watch.URIs = slices.DeleteFunc(s.Watch.URIs, func(uri string) bool { return uri == one.URI })
-		s.toClient(jsonrpc.AppendError(nil, one.ID, codeOf(why), messageOf(why), member(why, "data")))
+		s.toClient(jsonrpc.AppendError(nil, one.ID, jsonrpc.ErrorCode(why), messageOf(why), member(why, "data")))
 	}
 }
 
@@ -287,7 +287,7 @@ func (s *legacySide) openLater(may bool) {
 // mayListen reports whether an ended stream may be opened again: the server ended it, or is unreachable just now. Any
 // other error says that the server has no such streams.
 func (s *legacySide) mayListen(line []byte) bool {
-	return s.env.Kind != jsonrpc.ErrorResponse || codeOf(s.env.Error.Of(line)) == jsonrpc.InternalError
+	return s.env.Kind != jsonrpc.ErrorResponse || jsonrpc.ErrorCode(s.env.Error.Of(line)) == jsonrpc.InternalError
 }
 
 // changed forwards a change once: from the present stream, or the one being opened if there is none, and only while the

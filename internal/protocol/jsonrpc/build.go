@@ -17,6 +17,15 @@ const (
 	InternalError  = -32603
 )
 
+// ErrorCode is the code of a raw error object, 0 if it has none.
+func ErrorCode(err []byte) int {
+	code, whole := Integer(Find(err, "code").Of(err))
+	if !whole {
+		return 0
+	}
+	return int(code)
+}
+
 // AppendResult appends a response without a newline. id and result are raw JSON; a nil result is {}.
 func AppendResult(dst, id, result []byte) []byte {
 	dst = appendHead(dst, id)

@@ -51,6 +51,15 @@ func NamesModern(versions []byte) bool {
 	return false
 }
 
+// Codes of errors that the protocol has besides those of JSON-RPC.
+const (
+	CodeHeaders    = -32020 // modern: the headers of a request do not match its body, or are missing
+	CodeCapability = -32021 // modern: the request needs something that the client has not declared
+	CodeVersion    = -32022 // modern: the protocol version is not supported
+	CodeNoResource = -32002 // legacy: there is no such resource
+	CodeOpenURL    = -32042 // legacy 2025-11-25: the client has to open a URL first
+)
+
 // UnsupportedVersion is the raw data of an error that refuses a raw version of a modern request.
 func UnsupportedVersion(asked []byte) []byte {
 	return append(append([]byte(`{"supported":["`+ModernVersion+`"],"requested":`), asked...), '}')
