@@ -34,17 +34,13 @@ func OwnPage(r *http.Request) string { return newGate(nil, nil).check(r) }
 
 // check returns why a request is refused, or nothing.
 func (g gate) check(r *http.Request) string {
-	if !g.hostAllowed(r) {
+	if !slices.Contains(g.hosts, "*") && !g.ourHost(r) {
 		return "Forbidden: the Host header names neither this machine nor a configured host"
 	}
 	if origins := r.Header["Origin"]; len(origins) > 1 || len(origins) == 1 && !g.originAllowed(r, origins[0]) {
 		return "Forbidden: web pages of this Origin may not use the endpoint: list it in origins, in the configuration, if they are to"
 	}
 	return ""
-}
-
-func (g gate) hostAllowed(r *http.Request) bool {
-	return slices.Contains(g.hosts, "*") || g.ourHost(r)
 }
 
 // ourHost reports whether the Host is allowed.

@@ -144,7 +144,7 @@ func (p *reply) settle(line []byte) {
 		return
 	}
 	if version := negotiated(line); version != "" {
-		p.session.settled(version)
+		p.session.version.Store(version)
 		p.front.writer.write(p.session) // no client has the id of a session that is not stored, unless the store fails
 		p.w.Header().Set(headerSession, p.session.id)
 	}

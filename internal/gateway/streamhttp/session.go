@@ -15,8 +15,8 @@ type session struct {
 	peer        Peer
 	record      recorded
 	hub         Session
-	version     atomic.Pointer[string] // the protocol version that was settled on
-	over        chan struct{}          // closed when it has ended
+	version     atomic.Value  // the protocol version that was settled on, a string
+	over        chan struct{} // closed when it has ended
 	streamStore streamStore
 
 	calls sync.RWMutex // held for reading while the hub is called, for writing by Close
@@ -288,12 +288,8 @@ func (s *session) unlisten(r *reader) {
 	}
 }
 
-// settled stores the negotiated version.
-func (s *session) settled(version string) { s.version.Store(&version) }
-
+// protocol is the version that was settled on; "": none yet.
 func (s *session) protocol() string {
-	if v := s.version.Load(); v != nil {
-		return *v
-	}
-	return ""
+	version, _ := s.version.Load().(string)
+	return version
 }

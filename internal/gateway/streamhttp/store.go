@@ -245,7 +245,7 @@ func (f *Front) resume(id string, peer Peer, who caller, record stored) (s *sess
 	// Streams and events have numbers that no earlier process can have used: there are fewer than one each microsecond.
 	s.streamStore.before = uint64(time.Now().UnixMicro())
 	s.streamStore.lastID = s.streamStore.before
-	s.settled(record.Version)
+	s.version.Store(record.Version)
 	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
 		return nil, true
 	}
