@@ -134,9 +134,8 @@ func (c *Connection) forget(note *message) {
 func (c *Connection) settle(m *message) {
 	c.mu.Lock()
 	c.account = slices.Delete(c.account, 0, slices.Index(c.account, m)+1)
-	c.inFlight = slices.DeleteFunc(c.inFlight, func(one *message) bool { return one == m })
 	c.mu.Unlock()
-	c.release(m)
+	c.dismiss(m)
 }
 
 // release drops m without a result.
