@@ -68,18 +68,13 @@ func (s *Session) leavePool() {
 		return
 	}
 	sc.levelAll()
-	if next := sc.anybody(); next || !sc.gw.opts.Plain {
+	for range sc.members {
 		return
 	}
-	sc.pool.since = sc.gw.now
-	sc.gw.at(sc.gw.now.Add(sc.gw.opts.PoolIdle))
-}
-
-func (sc *scope) anybody() bool {
-	for range sc.members {
-		return true
+	if sc.gw.opts.Plain {
+		sc.pool.since = sc.gw.now
+		sc.gw.at(sc.gw.now.Add(sc.gw.opts.PoolIdle))
 	}
-	return false
 }
 
 // dropIdlePools ends the processes of scopes that have had no clients for Options.PoolIdle.
