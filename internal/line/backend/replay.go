@@ -112,11 +112,16 @@ func (rp *replay) greeted(p *process, line []byte) {
 		rp.memory.learn(known)
 	}
 	rp.sayInitialized(p)
-	for _, setting := range rp.session.Settings() {
+	set := func(m mcp.Method, params []byte) {
 		p.pendingSettings++
-		rp.questions.ask(p, func(id []byte) []byte {
-			return jsonrpc.AppendRequest(nil, id, setting.Method.String(), setting.Params)
-		}, func([]byte) { rp.settingAnswered(p, setting.Method, setting.Params) })
+		rp.questions.ask(p, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, m.String(), params) },
+			func([]byte) { rp.settingAnswered(p, m, params) })
+	}
+	if rp.session.LogLevel != nil {
+		set(mcp.SetLevel, rp.session.LogLevel)
+	}
+	for _, params := range rp.session.Subscriptions {
+		set(mcp.Subscribe, params)
 	}
 	if p.pendingSettings == 0 {
 		rp.restored(p)

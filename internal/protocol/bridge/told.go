@@ -19,10 +19,9 @@ func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 		s.introduced(from.InitParams, settledVersion(jsonrpc.AppendQuoted(nil, from.Version)))
 		s.Params, s.Result = from.InitParams, from.InitResult
 		s.Watch = watch{Wanted: from.Initialized}
-		for _, setting := range from.Settings() {
-			if setting.Method == mcp.SetLevel {
-				s.Level = member(setting.Params, "level")
-			} else if uri, ok := jsonrpc.Unquote(member(setting.Params, "uri")); ok {
+		s.Level = member(from.LogLevel, "level")
+		for _, params := range from.Subscriptions {
+			if uri, ok := jsonrpc.Unquote(member(params, "uri")); ok {
 				s.Watch.URIs, s.Watch.Missed = append(s.Watch.URIs, uri), true
 			}
 		}

@@ -95,25 +95,6 @@ func (s *Session) Subscribed() [][]byte {
 	return out
 }
 
-// Setting is a request that brings a new process to its predecessor's state.
-type Setting struct {
-	Method mcp.Method
-	Params []byte
-}
-
-// Settings returns the requests for a new process of the legacy era after its handshake, in this order: the log
-// level, then the subscriptions.
-func (s *Session) Settings() []Setting {
-	var out []Setting
-	if s.LogLevel != nil {
-		out = append(out, Setting{mcp.SetLevel, s.LogLevel})
-	}
-	for _, params := range s.Subscriptions {
-		out = append(out, Setting{mcp.Subscribe, params})
-	}
-	return out
-}
-
 // MoveLists transfers what the client has read of lists to another session.
 func (s *Session) MoveLists(to *Session) {
 	to.Reading, to.Seen = s.Reading, s.Seen
