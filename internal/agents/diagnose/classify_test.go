@@ -366,10 +366,10 @@ func TestTheCauseOutlivesTheProcess(t *testing.T) {
 			t.Errorf("%q, and done: %s", tc.kind, v.Class)
 		}
 	}
-	if v := Classify(ended(agentcli.RateLimited).Later(hour/2), Policy{}); v.Hold != hour/2 {
+	if v := Classify(and(ended(agentcli.RateLimited), func(e *Evidence) { e.LastError.ResetIn = hour / 2 }), Policy{}); v.Hold != hour/2 {
 		t.Errorf("half an hour later: held for %s", v.Hold)
 	}
-	if v := Classify(ended(agentcli.RateLimited).Later(2*hour), Policy{}); v.Class != RateLimited || v.Hold != -hour {
+	if v := Classify(and(ended(agentcli.RateLimited), func(e *Evidence) { e.LastError.ResetIn = -hour }), Policy{}); v.Class != RateLimited || v.Hold != -hour {
 		t.Errorf("an hour after the reset: %s, held for %s", v.Class, v.Hold)
 	}
 	e := and(heard(hour, Alive), session(Session{Ended: true, Error: SessionError{Kind: agentcli.RateLimited, ResetKnown: true, ResetIn: -hour}}))
@@ -548,9 +548,5 @@ func TestAnAnnouncedRetryIsWaitedFor(t *testing.T) {
 		if v := Classify(e, Policy{}); v.Class != tc.want || v.Hold != tc.hold {
 			t.Errorf("%s: %s, for %s (%s), want %s, for %s", name, v.Class, v.Hold, v.Details, tc.want, tc.hold)
 		}
-	}
-	e := Evidence{Sessions: []Session{{Error: SessionError{RetryKnown: true, RetryIn: hour}}}}.Later(2 * hour)
-	if got := e.Sessions[0].Error.RetryIn; got != -hour {
-		t.Errorf("two hours later it is tried again in %s", got)
 	}
 }

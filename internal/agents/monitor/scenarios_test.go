@@ -87,7 +87,7 @@ func (n *scenario) latest(agent string) (look agenttest.Look, e diagnose.Evidenc
 	now := diagnose.Span(n.wall.Sub(n.begin))
 	for _, l := range n.Looks {
 		if l.Agent == agent && l.At <= now {
-			look, e = l, l.Evidence.Later(now-l.At)
+			look, e = l, agenttest.Later(l.Evidence, now-l.At)
 		}
 	}
 	return look, e
@@ -139,7 +139,7 @@ func (n *scenario) lives() {
 		}
 		for range more {
 			at += 30 * time.Second
-			if e := l.Evidence.Later(diagnose.Span(at) - l.At); at < until && diagnose.Classify(e, n.Policy).Class == l.Want {
+			if e := agenttest.Later(l.Evidence, diagnose.Span(at)-l.At); at < until && diagnose.Classify(e, n.Policy).Class == l.Want {
 				times[at] = true
 			}
 		}

@@ -144,7 +144,7 @@ func (s script) unfold(was Look) ([]Look, error) {
 	if s.Agent == "" || s.Want == "" || s.At < was.At || s.At < 0 {
 		return nil, fmt.Errorf("a look has an agent, a want, and a time that is not before the agent's last one")
 	}
-	e, err := replaced(was.Evidence.Later(s.At-was.At), s.Evidence)
+	e, err := replaced(Later(was.Evidence, s.At-was.At), s.Evidence)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s script) unfold(was Look) ([]Look, error) {
 		return nil, fmt.Errorf("until %s every %s makes no sense", s.Until, s.Every)
 	}
 	for at := s.At + s.Every; at <= s.Until && at > 0; at += s.Every {
-		looks = append(looks, Look{At: at, Agent: s.Agent, Evidence: e.Later(at - s.At), Want: s.Want})
+		looks = append(looks, Look{At: at, Agent: s.Agent, Evidence: Later(e, at-s.At), Want: s.Want})
 	}
 	return looks, nil
 }

@@ -5,7 +5,31 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
+
+// Between two looks of a script everything grows older, and what is to come comes nearer.
+func TestLater(t *testing.T) {
+	const hour = diagnose.Span(time.Hour)
+	was := diagnose.Evidence{
+		Sessions: []diagnose.Session{{Error: diagnose.SessionError{Kind: agentcli.APIFailure, RetryKnown: true, RetryIn: hour}}},
+		Servers:  []diagnose.ServerCall{{Age: hour, Still: hour, WorkKnown: true, Idle: hour}},
+		Beat:     diagnose.Beat{Has: true, Age: diagnose.Never},
+	}
+	is := Later(was, 2*hour)
+	if s := is.Sessions[0]; s.LastAge != 2*hour || s.Error.RetryIn != -hour {
+		t.Errorf("the session: %+v", s)
+	}
+	if c := is.Servers[0]; c.Age != 3*hour || c.Still != 3*hour || c.Idle != 3*hour {
+		t.Errorf("the call: %+v", c)
+	}
+	if is.Beat.Age != diagnose.Never || was.Servers[0].Age != hour {
+		t.Errorf("the beat is %s old, and the evidence before has a call of %s", is.Beat.Age, was.Servers[0].Age)
+	}
+}
 
 func TestReadScenarioRefuses(t *testing.T) {
 	const good = "A story.\n-- looks --\n{\"at\":\"1m\",\"agent\":\"shop\",\"evidence\":{\"watched\":true},\"want\":\"no_evidence\"}\n-- demands --\nnever-kill shop\n"

@@ -1,17 +1,21 @@
-package diagnose
+package agenttest
 
-import "slices"
+import (
+	"slices"
 
-// Later returns the evidence as it is d later if nothing has happened since: every age is increased.
-func (e Evidence) Later(d Span) Evidence {
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+)
+
+// Later returns evidence as it is d later if nothing has happened since: every age is increased.
+func Later(e diagnose.Evidence, d diagnose.Span) diagnose.Evidence {
 	if e.Beat.Has {
 		grow(&e.Beat.Age, d)
 		grow(&e.Beat.Seen, d)
 	}
-	if e.Process.Life != Unknown {
+	if e.Process.Life != diagnose.Unknown {
 		grow(&e.Process.Age, d)
 	}
-	if e.Process.Life == Dead {
+	if e.Process.Life == diagnose.Dead {
 		grow(&e.Process.Gone, d)
 	}
 	if e.Manifest.Dated {
@@ -31,15 +35,15 @@ func (e Evidence) Later(d Span) Evidence {
 	}
 	e.Sessions = slices.Clone(e.Sessions)
 	for i := range e.Sessions {
-		e.Sessions[i].grow(d)
+		growSession(&e.Sessions[i], d)
 	}
 	e.Nested = slices.Clone(e.Nested)
 	for i := range e.Nested {
-		e.Nested[i].grow(d)
+		growSession(&e.Nested[i], d)
 	}
 	e.Servers = slices.Clone(e.Servers)
 	for i := range e.Servers {
-		e.Servers[i].grow(d)
+		growCall(&e.Servers[i], d)
 	}
 	if e.LastError.ResetKnown {
 		grow(&e.LastError.ResetIn, -d)
@@ -51,7 +55,7 @@ func (e Evidence) Later(d Span) Evidence {
 	return e
 }
 
-func (c *ServerCall) grow(d Span) {
+func growCall(c *diagnose.ServerCall, d diagnose.Span) {
 	grow(&c.Age, d)
 	grow(&c.Still, d)
 	if c.WorkKnown {
@@ -59,7 +63,7 @@ func (c *ServerCall) grow(d Span) {
 	}
 }
 
-func (s *Session) grow(d Span) {
+func growSession(s *diagnose.Session, d diagnose.Span) {
 	grow(&s.LastAge, d)
 	if s.Status != "" {
 		grow(&s.StatusAge, d)
@@ -78,4 +82,14 @@ func (s *Session) grow(d Span) {
 	}
 }
 
-func grow(age *Span, d Span) { *age = age.plus(d) }
+// grow adds without overflow.
+func grow(age *diagnose.Span, d diagnose.Span) {
+	switch sum := *age + d; {
+	case *age == diagnose.Never, d > 0 && sum < *age:
+		*age = diagnose.Never
+	case d < 0 && sum > *age:
+		*age = -diagnose.Never
+	default:
+		*age = sum
+	}
+}
