@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 const (
@@ -161,7 +163,7 @@ func readClaudeFile(path string, before *claudeFile) (*claudeFile, error) {
 		time.Since(info.ModTime()) > settledAfter {
 		return before, nil
 	}
-	text, err := readSmall(path, sessionFileSize)
+	text, err := atomicfile.ReadPlain(path, sessionFileSize)
 	if err != nil {
 		return before, err
 	}

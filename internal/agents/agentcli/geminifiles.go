@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 const geminiProjects = 1 << 20 // maximum size of the list of projects in bytes
@@ -115,7 +117,7 @@ func (r *geminiFiles) geminiList() error {
 	if before := r.info; before != nil && os.SameFile(info, before) && info.ModTime().Equal(before.ModTime()) && info.Size() == before.Size() {
 		return nil
 	}
-	text, err := readSmall(path, geminiProjects)
+	text, err := atomicfile.ReadPlain(path, geminiProjects)
 	if missing(err) {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 const (
@@ -35,7 +37,7 @@ func (r *Reader) head(path string, fresh func() parser) about {
 	if err != nil || h != nil && sameFile(info, h.info) {
 		return about{}
 	}
-	file, info, err := openRegular(path)
+	file, info, err := atomicfile.OpenPlain(path)
 	if err != nil {
 		return about{}
 	}

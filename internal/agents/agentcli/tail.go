@@ -21,9 +21,6 @@ const longestSought = 256 << 20
 // markSize is how many of the bytes read last are kept, to check whether the file is still the same.
 const markSize = 64
 
-// errNotRegular is the error for a file that is a link, a pipe or a directory.
-var errNotRegular = errors.New("not a regular file")
-
 // tail reads the lines that were added to a file since the last look.
 type tail struct {
 	path   string
@@ -163,38 +160,4 @@ func lineStart(file io.ReaderAt, offset int64) (start int64, midway bool, err er
 		}
 	}
 	return 0, false, nil
-}
-
-// openRegular opens a regular file for reading, and never follows a link.
-func openRegular(path string) (*os.File, fs.FileInfo, error) {
-	file, err := openNoFollow(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open %s: %w", path, errNotRegular)
-	}
-	if err != nil {
-		_ = file.Close() // it was only opened for reading
-		return nil, nil, err
-	}
-	return file, info, nil
-}
-
-// readSmall reads a regular file of at most limit bytes.
-func readSmall(path string, limit int64) ([]byte, error) {
-	file, info, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info.Size() > limit {
-		return nil, fmt.Errorf("read %s: %d bytes, more than %d", path, info.Size(), limit)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, limit))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return text, nil
 }

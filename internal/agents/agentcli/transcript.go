@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // parser parses one vendor's transcripts.
@@ -82,7 +84,7 @@ func (t *transcript) look(since time.Time) error {
 	if t.tail.info == nil && info.ModTime().Before(since) {
 		return errOld
 	}
-	file, info, err := openRegular(t.tail.path)
+	file, info, err := atomicfile.OpenPlain(t.tail.path)
 	if err != nil {
 		return err
 	}
@@ -181,5 +183,5 @@ func (t *transcript) session(kind Kind) Session {
 
 // missing reports an error that means that the file does not exist, not that it cannot be read.
 func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular) || errors.Is(err, errOld)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, atomicfile.ErrIrregular) || errors.Is(err, errOld)
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -90,21 +88,12 @@ func Path(home, agent string) string { return filepath.Join(home, "run", agent+"
 
 // Read reads a report. A file that is not there is an error that wraps [os.ErrNotExist].
 func Read(path string) (Report, error) {
-	st, err := os.Lstat(path)
+	text, err := atomicfile.ReadPlain(path, reportLimit)
+	if errors.Is(err, atomicfile.ErrIrregular) || errors.Is(err, atomicfile.ErrTooLong) {
+		err = fmt.Errorf("%w: %w", ErrNoReport, err)
+	}
 	if err != nil {
 		return Report{}, err
-	}
-	if !st.Mode().IsRegular() {
-		return Report{}, fmt.Errorf("read %s: not a regular file: %w", path, ErrNoReport)
-	}
-	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
-	if err != nil {
-		return Report{}, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, reportLimit))
-	if err != nil {
-		return Report{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	var r Report
 	err = json.Unmarshal(text, &r)

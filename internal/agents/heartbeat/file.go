@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -67,17 +66,12 @@ func Write(dir string, o Observation) error {
 // ReadFile reads the sign of life in a file; the agent's name is the file's without [Suffix]. A file that is not one,
 // or is incomplete, is an error that wraps [ErrNoBeat]. Links are not followed, and pipes do not block.
 func ReadFile(path string) (Observation, error) {
-	f, err := openPlain(path)
+	text, err := atomicfile.ReadPlain(path, FileLimit)
+	if errors.Is(err, atomicfile.ErrIrregular) || errors.Is(err, atomicfile.ErrTooLong) {
+		err = fmt.Errorf("%w: %w", ErrNoBeat, err)
+	}
 	if err != nil {
 		return Observation{}, fmt.Errorf("read heartbeat: %w", err)
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return Observation{}, fmt.Errorf("read heartbeat %s: not a regular file: %w", path, errors.Join(ErrNoBeat, err))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, FileLimit+1))
-	if err != nil {
-		return Observation{}, fmt.Errorf("read heartbeat %s: %w", path, err)
 	}
 	o, err := Parse(strings.TrimSuffix(filepath.Base(path), Suffix), text)
 	if err != nil {

@@ -8,11 +8,6 @@ import (
 	"syscall"
 )
 
-// openPlain opens a file for reading. A symbolic link is an error, and a pipe does not block.
-func openPlain(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-}
-
 // private checks that no other user can put files into a folder: they could decide in the user's name.
 func private(folder string) error {
 	info, err := os.Lstat(folder)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // Policy is what the user has decided in advance. With the zero value no request is passed on or allowed.
@@ -28,7 +30,7 @@ func PolicyPath(dir string) string { return filepath.Join(dir, "policy.json") }
 // ReadPolicy reads the user's policy; without a file it is the zero value. A file with any mistake is ignored as a
 // whole, and the error says what is wrong.
 func ReadPolicy(dir string) (Policy, error) {
-	text, err := readRegular(PolicyPath(dir), maxFile)
+	text, err := atomicfile.ReadPlain(PolicyPath(dir), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Policy{}, nil
 	}

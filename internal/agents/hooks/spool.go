@@ -1,12 +1,10 @@
 package hooks
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -197,7 +195,7 @@ func sweep(path string) {
 
 // readJSON reads one of our own files. It does not follow links and does not block on pipes.
 func readJSON(path string, into any) error {
-	text, err := readRegular(path, maxFile)
+	text, err := atomicfile.ReadPlain(path, maxFile)
 	if err != nil {
 		return err
 	}
@@ -205,24 +203,4 @@ func readJSON(path string, into any) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	return nil
-}
-
-func readRegular(path string, limit int64) ([]byte, error) {
-	f, err := openPlain(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("read %s: not a regular file of at most %d bytes", path, limit)
-	}
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(f, limit)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return b.Bytes(), nil
 }

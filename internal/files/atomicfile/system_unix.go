@@ -3,6 +3,8 @@
 package atomicfile
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -15,6 +17,15 @@ const withoutWaiting = syscall.O_NONBLOCK
 // prevents on Windows. O_TRUNC is not supported.
 func OpenShared(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
+}
+
+// openUnlinked opens a file for reading unless it is a link. It does not block on a pipe.
+func openUnlinked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|withoutWaiting, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) || errors.Is(err, syscall.ENXIO) {
+		err = fmt.Errorf("%w: %w", ErrIrregular, err)
+	}
+	return f, err
 }
 
 // Rename is [os.Rename] within a folder that waits up to a second for others who have one of the files open: on Windows they

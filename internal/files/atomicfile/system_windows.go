@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,19 @@ func OpenShared(path string, flag int, _ fs.FileMode) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(handle), path), nil
+}
+
+// openUnlinked opens a file for reading unless it is a link. Windows has no flag for that: the file can be replaced between the
+// check and the opening, but only by a program that may write there anyway.
+func openUnlinked(path string) (*os.File, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
+	}
+	return OpenShared(path, os.O_RDONLY, 0)
 }
 
 // Rename is [os.Rename] within a folder that waits up to a second for others who have one of the files open: on Windows they
