@@ -4,15 +4,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// procInfo identifies a running process and its parent.
-type procInfo struct {
-	pid    int
-	name   string // of its program
-	parent int
-	start  uint64 // in the system's own units; with the pid it identifies the process
-}
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
 
 // shells are programs that may be between a CLI and its hook.
 var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "cmd", "powershell", "pwsh", "env", "timeout", "nice"}
@@ -20,30 +14,33 @@ var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybo
 // maxShells is how many parents are looked at.
 const maxShells = 6
 
-// agentAbove returns the first process from parent upwards that is not a shell: the CLI that called the hook. Its pid
-// is 0 when there is none.
-func agentAbove(parent int) procInfo { return firstNoShell(parent, look) }
+// agentAbove returns the first process from parent upwards that is not a shell: the CLI that called the hook. Its PID is 0
+// when there is none.
+func agentAbove(parent int) process.Identity { return firstNoShell(parent, process.System{}.Named) }
 
-func firstNoShell(pid int, look func(int) (procInfo, bool)) procInfo {
+func firstNoShell(pid int, look func(int) (process.Entry, string, error)) process.Identity {
 	for range maxShells {
-		p, ok := look(pid)
-		if pid <= 1 || !ok {
+		if pid <= 1 {
 			break
 		}
-		name := strings.ToLower(strings.TrimSuffix(filepath.Base(p.name), ".exe"))
-		if !slices.Contains(shells, strings.TrimPrefix(name, "-")) {
-			return p
+		p, program, err := look(pid)
+		if err != nil {
+			break
 		}
-		pid = p.parent
+		name := strings.ToLower(strings.TrimSuffix(filepath.Base(program), ".exe"))
+		if !slices.Contains(shells, strings.TrimPrefix(name, "-")) {
+			return p.Identity
+		}
+		pid = p.Parent
 	}
-	return procInfo{}
+	return process.Identity{}
 }
 
-// lives reports whether the process still exists. It is true if the process was never found.
-func (l procInfo) lives() bool {
-	if l.pid == 0 {
+// lives reports whether a process still exists. It is true if the process was never found.
+func lives(id process.Identity) bool {
+	if id.PID == 0 {
 		return true
 	}
-	now, ok := look(l.pid)
-	return ok && now.start == l.start
+	now, err := process.System{}.Look(id.PID)
+	return err == nil && now.Start == id.Start
 }

@@ -2,11 +2,14 @@ package hooks
 
 import (
 	"context"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
 // How long a wait lasts, in a synctest bubble.
@@ -60,12 +63,15 @@ func TestVigil(t *testing.T) {
 }
 
 func TestAgentIsTheFirstThatIsNoShell(t *testing.T) {
-	table := map[int]procInfo{
-		50: {50, "sh", 40, 1}, 40: {40, "-bash", 30, 1}, 30: {30, "claude.exe", 20, 1}, 20: {20, "zsh", 1, 1}, 1: {1, "systemd", 0, 1},
+	names, parents := map[int]string{50: "sh", 40: "-bash", 30: "claude.exe", 20: "zsh", 1: "systemd"}, map[int]int{50: 40, 40: 30, 30: 20, 20: 1}
+	look := func(pid int) (process.Entry, string, error) {
+		if names[pid] == "" {
+			return process.Entry{}, "", os.ErrProcessDone
+		}
+		return process.Entry{Identity: process.Identity{PID: pid, Start: 1}, Parent: parents[pid]}, names[pid], nil
 	}
-	look := func(pid int) (procInfo, bool) { l, ok := table[pid]; return l, ok }
 	for from, want := range map[int]int{50: 30, 30: 30, 20: 0, 99: 0, 0: 0} {
-		if got := firstNoShell(from, look).pid; got != want {
+		if got := firstNoShell(from, look).PID; got != want {
 			t.Errorf("from %d: %d, want %d", from, got, want)
 		}
 	}

@@ -40,7 +40,7 @@ func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err erro
 		return nil, err
 	}
 	agent := agentAbove(o.Parent)
-	c.Time, c.PID = now, agent.pid
+	c.Time, c.PID = now, agent.PID
 	dropped := errors.Join(Drop(o.Dir, c.Event), withdrawSession(o.Dir, c.Event))
 	if c.Name != agentcli.PermissionRequest || !o.Vendor.CanAsk() || isQuestion(c.Tool) {
 		return nil, dropped
@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err erro
 	case !o.Ask && !policy.Ask, c.full == "", c.Unasked != "", !Attended(o.Dir):
 		return nil, dropped
 	}
-	s, err := ask(ctx, o.Dir, newRequest(c, now.Add(wait)), agent.lives)
+	s, err := ask(ctx, o.Dir, newRequest(c, now.Add(wait)), func() bool { return lives(agent) })
 	if err != nil {
 		return nil, errors.Join(dropped, err)
 	}

@@ -16,12 +16,20 @@ const killTime = 2 * time.Second
 
 // Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a zombie.
 func (System) Look(pid int) (Process, error) {
+	k, err := living(pid)
+	if err != nil {
+		return Process{}, err
+	}
+	return Process{Identity: identity(k), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())), User: strconv.Itoa(int(k.Eproc.Ucred.Uid))}, nil
+}
+
+func living(pid int) (*unix.KinfoProc, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	const zombie = 5 // SZOMB of sys/proc.h
 	if pid <= 0 || err != nil || int(k.Proc.P_pid) != pid || k.Proc.P_stat == zombie {
-		return Process{}, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
+		return nil, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
 	}
-	return Process{Identity: identity(k), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())), User: strconv.Itoa(int(k.Eproc.Ucred.Uid))}, nil
+	return k, nil
 }
 
 func identity(k *unix.KinfoProc) Identity {

@@ -22,6 +22,7 @@ const kernelThread = 0x00200000
 // procStat is what is needed of /proc/PID/stat.
 type procStat struct {
 	pid                    int
+	program                string // its name, of 15 bytes at most
 	state                  byte
 	kernel                 bool // a thread of the kernel
 	bare                   bool // it began with an empty environment
@@ -59,11 +60,16 @@ func readStat(pid int) (procStat, error) {
 
 // parseStat reads the fields after the command, whose text may contain anything.
 func parseStat(s string) (procStat, bool) {
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	before, after := s, s
+	if end := strings.LastIndexByte(s, ')'); end >= 0 {
+		before, after = s[:end], s[end+1:]
+	}
+	f := strings.Fields(after)
 	if len(f) < 20 || len(f[0]) != 1 {
 		return procStat{}, false
 	}
 	p := procStat{state: f[0][0]}
+	_, p.program, _ = strings.Cut(before, "(")
 	var errs [8]error
 	var flags, user, system uint64
 	p.parent, errs[0] = strconv.Atoi(f[1])
@@ -83,21 +89,29 @@ func parseStat(s string) (procStat, bool) {
 // Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only one that waits
 // to be waited for.
 func (System) Look(pid int) (Process, error) {
-	if pid <= 0 {
-		return Process{}, os.ErrProcessDone
-	}
-	s, err := readStat(pid)
-	if err == nil && s.dead() {
-		err = os.ErrProcessDone
-	}
+	s, err := living(pid)
 	if err != nil {
-		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
+		return Process{}, err
 	}
 	dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
 	if err != nil {
 		dir = ""
 	}
 	return Process{Identity: Identity{PID: pid, Start: s.start, Boot: bootID()}, Age: ageOf(s), Dir: dir, User: userOf(pid)}, nil
+}
+
+func living(pid int) (procStat, error) {
+	if pid <= 0 {
+		return procStat{}, os.ErrProcessDone
+	}
+	s, err := readStat(pid)
+	if err == nil && s.dead() {
+		err = os.ErrProcessDone
+	}
+	if err != nil {
+		return procStat{}, fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	return s, nil
 }
 
 // userOf is the effective user of a process. The owner of its directory in /proc is another one where it may not be dumped.

@@ -107,16 +107,17 @@ func members(all []Entry, leaders []Identity) []Identity {
 	return found
 }
 
-func parents() map[int]int {
-	all := map[int]int{}
-	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
+// snapshot has a line of each process, by its number.
+func snapshot() map[int]windows.ProcessEntry32 {
+	all := map[int]windows.ProcessEntry32{}
+	handle, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
 		return all
 	}
-	defer windows.CloseHandle(snapshot)
+	defer windows.CloseHandle(handle)
 	entry := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
-	for err = windows.Process32First(snapshot, &entry); err == nil; err = windows.Process32Next(snapshot, &entry) {
-		all[int(entry.ProcessID)] = int(entry.ParentProcessID)
+	for err = windows.Process32First(handle, &entry); err == nil; err = windows.Process32Next(handle, &entry) {
+		all[int(entry.ProcessID)] = entry
 	}
 	return all
 }

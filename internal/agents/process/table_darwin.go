@@ -15,16 +15,28 @@ func (System) All() []Entry {
 	if err != nil {
 		return nil
 	}
-	const stopped = 4 // SSTOP of sys/proc.h
 	var list []Entry
 	for i := range all {
-		k := &all[i]
-		list = append(list, Entry{
-			Identity: identity(k), Parent: int(k.Eproc.Ppid), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())),
-			CPU: Untold, Stopped: k.Proc.P_stat == stopped,
-		})
+		list = append(list, entryOf(&all[i]))
 	}
 	return list
+}
+
+func entryOf(k *unix.KinfoProc) Entry {
+	const stopped = 4 // SSTOP of sys/proc.h
+	return Entry{
+		Identity: identity(k), Parent: int(k.Eproc.Ppid), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())),
+		CPU: Untold, Stopped: k.Proc.P_stat == stopped,
+	}
+}
+
+// Named is the line of one living process, with the name of its program. The error is that of [System.Look].
+func (System) Named(pid int) (e Entry, program string, err error) {
+	k, err := living(pid)
+	if err != nil {
+		return e, "", err
+	}
+	return entryOf(k), unix.ByteSliceToString(k.Proc.P_comm[:]), nil
 }
 
 // Args is a process's command line, nil when it is not ours to know.
