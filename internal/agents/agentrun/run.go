@@ -166,10 +166,9 @@ func (w *wrapper) environ() []string {
 		changes["TERM"] = terminalOf(w.o.Environ)
 	}
 	socket := strings.TrimSuffix(w.path, filepath.Ext(w.path)) + ".sock"
-	sink := func(o heartbeat.Observation, n heartbeat.Notice) { w.seen.notice(o.PID, n, o.Wall) }
-	agent := func(int) (string, bool) { return w.o.Agent, true }
 	var err error
-	if w.listener, err = heartbeat.Listen(socket, heartbeat.ListenOptions{Agent: agent, Sink: sink}); err == nil {
+	w.listener, err = heartbeat.Listen(socket, func(pid int, n heartbeat.Notice) { w.seen.notice(pid, n, time.Now()) })
+	if err == nil {
 		changes["NOTIFY_SOCKET"] = socket
 	} else {
 		w.listener = nil // the agent can do without: most never use it

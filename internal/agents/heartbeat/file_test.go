@@ -22,7 +22,7 @@ func ptr[T any](v T) *T { return &v }
 func TestWriteAndRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "hb")
 	want := Observation{
-		Agent: "shop", Source: FromFile, Tier: SelfReport, Wall: night, Kind: Beat, State: Working, Note: "phase 3: the till", Phase: ptr(0),
+		Agent: "shop", Wall: night, Kind: Beat, State: Working, Note: "phase 3: the till", Phase: ptr(0),
 		Progress: Progress{Done: 4, Total: 9}, PID: 4242, Start: 1<<63 + 7, Next: 10 * time.Minute,
 	}
 	if err := Write(dir, want); err != nil {
@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 // Of any file, only valid values are used.
 func TestParse(t *testing.T) {
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-	own := Observation{Agent: "a", Source: FromFile, Tier: SelfReport, Kind: Beat, Wall: at}
+	own := Observation{Agent: "a", Kind: Beat, Wall: at}
 	with := func(o Observation, change func(*Observation)) Observation { change(&o); return o }
 	for _, tc := range []struct {
 		name, text string
@@ -144,7 +144,7 @@ func TestRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		want := Observation{
-			Agent: "a", Source: FromFile, Tier: SelfReport, Kind: Beat,
+			Agent: "a", Kind: Beat,
 			Wall:     time.UnixMicro(rapid.Int64Range(1e15, 4e15).Draw(rt, "wall")).UTC(),
 			State:    rapid.SampledFrom([]State{"", Working, Waiting, Idle, Stuck, Exiting, Done}).Draw(rt, "state"),
 			Note:     oneLine(rapid.String().Draw(rt, "note")),
@@ -189,13 +189,13 @@ func FuzzParse(f *testing.F) {
 // checkBounds checks what must hold for every observation.
 func checkBounds(t *testing.T, o Observation) {
 	t.Helper()
-	if len(o.Note) > NoteLimit || len(o.Body) > 3*BodyLimit || strings.ContainsAny(o.Note, "\n\x1b\x00") {
-		t.Fatalf("note %q, body of %d bytes", o.Note, len(o.Body))
+	if len(o.Note) > NoteLimit || strings.ContainsAny(o.Note, "\n\x1b\x00") {
+		t.Fatalf("note %q", o.Note)
 	}
 	if o.Next < 0 || o.Next > LongestPromise || o.PID < 0 || o.Progress.Done < 0 || o.Phase != nil && *o.Phase < 0 || o.Exit != nil && (*o.Exit < 0 || *o.Exit > 255) {
 		t.Fatalf("out of bounds: %+v", o)
 	}
-	if o.Agent == "" || o.Source == "" || o.Tier == "" || o.Kind == "" {
+	if o.Agent == "" || o.Kind == "" {
 		t.Fatalf("half an observation: %+v", o)
 	}
 }

@@ -101,17 +101,14 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 		}
 		address, rest = Address{Scheme: BySlug, Key: parts[0], ID: parts[1]}, parts[2:]
 	}
-	o := Observation{Source: FromHealthchecks, Kind: Success}
+	o := Observation{Kind: Success}
 	if status, text := o.action(rest); status != 0 {
 		say(w, status, text)
 		return
 	}
-	if rid, given := r.URL.Query()["rid"]; given {
-		if !uuidText.MatchString(rid[0]) {
-			say(w, http.StatusBadRequest, "invalid uuid format")
-			return
-		}
-		o.Run = strings.ToLower(rid[0])
+	if rid, given := r.URL.Query()["rid"]; given && !uuidText.MatchString(rid[0]) {
+		say(w, http.StatusBadRequest, "invalid uuid format")
+		return
 	}
 	agent, err := i.o.Lookup(address)
 	switch {
@@ -127,9 +124,12 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 		say(w, http.StatusBadRequest, "the body ends early")
 		return
 	}
-	o.Agent, o.Body = agent, strings.ToValidUTF8(string(body), "�")
-	o.Note = oneLine(o.Body)
-	i.hand(w, o, func() { say(w, http.StatusOK, "OK") })
+	o.Agent, o.Note, o.Wall = agent, oneLine(string(body)), i.o.Now()
+	if err := i.o.Sink(o); err != nil {
+		say(w, http.StatusServiceUnavailable, "cannot be kept now, try again")
+		return
+	}
+	say(w, http.StatusOK, "OK")
 }
 
 // action reads what follows the agent in a ping's path. status is 0 if it is valid.
@@ -160,16 +160,6 @@ func (o *Observation) action(rest []string) (status int, text string) {
 		}
 	}
 	return 0, ""
-}
-
-// hand passes an observation to the sink, and answers the sender.
-func (i *Intake) hand(w http.ResponseWriter, o Observation, done func()) {
-	o.Tier, o.Wall = SelfReport, i.o.Now()
-	if err := i.o.Sink(o); err != nil {
-		say(w, http.StatusServiceUnavailable, "cannot be kept now, try again")
-		return
-	}
-	done()
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -49,7 +49,7 @@ func send(i http.Handler, method, url, body string) *http.Response {
 }
 
 func TestIntake(t *testing.T) {
-	ping := Observation{Agent: "shop", Source: FromHealthchecks, Tier: SelfReport, Kind: Success}
+	ping := Observation{Agent: "shop", Kind: Success}
 	with := func(o Observation, change func(*Observation)) *Observation { change(&o); return &o }
 	for _, tc := range []struct {
 		name, method, url, body string
@@ -60,12 +60,12 @@ func TestIntake(t *testing.T) {
 		{"ping", "GET", "/ping/" + shopUUID, "", 200, "OK", &ping},
 		{"ping by HEAD", "HEAD", "/ping/" + shopUUID, "", 200, "OK", &ping},
 		{"big letters", "GET", "/ping/" + strings.ToUpper(shopUUID), "", 200, "OK", &ping},
-		{"body", "POST", "/ping/" + shopUUID, "line one\nline two", 200, "OK", with(ping, func(o *Observation) { o.Note, o.Body = "line one", "line one\nline two" })},
+		{"body", "POST", "/ping/" + shopUUID, "line one\nline two", 200, "OK", with(ping, func(o *Observation) { o.Note = "line one" })},
 		{"long body", "POST", "/ping/" + shopUUID, strings.Repeat("x", BodyLimit+5), 200, "OK",
-			with(ping, func(o *Observation) { o.Note, o.Body = strings.Repeat("x", NoteLimit), strings.Repeat("x", BodyLimit) })},
-		{"start", "GET", "/ping/" + shopUUID + "/start?rid=" + runOne, "", 200, "OK", with(ping, func(o *Observation) { o.Kind, o.State, o.Run = Started, Working, runOne })},
+			with(ping, func(o *Observation) { o.Note = strings.Repeat("x", NoteLimit) })},
+		{"start", "GET", "/ping/" + shopUUID + "/start?rid=" + runOne, "", 200, "OK", with(ping, func(o *Observation) { o.Kind, o.State = Started, Working })},
 		{"fail", "GET", "/ping/" + shopUUID + "/fail", "", 200, "OK", with(ping, func(o *Observation) { o.Kind = Failure })},
-		{"log", "POST", "/ping/" + shopUUID + "/log", "hm", 200, "OK", with(ping, func(o *Observation) { o.Kind, o.Note, o.Body = Log, "hm", "hm" })},
+		{"log", "POST", "/ping/" + shopUUID + "/log", "hm", 200, "OK", with(ping, func(o *Observation) { o.Kind, o.Note = Log, "hm" })},
 		{"exit 0", "GET", "/ping/" + shopUUID + "/0", "", 200, "OK", with(ping, func(o *Observation) { o.Exit = ptr(0) })},
 		{"exit 255", "GET", "/ping/" + shopUUID + "/255/", "", 200, "OK", with(ping, func(o *Observation) { o.Kind, o.Exit = Failure, ptr(255) })},
 		{"exit 256", "GET", "/ping/" + shopUUID + "/256", "", 400, "invalid url format", nil},

@@ -20,16 +20,14 @@ const longestSocket = 107
 type Listener struct {
 	conn *net.UnixConn
 	path string
-	o    ListenOptions
+	hear func(pid int, n Notice)
 	done chan struct{}
 }
 
 // Listen creates the socket; senders get its path as NOTIFY_SOCKET. It should be in a directory that only the user
-// can enter. A socket that a killed listener has left is replaced; one that is in use is an error.
-func Listen(path string, o ListenOptions) (*Listener, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+// can enter. A socket that a killed listener has left is replaced; one that is in use is an error. hear is called with each
+// notice and the process that sent it, which may be a helper of the agent, on the listener's goroutine.
+func Listen(path string, hear func(pid int, n Notice)) (*Listener, error) {
 	if len(path) > longestSocket {
 		return nil, fmt.Errorf("listen on %s: its name is longer than %d bytes, the maximum for a socket", path, longestSocket)
 	}
@@ -49,7 +47,7 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, errors.Join(err, packet.Close()))
 	}
-	l := &Listener{conn: packet.(*net.UnixConn), path: path, o: o, done: make(chan struct{})}
+	l := &Listener{conn: packet.(*net.UnixConn), path: path, hear: hear, done: make(chan struct{})}
 	go l.run()
 	return l, nil
 }
@@ -91,7 +89,9 @@ func (l *Listener) run() {
 		if flags&unix.MSG_TRUNC != 0 {
 			text = text[:bytes.LastIndexByte(text, '\n')+1] // whole lines: it is a sign of life all the same
 		}
-		l.hear(text, int(sender.Pid))
+		if notice, err := ParseNotice(text); err == nil {
+			l.hear(int(sender.Pid), notice)
+		}
 	}
 }
 
@@ -100,16 +100,6 @@ const errorPause = 100 * time.Millisecond
 
 // maxDescriptors is Linux's limit of descriptors in one message (SCM_MAX_FD).
 const maxDescriptors = 253
-
-func (l *Listener) hear(text []byte, pid int) {
-	notice, err := ParseNotice(text)
-	if err != nil {
-		return
-	}
-	if agent, ok := l.o.Agent(pid); ok {
-		l.o.Sink(notice.Observation(agent, pid, l.o.Now()), notice)
-	}
-}
 
 // openUp returns the sender of a message, nil if the system did not provide it, and closes descriptors in the
 // message. They are not needed; sd_notify_barrier waits for them to be closed.

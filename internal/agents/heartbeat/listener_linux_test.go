@@ -15,13 +15,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func listen(t *testing.T, path string) (*Listener, chan Observation) {
+// said is a notice, and who has sent it.
+type said struct {
+	pid int
+	Notice
+}
+
+func listen(t *testing.T, path string) (*Listener, chan said) {
 	t.Helper()
-	heard := make(chan Observation, 100)
-	l, err := Listen(path, ListenOptions{
-		Agent: func(pid int) (string, bool) { return "shop", pid == os.Getpid() },
-		Sink:  func(o Observation, _ Notice) { heard <- o },
-	})
+	heard := make(chan said, 100)
+	l, err := Listen(path, func(pid int, n Notice) { heard <- said{pid, n} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,7 @@ func TestListener(t *testing.T) {
 		}
 	}
 	// Empty datagrams, and those without a known line, are ignored; later ones are received.
-	if o := <-heard; o.Agent != "shop" || o.PID != os.Getpid() || o.State != Working || o.Note != "up" || o.Wall.IsZero() {
+	if o := <-heard; o.pid != os.Getpid() || !o.Ready || o.Status != "up" {
 		t.Errorf("heard %+v", o)
 	}
 	if err := l.Close(); err != nil {
@@ -75,7 +78,7 @@ func TestListenerReadsTheBeginningOfALongOne(t *testing.T) {
 	if _, err := dial(t, path).Write([]byte(cut)); err != nil {
 		t.Fatal(err)
 	}
-	if o := <-heard; o.Agent != "shop" || o.Note != "up" || o.Next != 0 {
+	if o := <-heard; !o.Watchdog || o.Status != "up" || o.Extend != 0 {
 		t.Errorf("heard %+v", o)
 	}
 }
@@ -125,21 +128,21 @@ func TestListenerTakesOver(t *testing.T) {
 	}
 	l, heard := listen(t, path)
 	defer l.Close()
-	if _, err := Listen(path, ListenOptions{}); err == nil || !strings.Contains(err.Error(), "another process listens") {
+	if _, err := Listen(path, nil); err == nil || !strings.Contains(err.Error(), "another process listens") {
 		t.Errorf("two on one socket: %v", err)
 	}
 	if _, err := dial(t, path).Write([]byte("WATCHDOG=1")); err != nil {
 		t.Fatal(err)
 	}
 	<-heard
-	if _, err := Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 120)), ListenOptions{}); err == nil || !strings.Contains(err.Error(), "longer than 107") {
+	if _, err := Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 120)), nil); err == nil || !strings.Contains(err.Error(), "longer than 107") {
 		t.Errorf("a long name: %v", err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(plain, ListenOptions{}); err == nil {
+	if _, err := Listen(plain, nil); err == nil {
 		t.Error("an ordinary file is replaced")
 	}
 }

@@ -8,7 +8,7 @@ import "fmt"
 type Listener struct{}
 
 // Listen returns [ErrNotAvailable].
-func Listen(path string, _ ListenOptions) (*Listener, error) {
+func Listen(path string, _ func(pid int, n Notice)) (*Listener, error) {
 	return nil, fmt.Errorf("listen on %s: %w", path, ErrNotAvailable)
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -18,19 +17,15 @@ const NotifyLimit = 8 * 1024
 
 // Notice is one datagram of sd_notify(3).
 type Notice struct {
-	Ready     bool
-	Reloading bool
-	Stopping  bool
-	Watchdog  bool          // WATCHDOG=1: alive
-	Trigger   bool          // WATCHDOG=trigger: the sender reports that it hangs
-	Status    string        // one line
-	Extend    time.Duration // EXTEND_TIMEOUT_USEC: do not expect a sign earlier
-	MainPID   int           // 0: not given
-	Errno     int           // 0: none
-	Exit      *int          // EXIT_STATUS, as systemd's containers send it
+	Ready    bool
+	Stopping bool
+	Watchdog bool          // WATCHDOG=1: alive
+	Trigger  bool          // WATCHDOG=trigger: the sender reports that it hangs
+	Status   string        // one line
+	Extend   time.Duration // EXTEND_TIMEOUT_USEC: do not expect a sign earlier
 }
 
-// ParseNotice parses a datagram. Unknown and invalid variables are ignored. If nothing useful is left, as with
+// ParseNotice parses a datagram. Unknown and invalid variables are ignored. If nothing is left that an agent says, as with
 // FDSTORE alone, the error wraps [ErrNoBeat].
 func ParseNotice(text []byte) (Notice, error) {
 	var n Notice
@@ -47,6 +42,7 @@ func ParseNotice(text []byte) (Notice, error) {
 	return n, nil
 }
 
+// set takes a variable, and reports whether it is a sign of life. Some say nothing more than that.
 func (n *Notice) set(name, v string) bool {
 	number, err := strconv.ParseInt(v, 10, 64)
 	isNumber := err == nil && number >= 0
@@ -55,8 +51,7 @@ func (n *Notice) set(name, v string) bool {
 		n.Ready = v == "1"
 		return n.Ready
 	case "RELOADING":
-		n.Reloading = v == "1"
-		return n.Reloading
+		return v == "1"
 	case "STOPPING":
 		n.Stopping = v == "1"
 		return n.Stopping
@@ -72,53 +67,11 @@ func (n *Notice) set(name, v string) bool {
 		}
 		return n.Extend > 0
 	case "MAINPID":
-		if isNumber && 0 < number && number <= math.MaxInt32 {
-			n.MainPID = int(number)
-		}
-		return n.MainPID > 0
+		return isNumber && 0 < number && number <= math.MaxInt32
 	case "ERRNO":
-		if isNumber && number <= 4095 {
-			n.Errno = int(number)
-		}
-		return n.Errno > 0
+		return isNumber && 0 < number && number <= 4095
 	case "EXIT_STATUS":
-		if !isNumber || number > 255 {
-			return false
-		}
-		exit := int(number)
-		n.Exit = &exit
-		return true
+		return isNumber && number <= 255
 	}
 	return false
-}
-
-// Observation converts a notice for an agent. pid is the sender's, which may be a helper of the agent. An ERRNO only
-// becomes a note: systemd's own tools send one to every NOTIFY_SOCKET when they fail, also when an agent runs them as
-// its tool.
-func (n Notice) Observation(agent string, pid int, now time.Time) Observation {
-	o := Observation{Agent: agent, Source: FromNotify, Tier: SelfReport, Wall: now, Kind: Beat, Note: n.Status, PID: pid, Next: n.Extend, Exit: n.Exit}
-	switch {
-	case n.Trigger:
-		o.State = Stuck
-	case n.Stopping:
-		o.State = Exiting
-	case n.Ready, n.Reloading:
-		o.State = Working
-	case n.Errno > 0:
-		o.Kind = Log
-	}
-	if n.Errno > 0 && o.Note == "" {
-		o.Note = syscall.Errno(n.Errno).Error()
-	}
-	return o
-}
-
-// ListenOptions of [Listen].
-type ListenOptions struct {
-	// Agent returns the agent of a sender; senders without one are ignored.
-	Agent func(pid int) (name string, ok bool)
-	// Sink is called with each notice, on the listener's goroutine.
-	Sink func(Observation, Notice)
-	// Now is the clock; nil: [time.Now].
-	Now func() time.Time
 }

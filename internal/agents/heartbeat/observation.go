@@ -8,22 +8,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Source is the form in which an observation came.
-type Source string
-
-// The sources.
-const (
-	FromFile         Source = "file"         // hb/<agent>.json
-	FromHealthchecks Source = "healthchecks" // /ping/…
-	FromNotify       Source = "sd_notify"
-)
-
-// Tier is the quality of evidence. An agent's own report is the best; the other tiers are defined in other packages.
-type Tier string
-
-// SelfReport is the tier of everything here: a report by the agent, or by a program on its behalf.
-const SelfReport Tier = "H"
-
 // Kind is what happened.
 type Kind string
 
@@ -39,7 +23,7 @@ const (
 // State is what an agent says that it is doing; "" if it did not say.
 type State string
 
-// The states of hb/<agent>.json. Those of pings and sd_notify are converted to these.
+// The states of hb/<agent>.json. Those of pings are converted to these.
 const (
 	Working State = "working"
 	Waiting State = "waiting" // for a person's answer or permission
@@ -58,14 +42,10 @@ type Progress struct {
 // Observation is one sign of life in any form.
 type Observation struct {
 	Agent    string    `json:"agent"`
-	Source   Source    `json:"source"`
-	Tier     Tier      `json:"tier"`
 	Wall     time.Time `json:"wall"` // the sender's clock if given, otherwise ours; may be in the future
 	Kind     Kind      `json:"kind"`
 	State    State     `json:"state,omitempty"`
 	Note     string    `json:"note,omitempty"` // one line, at most [NoteLimit] bytes
-	Body     string    `json:"body,omitempty"` // of a ping, at most [BodyLimit] bytes; not redacted
-	Run      string    `json:"run,omitempty"`  // healthchecks' rid: identifies the run
 	Phase    *int      `json:"phase,omitempty"`
 	Progress Progress  `json:"progress,omitzero"`
 	PID      int       `json:"pid,omitempty"`   // of the agent, or of the process that reported for it; 0: unknown

@@ -29,7 +29,7 @@ func Parse(agent string, text []byte) (Observation, error) {
 	if m["t"] == nil {
 		return Observation{}, fmt.Errorf("%w: it has no time \"t\"; 'outlive heartbeat' writes such files", ErrNoBeat)
 	}
-	o := Observation{Agent: agent, Source: FromFile, Tier: SelfReport, Kind: Beat}
+	o := Observation{Agent: agent, Kind: Beat}
 	if err := m.read(&o); err != nil {
 		return Observation{}, fmt.Errorf("%w: %w", ErrNoBeat, err)
 	}

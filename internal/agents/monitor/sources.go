@@ -343,7 +343,6 @@ func (s *store) pings(ctx context.Context) (map[string]heartbeat.Observation, er
 
 // setPing stores a ping received over the network.
 func (s *store) setPing(ctx context.Context, o heartbeat.Observation) error {
-	o.Body = "" // the body is never used later
 	data, err := json.Marshal(o)
 	if err != nil {
 		return err
