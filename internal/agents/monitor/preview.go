@@ -26,8 +26,7 @@ type Finding struct {
 	Evidence        diagnose.Evidence
 	Policy          diagnose.Policy // that it is judged by
 	Diagnosis       diagnose.Diagnosis
-	Since           time.Time      // when it began to stand so, as far as is known; zero: not known
-	Trace           diagnose.Trace // of every rule
+	Since           time.Time // when it began to stand so, as far as is known; zero: not known
 	Decision        recovery.Decision
 	LeftOut         []string // steps of the ladder that cannot be done, and why
 	Action          string   // the decision, in PIV's words where it is PIV's
@@ -139,10 +138,9 @@ func (r *round) finding(c *examined) Finding {
 	d := r.decide(c)
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
-		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Since: c.since, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
+		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Since: c.since, Decision: d,
 		Process: c.subject.process, Session: c.subject.session, Ways: r.incidents.ways(c), Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
-	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	for _, o := range d.LeftOut {
 		f.LeftOut = append(f.LeftOut, o.Why)
 	}

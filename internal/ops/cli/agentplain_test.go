@@ -32,8 +32,8 @@ func night() (monitor.Options, monitor.View) {
 		if f.Process.PID != 0 {
 			e.Process.Life = diagnose.Alive
 		}
-		f.Evidence, f.Trace = e, diagnose.Explain(e, diagnose.Policy{})
-		if f.Diagnosis = f.Trace.Diagnosis; f.Diagnosis.Since > 0 {
+		f.Evidence = e
+		if f.Diagnosis = diagnose.Classify(e, diagnose.Policy{}); f.Diagnosis.Since > 0 {
 			f.Since = ago(time.Duration(f.Diagnosis.Since))
 		}
 		if f.Action = string(f.Decision.Rung); f.Action == "" {

@@ -74,7 +74,7 @@ func newAgentExplain(io streams) *cobra.Command {
 		func(_ context.Context, o monitor.Options, view monitor.View, f monitor.Finding, asJSON bool) error {
 			if asJSON {
 				return encodeJSON(io.out, explainedRecord{
-					Name: f.Key, Diagnosis: f.Diagnosis, Steps: f.Trace.Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.LeftOut,
+					Name: f.Key, Diagnosis: f.Diagnosis, Steps: diagnose.Explain(f.Evidence, f.Policy).Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.LeftOut,
 					Used: f.Decision.Budget.Used, Max: f.Decision.Budget.Max,
 				})
 			}
@@ -100,7 +100,7 @@ func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor
 		fmt.Fprintln(w, "  "+logline.Printable(line))
 	}
 	fmt.Fprintln(w, "\nThe rules in their order, down to the one that decided (>):")
-	fmt.Fprint(w, f.Trace)
+	fmt.Fprint(w, diagnose.Explain(f.Evidence, f.Policy))
 	return nil
 }
 

@@ -51,7 +51,6 @@ func TestNobodyAndSomebodyWereNotTold(t *testing.T) {
 		Diagnosis: diagnose.Diagnosis{Class: diagnose.WaitingQuestion, Stall: diagnose.Waiting, Details: "it asks which database"},
 		Acts:      []recovery.Act{{Rung: recovery.AskPhone, Class: "waiting_question", Stall: string(diagnose.Waiting), At: view.At.Add(-12 * time.Minute)}},
 	}
-	f.Trace = diagnose.Trace{Diagnosis: f.Diagnosis}
 	view.Findings, view.Incidents, view.Past = []monitor.Finding{f}, f.Incidents, f.Incidents
 	var b bytes.Buffer
 	for _, err := range []error{printAgents(&b, homeRecordOf(o, view)), printReport(&b, o, view, reportOf(view, 12*time.Hour)), printExplained(&b, o, view, f)} {
