@@ -190,5 +190,5 @@ type CPU struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
-// Works reports whether that is work, by the default share.
-func (c CPU) Works() bool { return c.Known && (c.Starts || c.Share >= Policy{}.filled().CPUIdle) }
+// Works reports whether that is work.
+func (c CPU) Works() bool { return c.Known && (c.Starts || c.Share >= cpuIdle) }

@@ -166,7 +166,7 @@ func contextExhausted(e *Evidence, p Policy) answer {
 		return no("no conversation is too long")
 	}
 	doubt := ""
-	if e.cpuBusy(p) {
+	if e.CPU.Works() {
 		doubt = "what it has started is at work"
 	}
 	switch beside := e.beside(p, s); {

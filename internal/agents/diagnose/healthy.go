@@ -22,7 +22,7 @@ func (e *Evidence) silence() Span {
 // fresh: a beat whose age is exactly the threshold is not stale. One with a future time is fresh while it is new
 // (PIV-3).
 func fresh(e *Evidence, p Policy) answer {
-	limit := max(p.Stale, min(e.Beat.Next, p.Promise))
+	limit := max(p.Stale, min(e.Beat.Next, longestPromise))
 	switch {
 	case !e.Beat.Has:
 		return no("no heartbeat was ever written")
@@ -49,14 +49,10 @@ func (s Session) busy() bool {
 	return s.Status != agentcli.Idle && s.Status != agentcli.Waiting && !s.Ended
 }
 
-func (e *Evidence) cpuBusy(p Policy) bool {
-	return e.CPU.Known && (e.CPU.Starts || e.CPU.Share >= p.CPUIdle)
-}
-
 // worked reports whether the agent's descendants work, or have been idle for less than the limit for a tool: a build
 // may wait for a lock or a download in between. So do the MCP servers that go on with its calls, wherever they run.
 func (e *Evidence) worked(p Policy) bool {
-	return e.cpuBusy(p) || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool || e.served(p) != nil
+	return e.CPU.Works() || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool || e.served(p) != nil
 }
 
 // text describes what the descendants do.
@@ -122,7 +118,7 @@ func atWork(e *Evidence, p Policy) answer {
 		return yes(m.Age, "the manifest was written %s", ago(m.Age))
 	case e.Output.Known && e.Output.Age <= p.Stale:
 		return yes(e.Output.Age, "it has written something %s", ago(e.Output.Age))
-	case e.cpuBusy(p):
+	case e.CPU.Works():
 		return yes(0, "what it has started %s", e.CPU.text())
 	}
 	return no("nothing that it writes or has started is younger than %s", p.Stale)

@@ -7,8 +7,6 @@ import "time"
 type Policy struct {
 	// Stale is the age at which a beat, or any other sign of work, is stale. 0: 6 min, three of PIV's beats.
 	Stale Span `json:"stale,omitzero"`
-	// Promise is the longest silence that a beat can promise. 0: 1 h.
-	Promise Span `json:"promise,omitzero"`
 	// Startup is how long a started process may take to show a first sign. 0: 3 min. Negative: no limit.
 	Startup Span `json:"startup,omitzero"`
 	// ModelSilent is how long a model call may take. 0: 8 min, more than the 361 s after which Claude Code (measured,
@@ -25,20 +23,8 @@ type Policy struct {
 	// Progress is how long a working agent may go without any. 0: 45 min. Negative: no limit.
 	Progress Span `json:"progress,omitzero"`
 
-	// SameCall, SameError and Alternating are how many repetitions make a loop. 0: 4, 3 and 6. Negative: no number
-	// does.
-	SameCall    int `json:"same_call,omitempty"`
-	SameError   int `json:"same_error,omitempty"`
-	Alternating int `json:"alternating,omitempty"`
-
-	// CPUIdle is the share of a core below which descendants count as idle. 0: 0.02.
-	CPUIdle float64 `json:"cpu_idle,omitempty"`
-
-	// MaxCostUSD, MaxTokens, MaxTurns and MaxRun limit what one process may use. 0: no limit.
+	// MaxCostUSD limits what one process may use. 0: no limit.
 	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
-	MaxTokens  int64   `json:"max_tokens,omitempty"`
-	MaxTurns   int     `json:"max_turns,omitempty"`
-	MaxRun     Span    `json:"max_run,omitzero"`
 
 	// Done says what counts as done besides a mark. If both members are set, both must hold; if neither is, a
 	// complete manifest is enough.
@@ -71,25 +57,27 @@ func PIV(stale time.Duration) Policy {
 	return Policy{BeatDecides: true, Stale: Span(stale), Startup: Span(stale)}.filled()
 }
 
+const (
+	// longestPromise is the longest silence that a beat can promise.
+	longestPromise = Span(time.Hour)
+	// sameCalls, sameErrors and alternations are how many repetitions make a loop.
+	sameCalls, sameErrors, alternations = 4, 3, 6
+	// cpuIdle is the share of a core below which descendants count as idle.
+	cpuIdle = 0.02
+)
+
 // DefaultStale is the age at which any sign of work is stale, if nothing else is declared.
 const DefaultStale = 6 * time.Minute
 
-// filled returns the policy with zeros replaced by the defaults. Negative numbers become [Never] or outOfReach.
+// filled returns the policy with zeros replaced by the defaults. Negative numbers become [Never].
 func (p Policy) filled() Policy {
 	span(&p.Stale, DefaultStale)
-	span(&p.Promise, time.Hour)
 	span(&p.Startup, 3*time.Minute)
 	span(&p.ModelSilent, 8*time.Minute)
 	span(&p.Tool, 30*time.Minute)
 	span(&p.Task, 5*time.Minute)
 	span(&p.Waiting, 2*time.Minute)
 	span(&p.Progress, 45*time.Minute)
-	count(&p.SameCall, 4)
-	count(&p.SameError, 3)
-	count(&p.Alternating, 6)
-	if p.CPUIdle == 0 {
-		p.CPUIdle = 0.02
-	}
 	return p
 }
 
@@ -99,17 +87,5 @@ func span(s *Span, otherwise time.Duration) {
 		*s = Span(otherwise)
 	case *s < 0:
 		*s = Never
-	}
-}
-
-// outOfReach is a count that is never reached.
-const outOfReach = 1<<31 - 1
-
-func count(n *int, otherwise int) {
-	switch {
-	case *n == 0:
-		*n = otherwise
-	case *n < 0:
-		*n = outOfReach
 	}
 }

@@ -80,7 +80,7 @@ func (e *Evidence) StalledCall(p Policy) int {
 // serverHung holds when the agent waits for a server that does not work: it says so itself, or the call has not gone on for
 // longer than a tool may take. Silence alone is not sufficient: the server's processes must have been idle, too.
 func serverHung(e *Evidence, p Policy) answer {
-	if e.promised(p) {
+	if e.promised() {
 		return no("it has announced a silence of %s", e.Beat.Next)
 	}
 	if at := e.StalledCall(p); at >= 0 {

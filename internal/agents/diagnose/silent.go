@@ -16,13 +16,13 @@ func (e *Evidence) mute() string {
 }
 
 // promised reports whether the agent has announced a silence that is not over yet.
-func (e *Evidence) promised(p Policy) bool {
-	return e.Beat.Has && !e.Process.AfterBeat && e.Beat.Next > 0 && e.silence() <= min(e.Beat.Next, p.Promise)
+func (e *Evidence) promised() bool {
+	return e.Beat.Has && !e.Process.AfterBeat && e.Beat.Next > 0 && e.silence() <= min(e.Beat.Next, longestPromise)
 }
 
 // modelSilent: from outside, a model call that hangs looks like one that thinks; only the time distinguishes them.
 func modelSilent(e *Evidence, p Policy) answer {
-	if e.promised(p) {
+	if e.promised() {
 		return no("it has announced a silence of %s", e.Beat.Next)
 	}
 	for i := range e.Sessions {
@@ -46,7 +46,7 @@ func modelSilent(e *Evidence, p Policy) answer {
 		if beside := e.beside(p, s); beside != "" {
 			return no("a model has been silent for %s, and %s", since.brief(), beside)
 		}
-		if e.cpuBusy(p) {
+		if e.CPU.Works() {
 			if since <= p.ModelSilent+readingTakes {
 				return no("a model has been silent for %s, and what the agent has started is at work", since.brief())
 			}
@@ -63,7 +63,7 @@ const readingTakes = Span(30 * time.Second)
 
 // toolHung: a tool that runs for long is not trouble while its processes work, or it writes.
 func toolHung(e *Evidence, p Policy) answer {
-	if e.promised(p) {
+	if e.promised() {
 		return no("it has announced a silence of %s", e.Beat.Next)
 	}
 	for i := range e.Sessions {
@@ -93,18 +93,18 @@ func toolHung(e *Evidence, p Policy) answer {
 	return no("no tool has run for more than %s", p.Tool)
 }
 
-func looping(e *Evidence, p Policy) answer {
+func looping(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
 		if !s.busy() {
 			continue
 		}
 		r, what := s.Repeats, ""
 		switch {
-		case r.SameCall >= p.SameCall:
+		case r.SameCall >= sameCalls:
 			what = fmt.Sprintf("has made the same call with the same result %d times", r.SameCall)
-		case r.SameError >= p.SameError:
+		case r.SameError >= sameErrors:
 			what = fmt.Sprintf("has met the same error %d times", r.SameError)
-		case r.Alternating >= p.Alternating:
+		case r.Alternating >= alternations:
 			what = fmt.Sprintf("has alternated between two calls %d times", r.Alternating)
 		default:
 			continue
@@ -127,23 +127,14 @@ func noProgress(e *Evidence, p Policy) answer {
 }
 
 func overBudget(e *Evidence, p Policy) answer {
-	var cost float64
-	var tokens int64
-	turns := 0
+	cost := 0.0
 	for _, s := range e.Sessions {
-		cost, tokens, turns = cost+s.CostUSD, tokens+s.Tokens, turns+s.Turns
+		cost += s.CostUSD
 	}
-	switch {
-	case p.MaxCostUSD > 0 && cost > p.MaxCostUSD:
+	if p.MaxCostUSD > 0 && cost > p.MaxCostUSD {
 		return yes(0, "it has cost %.2f USD, more than %.2f", cost, p.MaxCostUSD)
-	case p.MaxTokens > 0 && tokens > p.MaxTokens:
-		return yes(0, "it has used %d tokens, more than %d", tokens, p.MaxTokens)
-	case p.MaxTurns > 0 && turns > p.MaxTurns:
-		return yes(0, "it has taken %d turns, more than %d", turns, p.MaxTurns)
-	case p.MaxRun > 0 && e.Process.Life == Alive && e.Process.Age > p.MaxRun:
-		return yes(e.Process.Age-p.MaxRun, "it has run for %s, more than %s", e.Process.Age.brief(), p.MaxRun)
 	}
-	return no("no limit of cost, tokens, turns or time is exceeded")
+	return no("no limit of its cost is exceeded")
 }
 
 // orphaned is heartbeat_lost for an agent whose wrapper or terminal has ended.

@@ -7,7 +7,7 @@ func taskDead(e *Evidence, p Policy) answer {
 	switch {
 	case e.Process.Life != Alive:
 		return no("its process is not known to live")
-	case e.promised(p):
+	case e.promised():
 		return no("it has announced a silence of %s", e.Beat.Next)
 	}
 	for i := range e.Sessions {
