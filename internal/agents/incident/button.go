@@ -69,7 +69,7 @@ func (i *Incident) buttons(p Policy) []Button {
 	for _, v := range verbs {
 		b := Button{Verb: v, Label: labels[v], NeedsExact: v == Allow}
 		if v == Snooze {
-			b.Label += " " + span(p.snooze())
+			b.Label += " " + span(snoozeFor)
 		}
 		if v.Acts() {
 			if b.Nonce = i.Nonce; b.Nonce == "" {

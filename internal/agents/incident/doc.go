@@ -12,7 +12,7 @@
 //
 // The caller stores incidents (plain data) together with the effects' outbox entries in one transaction. It finds the
 // incident of an event with [Incident.Continues]: the same agent, class and phase; another class is another incident
-// with its own acknowledgement. It calls Step with a [Timer] at the time of [SetTimer]. An early or repeated timer
+// with its own acknowledgement. It calls Step with a [Timer] at the time of [Incident.Next]. An early or repeated timer
 // does nothing; after a late one everything that is due is done.
 //
 // Everything here is a value or a pure function: no clock, no randomness, no I/O; nonces for buttons are arguments.

@@ -1,7 +1,5 @@
 package incident
 
-import "time"
-
 // Event is something that happened to an incident.
 type Event interface{ event() }
 
@@ -34,7 +32,7 @@ type Pressed struct {
 	Next string
 }
 
-// Timer says that the time of [SetTimer] has come.
+// Timer says that the time of [Incident.Next] has come.
 type Timer struct{}
 
 // Recovered says that the agent works again. How is what helped, such as "after 1 restart"; "": nothing was done.
@@ -83,11 +81,7 @@ type Do struct {
 	By      string
 }
 
-// SetTimer sets the time of [Timer], replacing any earlier one. Zero: none.
-type SetTimer struct{ At time.Time }
-
-func (Send) effect()     {}
-func (Edit) effect()     {}
-func (Answer) effect()   {}
-func (Do) effect()       {}
-func (SetTimer) effect() {}
+func (Send) effect()   {}
+func (Edit) effect()   {}
+func (Answer) effect() {}
+func (Do) effect()     {}

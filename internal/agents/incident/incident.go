@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -65,14 +64,10 @@ func (k Key) Server() string {
 
 // Key identifies an incident.
 type Key struct {
-	Agent   string `json:"agent"`
-	Class   string `json:"class"`
-	Phase   string `json:"phase,omitempty"`
-	Episode string `json:"episode,omitempty"`
+	Agent string `json:"agent"`
+	Class string `json:"class"`
+	Phase string `json:"phase,omitempty"`
 }
-
-// String is agent/class/phase/episode, for services that need a key against duplicates.
-func (k Key) String() string { return fmt.Sprintf("%s/%s/%s/%s", k.Agent, k.Class, k.Phase, k.Episode) }
 
 // Facts are what is reported. The caller has removed secrets.
 type Facts struct {
@@ -175,11 +170,8 @@ func New(id string, key Key) Incident { return Incident{ID: id, Key: key, State:
 
 // Continues reports whether trouble with that key belongs to this incident: it is open, or was until a short time
 // ago.
-func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
-	if i.Key.Agent != k.Agent || i.Key.Class != k.Class || i.Key.Phase != k.Phase {
-		return false
-	}
-	return i.State != Resolved || now.Sub(i.Resolved) < p.reopen()
+func (i Incident) Continues(k Key, now time.Time) bool {
+	return i.Key == k && (i.State != Resolved || now.Sub(i.Resolved) < reopenFor)
 }
 
 // Began is when the trouble began, as far as is known. An incident is opened later, where the agent is watched for a while first.

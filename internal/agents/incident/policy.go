@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+const (
+	ackFor    = 4 * time.Hour    // an acknowledgement holds
+	snoozeFor = time.Hour        // a press of Snooze holds
+	reopenFor = 10 * time.Minute // after its end the same trouble opens an incident again
+)
+
 // Policy is the owner's settings. With the zero value nobody is notified; everything else has a default.
 type Policy struct {
 	// Tiers are the channels to notify, those of the first tier first.
@@ -15,12 +21,6 @@ type Policy struct {
 	Repeat time.Duration
 	// Max is the maximum number of reminders. 0: 3; negative: none.
 	Max int
-	// AckFor is how long an acknowledgement is valid. 0: 4 hours.
-	AckFor time.Duration
-	// Snooze is how long a press of Snooze is valid. 0: 1 hour.
-	Snooze time.Duration
-	// Reopen is how long after its end an incident is reopened by the same trouble. 0: 10 minutes.
-	Reopen time.Duration
 	// Quiet are the periods in which only critical incidents are sent.
 	Quiet []Quiet
 	// Location is the time zone. nil: UTC.
@@ -33,9 +33,6 @@ type Policy struct {
 
 func (p Policy) ackTimeout() time.Duration { return cmp.Or(p.AckTimeout, 15*time.Minute) }
 func (p Policy) repeat() time.Duration     { return cmp.Or(p.Repeat, 30*time.Minute) }
-func (p Policy) ackFor() time.Duration     { return cmp.Or(p.AckFor, 4*time.Hour) }
-func (p Policy) snooze() time.Duration     { return cmp.Or(p.Snooze, time.Hour) }
-func (p Policy) reopen() time.Duration     { return cmp.Or(p.Reopen, 10*time.Minute) }
 
 func (p Policy) repeats() int {
 	if p.Max == 0 {

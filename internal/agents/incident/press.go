@@ -31,10 +31,10 @@ func (s *step) press(e Pressed) {
 	case e.Verb == Ack && i.State == Acknowledged && !i.Snoozed:
 		s.answer(fmt.Sprintf("already acknowledged by %s %s", i.AckedBy, s.p.at(i.AckedAt, s.now)))
 	case e.Verb == Ack:
-		s.acknowledge(e.By, s.p.ackFor(), false)
+		s.acknowledge(e.By, ackFor, false)
 		s.answer("acknowledged until " + s.p.at(i.AckedUntil, s.now))
 	default:
-		s.acknowledge(e.By, s.p.snooze(), true)
+		s.acknowledge(e.By, snoozeFor, true)
 		s.answer("snoozed until " + s.p.at(i.AckedUntil, s.now))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Step handles an event: it returns the new incident and the effects to perform. It is pure, and does not modify i.
 func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
-	s := &step{i: i, p: p, now: now, before: i.Channels, due: i.Next(p, now)}
+	s := &step{i: i, p: p, now: now, before: i.Channels}
 	s.lapse()
 	s.apply(e)
 	s.advance()
@@ -19,12 +19,7 @@ func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
 			Key: s.i.ID, Channels: s.before, Message: Compose(s.i, p, now), InPlace: quiet && !s.i.critical(),
 		})
 	}
-	s.effects = append(s.effects, s.sends...)
-	_, timer := e.(Timer)
-	if next := s.i.Next(p, now); !next.Equal(s.due) || timer && !next.IsZero() {
-		s.effects = append(s.effects, SetTimer{next})
-	}
-	return s.i, s.effects
+	return s.i, append(s.effects, s.sends...)
 }
 
 // step is the state of one call of Step.
@@ -32,9 +27,8 @@ type step struct {
 	i       Incident
 	p       Policy
 	now     time.Time
-	before  []string  // the channels that were notified before
-	due     time.Time // the timer that is set
-	changed bool      // the message that was sent is outdated
+	before  []string // the channels that were notified before
+	changed bool     // the message that was sent is outdated
 	effects []Effect
 	sends   []Effect
 }
@@ -53,7 +47,7 @@ func (s *step) apply(e Event) {
 		s.learn(opened.Facts, opened.Nonce)
 		return
 	case ok && i.State == Resolved:
-		if s.now.Sub(i.Resolved) < s.p.reopen() {
+		if s.now.Sub(i.Resolved) < reopenFor {
 			s.reopen(opened)
 		}
 		return

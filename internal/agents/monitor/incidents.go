@@ -62,7 +62,7 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 	}
 	i, known := incident.New(newIncidentID(), key), false
 	for _, old := range in.list {
-		if old.Continues(key, p, in.now) && !asksAnew(old, f) {
+		if old.Continues(key, in.now) && !asksAnew(old, f) {
 			i, known = old, true
 		}
 	}
