@@ -3,8 +3,6 @@ package monitor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
@@ -111,11 +109,8 @@ func (s *store) agentStates(ctx context.Context) (map[string]agentState, error) 
 		agentState
 	}
 	list, err := query(ctx, s.db, `SELECT project, data FROM sight`, func(r *sql.Rows) (n named, err error) {
-		var data string
-		if err := r.Scan(&n.name, &data); err != nil {
-			return n, err
-		}
-		return n, json.Unmarshal([]byte(data), &n.agentState)
+		err = r.Scan(&n.name, asJSON{&n.agentState})
+		return n, err
 	})
 	m := map[string]agentState{}
 	for _, n := range list {
@@ -140,19 +135,12 @@ func (s *store) setAgentStates(ctx context.Context, names []string, all map[stri
 }
 
 func putState(ctx context.Context, tx *sql.Tx, name string, v agentState) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, name, string(data))
-	if err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
-	}
-	return nil
+	_, err := write(ctx, tx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, name, asJSON{v})
+	return err
 }
 
 func (s *store) dropState(ctx context.Context, project string) error {
-	_, err := s.db.ExecContext(ctx, `DELETE FROM sight WHERE project = ?`, project)
+	_, err := write(ctx, s.db, `DELETE FROM sight WHERE project = ?`, project)
 	return err
 }
 

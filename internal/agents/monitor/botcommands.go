@@ -3,7 +3,6 @@ package monitor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,13 +85,8 @@ func (p *snapshot) named(text string) (keys []string) {
 
 // dueNow reports whether enough time has passed since an action was last done, and records it as done.
 func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, now time.Time) (bool, error) {
-	var data string
 	var last time.Time
-	err := tx.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, what).Scan(&data)
-	if err == nil {
-		err = json.Unmarshal([]byte(data), &last)
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if _, err := fact(ctx, tx, what, &last); err != nil {
 		return false, err
 	}
 	if since := now.Sub(last); since >= 0 && since < every { // negative: the clock was set back

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,17 +28,12 @@ func (s *store) incidents(ctx context.Context, now time.Time) ([]incident.Incide
 
 // incidentsSince are those that were not over at a time.
 func (s *store) incidentsSince(ctx context.Context, since time.Time) ([]incident.Incident, error) {
-	return query(ctx, s.db, `SELECT data FROM trouble WHERE resolved = 0 OR resolved > ? ORDER BY opened, id`, scanRow, since.UnixMilli())
+	return query(ctx, s.db, `SELECT data FROM trouble WHERE resolved = 0 OR resolved > ? ORDER BY opened, id`, scanIncident, since.UnixMilli())
 }
 
-func scanRow(r *sql.Rows) (incident.Incident, error) { return scanIncident(r) }
-
-func scanIncident(r interface{ Scan(...any) error }) (i incident.Incident, err error) {
-	var data string
-	if err := r.Scan(&data); err != nil {
-		return i, err
-	}
-	return i, json.Unmarshal([]byte(data), &i)
+func scanIncident(r *sql.Rows) (i incident.Incident, err error) {
+	err = r.Scan(asJSON{&i})
+	return i, err
 }
 
 // opened are an agent's incidents that are not over.
@@ -248,7 +242,7 @@ func worthTelling(was, is incident.Facts) bool {
 func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Event, p incident.Policy, now time.Time) (after incident.Incident, answer string, err error) {
 	switch kept, err := loadIncident(ctx, tx, i.ID); {
 	case err != nil:
-		return i, "", fmt.Errorf("monitor.db: incident: %w", err)
+		return i, "", err
 	case kept.ID != "":
 		i = kept
 	}
@@ -273,17 +267,10 @@ func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incid
 }
 
 func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident, due time.Time) error {
-	data, err := json.Marshal(i)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO trouble (id, agent, opened, resolved, due, data) VALUES (?, ?, ?, ?, ?, ?)
+	_, err := write(ctx, tx, `INSERT INTO trouble (id, agent, opened, resolved, due, data) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET resolved = excluded.resolved, due = excluded.due, data = excluded.data`,
-		i.ID, i.Key.Agent, milli(i.Opened), milli(i.Resolved), milli(due), string(data))
-	if err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
-	}
-	return nil
+		i.ID, i.Key.Agent, milli(i.Opened), milli(i.Resolved), milli(due), asJSON{i})
+	return err
 }
 
 // milli is 0 for the zero time.

@@ -122,7 +122,7 @@ func (in *incidents) tell(ctx context.Context, a agent, i incident.Incident, e i
 
 // timers applies due timers.
 func (in *incidents) timers(ctx context.Context) error {
-	due, err := query(ctx, in.m.store.db, `SELECT data FROM trouble WHERE due > 0 AND due <= ?`, scanRow, in.now.UnixMilli())
+	due, err := query(ctx, in.m.store.db, `SELECT data FROM trouble WHERE due > 0 AND due <= ?`, scanIncident, in.now.UnixMilli())
 	errs := []error{err}
 	for _, i := range due {
 		errs = append(errs, in.tell(ctx, in.agentOf(i), i, incident.Timer{}, nil))

@@ -3,7 +3,6 @@ package monitor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,29 +72,17 @@ func (r *attempt) unfinished() bool {
 }
 
 // addRecovery writes down a new recovery.
-func addRecovery(ctx context.Context, tx *sql.Tx, r *attempt) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	res, err := tx.ExecContext(ctx, `INSERT INTO recovery (project, stall, phase, at, step, data) VALUES (?, ?, ?, ?, ?, ?)`,
-		r.Agent, r.Act.Stall, r.Act.Phase, r.Act.At.UnixMilli(), r.Step, string(data))
-	if err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
-	}
-	r.ID, err = res.LastInsertId()
+func addRecovery(ctx context.Context, tx *sql.Tx, r *attempt) (err error) {
+	r.ID, err = write(ctx, tx, `INSERT INTO recovery (project, stall, phase, at, step, data) VALUES (?, ?, ?, ?, ?, ?)`,
+		r.Agent, r.Act.Stall, r.Act.Phase, r.Act.At.UnixMilli(), r.Step, asJSON{r})
 	return err
 }
 
 // setRecovery writes down the step that r has come to, with whatever belongs to it.
 func setRecovery(ctx context.Context, tx *sql.Tx, r *attempt, to step) error {
 	r.Act.Refunded = r.Act.Refunded || to == abandoned
-	data, err := json.Marshal(r)
-	if err != nil {
+	if _, err := write(ctx, tx, `UPDATE recovery SET step = ?, data = ? WHERE id = ?`, to, asJSON{r}, r.ID); err != nil {
 		return err
-	}
-	if _, err := tx.ExecContext(ctx, `UPDATE recovery SET step = ?, data = ? WHERE id = ?`, to, string(data), r.ID); err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
 	}
 	r.Step = to
 	return nil
@@ -104,11 +91,8 @@ func setRecovery(ctx context.Context, tx *sql.Tx, r *attempt, to step) error {
 // recoveries are those that are kept, the oldest first, by agent.
 func (s *store) recoveries(ctx context.Context) (map[string][]attempt, error) {
 	list, err := query(ctx, s.db, `SELECT id, project, step, data FROM recovery ORDER BY id`, func(r *sql.Rows) (v attempt, err error) {
-		var data string
-		if err := r.Scan(&v.ID, &v.Agent, &v.Step, &data); err != nil {
-			return v, err
-		}
-		return v, json.Unmarshal([]byte(data), &v)
+		err = r.Scan(&v.ID, &v.Agent, &v.Step, asJSON{&v})
+		return v, err
 	})
 	m := map[string][]attempt{}
 	for _, r := range list {
@@ -129,20 +113,15 @@ func acts(list []attempt) []recovery.Act {
 // userRequests are those that nobody has seen to, the oldest first.
 func (s *store) userRequests(ctx context.Context) ([]UserRequest, error) {
 	return query(ctx, s.db, `SELECT id, agent, verb, data FROM wish WHERE done = 0 ORDER BY id`, func(r *sql.Rows) (v UserRequest, err error) {
-		var data string
-		if err := r.Scan(&v.ID, &v.Agent, &v.Verb, &data); err != nil {
-			return v, err
-		}
-		return v, json.Unmarshal([]byte(data), &v)
+		err = r.Scan(&v.ID, &v.Agent, &v.Verb, asJSON{&v})
+		return v, err
 	})
 }
 
 // closeRequest stores the answer to a request.
 func closeRequest(ctx context.Context, tx *sql.Tx, id int64, answer string, now time.Time) error {
-	if _, err := tx.ExecContext(ctx, `UPDATE wish SET done = ?, answer = ? WHERE id = ?`, now.UnixMilli(), answer, id); err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
-	}
-	return nil
+	_, err := write(ctx, tx, `UPDATE wish SET done = ?, answer = ? WHERE id = ?`, now.UnixMilli(), answer, id)
+	return err
 }
 
 // answered returns the answer to a request; done is false while it is not handled.

@@ -302,11 +302,11 @@ func newNonce() string { return rand.Text()[:6] }
 
 // loadIncident is the incident of an id.
 func loadIncident(ctx context.Context, tx *sql.Tx, id string) (incident.Incident, error) {
-	i, err := scanIncident(tx.QueryRowContext(ctx, `SELECT data FROM trouble WHERE id = ?`, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return incident.Incident{}, nil
+	list, err := query(ctx, tx, `SELECT data FROM trouble WHERE id = ?`, scanIncident, id)
+	if len(list) == 0 {
+		return incident.Incident{}, err
 	}
-	return i, err
+	return list[0], err
 }
 
 // policyNow is the policy of an incident by the last registry snapshot, for other goroutines than the loop.

@@ -61,7 +61,7 @@ func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore
 		return b, err
 	}
 	if good.Path != b.path { // the copy is of another path
-		_, err := s.db.ExecContext(ctx, `DELETE FROM sight`)
+		_, err := write(ctx, s.db, `DELETE FROM sight`)
 		return b, err
 	}
 	p, err := b.understand([]byte(good.Text))

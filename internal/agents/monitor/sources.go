@@ -3,9 +3,7 @@ package monitor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -328,11 +326,8 @@ func vendorKind(k registry.Kind) agentcli.Kind {
 // pings are the last pings received over the network, by agent.
 func (s *store) pings(ctx context.Context) (map[string]heartbeat.Observation, error) {
 	list, err := query(ctx, s.db, `SELECT data FROM ping`, func(r *sql.Rows) (o heartbeat.Observation, err error) {
-		var data string
-		if err := r.Scan(&data); err != nil {
-			return o, err
-		}
-		return o, json.Unmarshal([]byte(data), &o)
+		err = r.Scan(asJSON{&o})
+		return o, err
 	})
 	m := map[string]heartbeat.Observation{}
 	for _, o := range list {
@@ -343,13 +338,6 @@ func (s *store) pings(ctx context.Context) (map[string]heartbeat.Observation, er
 
 // setPing stores a ping received over the network.
 func (s *store) setPing(ctx context.Context, o heartbeat.Observation) error {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	_, err = s.db.ExecContext(ctx, `INSERT INTO ping VALUES (?, ?) ON CONFLICT (agent) DO UPDATE SET data = excluded.data`, o.Agent, string(data))
-	if err != nil {
-		return fmt.Errorf("monitor.db: %w", err)
-	}
-	return nil
+	_, err := write(ctx, s.db, `INSERT INTO ping VALUES (?, ?) ON CONFLICT (agent) DO UPDATE SET data = excluded.data`, o.Agent, asJSON{o})
+	return err
 }

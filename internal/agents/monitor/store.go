@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,13 @@ const sweepEvery = time.Hour
 // store is monitor.db.
 type store struct {
 	db *sql.DB
+}
+
+// querier is the database, or one transaction of it.
+type querier interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
 // openStore opens the database, or makes it. Power may fail at any moment: what is committed stays.
@@ -91,9 +99,7 @@ func (s *store) migrate(ctx context.Context) error {
 }
 
 // versionOf returns the version of a database, and an error that wraps [stateversion.ErrNewer] for one that is above ours.
-func versionOf(ctx context.Context, db interface {
-	QueryRowContext(context.Context, string, ...any) *sql.Row
-}) (version int, err error) {
+func versionOf(ctx context.Context, db querier) (version int, err error) {
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return 0, err
 	}
@@ -162,29 +168,26 @@ func (s *store) forget(ctx context.Context, now time.Time) error {
 
 // fact reads a named fact into v and reports whether there was one.
 func (s *store) fact(ctx context.Context, name string, v any) (bool, error) {
-	var data string
-	err := s.db.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, name).Scan(&data)
+	return fact(ctx, s.db, name, v)
+}
+
+func fact(ctx context.Context, db querier, name string, v any) (bool, error) {
+	err := db.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, name).Scan(asJSON{v})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("monitor.db: %w", err)
 	}
-	return true, json.Unmarshal([]byte(data), v)
+	return true, nil
 }
 
 func (s *store) setFact(ctx context.Context, name string, v any) error {
 	return setFact(ctx, s.db, name, v)
 }
 
-func setFact(ctx context.Context, db interface {
-	ExecContext(context.Context, string, ...any) (sql.Result, error)
-}, name string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, `INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data`, name, string(data))
+func setFact(ctx context.Context, db querier, name string, v any) error {
+	_, err := write(ctx, db, `INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data`, name, asJSON{v})
 	return err
 }
 
@@ -197,13 +200,13 @@ func (s *store) sleeps(ctx context.Context) ([]Sleep, error) {
 }
 
 func (s *store) addSleep(ctx context.Context, p Sleep) error {
-	_, err := s.db.ExecContext(ctx, `INSERT INTO sleep VALUES (?, ?)`, p.End.UnixMilli(), p.Length.Milliseconds())
+	_, err := write(ctx, s.db, `INSERT INTO sleep VALUES (?, ?)`, p.End.UnixMilli(), p.Length.Milliseconds())
 	return err
 }
 
 // journal queues an entry of the improvement log within tx.
 func journal(ctx context.Context, tx *sql.Tx, e piv.Intervention) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO journal (entry) VALUES (?)`, e.String())
+	_, err := write(ctx, tx, `INSERT INTO journal (entry) VALUES (?)`, e.String())
 	return err
 }
 
@@ -225,17 +228,42 @@ func (s *store) writeJournal(ctx context.Context, path string, checkpoint func(s
 			return err
 		}
 		checkpoint("journal-after")
-		if _, err := s.db.ExecContext(ctx, `UPDATE journal SET written = 1 WHERE id = ?`, l.id); err != nil {
-			return fmt.Errorf("monitor.db: %w", err)
+		if _, err := write(ctx, s.db, `UPDATE journal SET written = 1 WHERE id = ?`, l.id); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// asJSON writes v into a column as JSON, and reads it from there.
+type asJSON struct{ v any }
+
+// Value implements [driver.Valuer].
+func (j asJSON) Value() (driver.Value, error) {
+	data, err := json.Marshal(j.v)
+	return string(data), err
+}
+
+// Scan implements [sql.Scanner].
+func (j asJSON) Scan(data any) error {
+	text, is := data.(string)
+	if !is {
+		return fmt.Errorf("a column of text has %T", data)
+	}
+	return json.Unmarshal([]byte(text), j.v)
+}
+
+// write runs a statement that changes the database. id is of the row that it has inserted.
+func write(ctx context.Context, db querier, q string, args ...any) (id int64, err error) {
+	res, err := db.ExecContext(ctx, q, args...)
+	if err != nil {
+		return 0, fmt.Errorf("monitor.db: %w", err)
+	}
+	return res.LastInsertId()
+}
+
 // query collects rows.
-func query[T any](ctx context.Context, db interface {
-	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-}, q string, scan func(*sql.Rows) (T, error), args ...any) ([]T, error) {
+func query[T any](ctx context.Context, db querier, q string, scan func(*sql.Rows) (T, error), args ...any) ([]T, error) {
 	rows, err := db.QueryContext(ctx, q, args...)
 	if err != nil {
 		return nil, fmt.Errorf("monitor.db: %w", err)

@@ -2,8 +2,6 @@ package monitor
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,18 +26,8 @@ type UserRequest struct {
 }
 
 // addRequest writes down what a person wants, for the monitor that runs now or later.
-func addRequest(ctx context.Context, db interface {
-	ExecContext(context.Context, string, ...any) (sql.Result, error)
-}, w UserRequest, now time.Time) (id int64, err error) {
-	data, err := json.Marshal(w)
-	if err != nil {
-		return 0, err
-	}
-	res, err := db.ExecContext(ctx, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, string(data))
-	if err != nil {
-		return 0, fmt.Errorf("monitor.db: %w", err)
-	}
-	return res.LastInsertId()
+func addRequest(ctx context.Context, db querier, w UserRequest, now time.Time) (id int64, err error) {
+	return write(ctx, db, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, asJSON{w})
 }
 
 // answerEvery is the polling interval for the answer.

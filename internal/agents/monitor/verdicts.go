@@ -3,8 +3,6 @@ package monitor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
@@ -85,15 +83,11 @@ func (m *Monitor) noteVerdicts(ctx context.Context, cases []*examined, now time.
 	}
 	err := m.store.do(ctx, func(tx *sql.Tx) error {
 		for key, v := range fresh {
-			data, err := json.Marshal(v)
-			if err != nil {
+			if _, err := write(ctx, tx, `INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)`, key, v.At.UnixMilli(), asJSON{v}); err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)`, key, v.At.UnixMilli(), string(data)); err != nil {
-				return fmt.Errorf("monitor.db: %w", err)
-			}
 		}
-		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO watched VALUES (?, ?)`, period.From.UnixMilli(), period.To.UnixMilli())
+		_, err := write(ctx, tx, `INSERT OR REPLACE INTO watched VALUES (?, ?)`, period.From.UnixMilli(), period.To.UnixMilli())
 		return err
 	})
 	if err != nil {
@@ -124,11 +118,7 @@ func (s *store) verdictsSince(ctx context.Context, since time.Time) (map[string]
 	list, err := query(ctx, s.db, `SELECT agent, at, data FROM verdict AS v WHERE at >= ?1
 		OR at = (SELECT max(at) FROM verdict WHERE agent = v.agent AND at < ?1) ORDER BY agent, at`, func(r *sql.Rows) (n named, err error) {
 		var at int64
-		var data string
-		if err := r.Scan(&n.agent, &at, &data); err != nil {
-			return n, err
-		}
-		err = json.Unmarshal([]byte(data), &n.Verdict)
+		err = r.Scan(&n.agent, &at, asJSON{&n.Verdict})
 		n.At = time.UnixMilli(at)
 		return n, err
 	}, since.UnixMilli())
