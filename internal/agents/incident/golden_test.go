@@ -149,11 +149,11 @@ func TestEveryMessage(t *testing.T) {
 		Name: "The account of claude (credit)", Stall: "shared_cause", Severity: SeverityOf("shared_cause"), Since: t0.Add(-40 * time.Second),
 		Details: "agents of 2 machines have this trouble", Members: []string{"build1/shop", "laptop/blog"},
 	}, Recovered{"no agent has this trouble any more"})
-	for _, class := range slices.Sorted(maps.Keys(classWords)) {
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
 		if !seen[class] && !slices.Contains(pivTypes, class) {
 			t.Errorf("%s has words, and no sample", class)
 		}
-		if class != Mass && !slices.Contains(pivTypes, class) && todoWords[class] == "" {
+		if class != Mass && !slices.Contains(pivTypes, class) && classes[class].todo == "" {
 			t.Errorf("%s does not say what is asked of the reader", class)
 		}
 	}

@@ -31,24 +31,6 @@ const (
 // Mass is the class of an incident of several agents; its Agent names what they share, such as "host:alpha".
 const Mass = "mass"
 
-// SeverityOf is the default severity of a class: critical if the agent has stopped and cannot continue without a
-// human.
-func SeverityOf(class string) Severity {
-	switch class {
-	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
-		"rate_limited", "api_backoff", "api_failed", "context_exhausted", "orphaned",
-		"waiting_server", "server_paused", "server_failed", "server_login":
-		return Warning
-	}
-	return Critical
-}
-
-// serverClasses are those of incidents about an MCP server; the Agent of such an incident names the server and who uses it.
-var serverClasses = []string{"server_paused", "server_failed", "server_login"}
-
-// AboutServer reports whether incidents of a class are about an MCP server, not about an agent.
-func AboutServer(class string) bool { return slices.Contains(serverClasses, class) }
-
 // ServerPrefix begins the Agent of an incident about a server: "server:NAME:AGENT", or "server:NAME:" of a server that no
 // agent uses.
 const ServerPrefix = "server:"

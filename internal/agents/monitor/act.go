@@ -13,7 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
-	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
@@ -138,13 +138,13 @@ func (c *examined) prompt(rec *attempt, preamble string) string {
 		return rec.Text
 	}
 	if rec.Act.Rung == recovery.Nudge {
-		return "This session seems to be stuck: " + diagnose.Class(rec.Act.Class).Words() + ". " + preamble
+		return "This session seems to be stuck: " + incident.Told(rec.Act.Class) + ". " + preamble
 	}
 	const look = " Look at the state of the work first."
 	if rec.UserRequest != 0 {
 		return preamble + " A person has ended the session before this one." + look
 	}
-	return preamble + " The session before this one is over: " + diagnose.Class(rec.Act.Class).Words() + "." + look
+	return preamble + " The session before this one is over: " + incident.Told(rec.Act.Class) + "." + look
 }
 
 // reconcile completes what an earlier run has left unfinished.
