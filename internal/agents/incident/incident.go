@@ -35,13 +35,21 @@ const Mass = "mass"
 // agent uses.
 const ServerPrefix = "server:"
 
-// Server is the server that an incident is about, by the name that people see; "": it is about none.
-func (k Key) Server() string {
+// ServerAndUser are the server that an incident is about and the agent that uses it. The server has the name that people see;
+// the agent is "" if none uses it; is is false if the incident is about no server.
+func (k Key) ServerAndUser() (server, user string, is bool) {
 	rest, is := strings.CutPrefix(k.Agent, ServerPrefix)
 	if !is || !AboutServer(k.Class) {
-		return ""
+		return "", "", false
 	}
-	return rest[:max(strings.LastIndex(rest, ":"), 0)]
+	at := strings.LastIndex(rest, ":")
+	return rest[:max(at, 0)], rest[at+1:], true
+}
+
+// Server is the server that an incident is about; "": it is about none.
+func (k Key) Server() string {
+	server, _, _ := k.ServerAndUser()
+	return server
 }
 
 // Key identifies an incident.

@@ -37,7 +37,7 @@ func (in *incidents) policyOf(a agent) incident.Policy {
 // agentOf is the agent of an incident, if it still exists.
 func (in *incidents) agentOf(i incident.Incident) agent {
 	key := i.Key.Agent
-	if user, is := aboutServer(i); is {
+	if _, user, is := i.Key.ServerAndUser(); is {
 		key = user
 	}
 	for _, a := range in.snapshot.Agents {

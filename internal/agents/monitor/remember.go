@@ -315,7 +315,7 @@ func (r *round) dropRemoved(ctx context.Context) error {
 	}
 	var errs []error
 	for _, i := range r.incidents.list {
-		_, server := aboutServer(i)
+		_, _, server := i.Key.ServerAndUser()
 		if ofAgent := !server && i.Facts.Case == "" && i.Key.Class != incident.Mass; ofAgent && !there[i.Key.Agent] && i.State != incident.Resolved {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}

@@ -97,28 +97,6 @@ func (t *troubled) next(s *Server, now time.Time) bool {
 	return true
 }
 
-// serverPrefix begins the agent key of incidents about a server: "server:NAME:AGENT", or "server:NAME:" of a server that no
-// agent uses.
-const serverPrefix = "server:"
-
-// aboutServer reports whether the incident is about a server, and of which agent; "": of none.
-func aboutServer(i incident.Incident) (agent string, is bool) {
-	rest, is := strings.CutPrefix(i.Key.Agent, serverPrefix)
-	if !is || !incident.AboutServer(i.Key.Class) {
-		return "", false
-	}
-	return rest[strings.LastIndex(rest, ":")+1:], true
-}
-
-// ServerOf is the name of the server that an incident is about; "": it is about none.
-func ServerOf(i incident.Incident) string {
-	if _, is := aboutServer(i); !is {
-		return ""
-	}
-	rest := strings.TrimPrefix(i.Key.Agent, serverPrefix)
-	return rest[:max(0, strings.LastIndex(rest, ":"))]
-}
-
 // tellOfServers opens and closes the incidents about servers.
 func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 	if r.kept.from == nil || r.kept.asked.IsZero() || !r.snapshot.declared() {
@@ -141,7 +119,7 @@ func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 		}
 	}
 	for _, i := range r.incidents.list {
-		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] && !r.kept.silent(i) && !r.stillMissed(i, cases) {
+		if _, _, is := i.Key.ServerAndUser(); is && i.State != incident.Resolved && !wanted[i.Key] && !r.kept.silent(i) && !r.stillMissed(i, cases) {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, r.endOfServer(i, cases), nil))
 		}
 	}
@@ -177,7 +155,7 @@ func (r *round) userOf(s *Server, cases []*examined) *examined {
 
 // serverIncident is the same for all processes of an agent that use a server of that name.
 func serverIncident(s *Server, user *examined, class string) incident.Key {
-	key := serverPrefix + s.Name + ":"
+	key := incident.ServerPrefix + s.Name + ":"
 	if user != nil {
 		key += user.Key
 	}
@@ -215,7 +193,7 @@ func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key 
 // stillMissed reports whether an agent has given up its server, which wanted a login, and goes on without it: a person must
 // log in all the same.
 func (r *round) stillMissed(i incident.Incident, cases []*examined) bool {
-	agent, _ := aboutServer(i)
+	_, agent, _ := i.Key.ServerAndUser()
 	if i.Key.Class != classOf(diagnose.ServerLogin) || agent == "" {
 		return false
 	}
@@ -229,7 +207,7 @@ func (r *round) stillMissed(i incident.Incident, cases []*examined) bool {
 // silent reports whether the outlive that keeps the incident's server runs, but does not tell how the server stands.
 func (k *kept) silent(i incident.Incident) bool {
 	return slices.ContainsFunc(k.all, func(s Server) bool {
-		rest, is := strings.CutPrefix(i.Key.Agent, serverPrefix+s.Name)
+		rest, is := strings.CutPrefix(i.Key.Agent, incident.ServerPrefix+s.Name)
 		return s.Silent && is && (rest[0] == ':' || rest[0] == '/')
 	})
 }
@@ -256,7 +234,7 @@ func (r *round) endOfServer(i incident.Incident, cases []*examined) incident.Eve
 // serverTold reports whether people were told of the servers that the agent waits for.
 func (r *round) serverTold(c *examined) bool {
 	return slices.ContainsFunc(r.incidents.list, func(i incident.Incident) bool {
-		agent, is := aboutServer(i)
+		_, agent, is := i.Key.ServerAndUser()
 		return is && agent == c.Key && i.State != incident.Resolved
 	})
 }

@@ -167,7 +167,7 @@ func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 func seenIncident(o monitor.Options, view monitor.View, i incident.Incident) overview.Incident {
 	s := overview.Incident{
 		ID: i.ID, Class: i.Key.Class, Untold: len(i.Failing) > 0, Refused: len(i.Failing) > 0 && len(i.Failing) == len(i.Channels), Case: i.Facts.Case, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened, Began: i.Began(),
-		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(view, i), By: i.AckedBy, Until: i.AckedUntil, Server: monitor.ServerOf(i),
+		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(view, i), By: i.AckedBy, Until: i.AckedUntil, Server: i.Key.Server(),
 	}
 	for _, f := range view.Findings {
 		if f.Key == i.Key.Agent {
