@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
 // handle acts on one agent as its diagnosis requires.
@@ -221,12 +223,22 @@ func (r *round) well(ctx context.Context, c *examined) error {
 	return nil
 }
 
+// registryKey is the agent key of incidents about the registry.
+const registryKey = ""
+
+// registryQuiet is how long a PIV registry must be intact until its next failure is reported: failures come in groups.
+const registryQuiet = time.Hour
+
 // mendRegistry handles an unusable registry. A PIV registry is kept aside and replaced by the last good copy, since all
 // agents write into it; version 2 is left to its owner. A human is notified once.
 func (r *round) mendRegistry(ctx context.Context) error {
 	news := r.registryStore.news(r.snapshot.Lost)
 	if r.snapshot.Lost == "" {
-		return errors.Join(r.saveRegistry(ctx), r.incidents.closeRegistryIncident(ctx))
+		var err error
+		if len(r.agents()) == len(r.snapshot.Agents) { // else a running one is missing: another writer may have begun with a broken file
+			err = r.registryStore.save(ctx)
+		}
+		return errors.Join(err, r.incidents.closeRegistryIncident(ctx))
 	}
 	if news {
 		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.opts.redact(r.snapshot.Lost)))
@@ -251,25 +263,13 @@ func (r *round) mendRegistry(ctx context.Context) error {
 	if !keep || r.registryStore.last == nil {
 		return nil
 	}
-	return r.restoreRegistry(ctx)
-}
-
-// saveRegistry makes the registry the last good copy, unless a running agent is missing: another writer may have started
-// from a broken file.
-func (r *round) saveRegistry(ctx context.Context) error {
-	if r.snapshot.declared() {
-		return r.registryStore.save(ctx)
+	if err := r.registryStore.restore(r.snapshot); err != nil && !errors.Is(err, atomicfile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	there := map[string]bool{}
-	for _, a := range r.snapshot.Agents {
-		there[a.Key] = true
-	}
-	for key, s := range r.agentStates.all {
-		if s.Entry.Status == piv.Running && !s.Declared && !there[key] {
-			return nil
-		}
-	}
-	return r.registryStore.save(ctx)
+	// The heartbeats in the copy are old; the agents soon write new ones.
+	err := r.pause(ctx, r.now.Wall, "the registry was restored only just")
+	r.setting.grace = r.why
+	return err
 }
 
 // tellStatuses sets the status of escalated agents in the PIV registry. An agent that sends heartbeats again sets

@@ -24,7 +24,6 @@ type round struct {
 	*Monitor
 	now      Clocks
 	snapshot snapshot
-	there    map[string]bool // the keys of the snapshot's agents
 	setting  setting
 	fault    error // which of the agents' signs cannot be read
 	stalled  int   // agents
@@ -76,10 +75,6 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	r.snapshot = m.registryStore.read(ctx)
 	p := r.snapshot
-	r.there = make(map[string]bool, len(p.Agents))
-	for _, a := range p.Agents {
-		r.there[a.Key] = true
-	}
 	m.seen.Store(&p)
 	if err := m.openNotifiers(ctx, &p); err != nil {
 		m.complain(err)
@@ -181,16 +176,12 @@ func (m *Monitor) pause(ctx context.Context, now time.Time, why string) error {
 // agents are those of the registry, and those that vanished from a PIV registry while they were running. An agent
 // missing in a registry of version 2 was removed by its owner.
 func (r *round) agents() []agent {
-	list := slices.Clone(r.snapshot.Agents)
+	list := slices.Clip(r.snapshot.Agents)
 	if r.snapshot.declared() {
 		return list
 	}
-	there := map[string]bool{}
-	for _, a := range list {
-		there[a.Key] = true
-	}
 	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
-		if s := r.agentStates.all[key]; !there[key] && !s.Declared && s.Entry.Status == piv.Running {
+		if s := r.agentStates.all[key]; !r.snapshot.there[key] && !s.Declared && s.Entry.Status == piv.Running {
 			list = append(list, r.opts.ofProject(s.Entry))
 		}
 	}
@@ -207,8 +198,7 @@ type known struct {
 }
 
 func (r *round) known(a agent) known {
-	k := known{agentState: r.agentStates.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0}
-	k.vanished = !r.there[a.Key]
+	k := known{agentState: r.agentStates.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0, vanished: !r.snapshot.there[a.Key]}
 	list := r.ledger.all[a.Key]
 	for i := range list {
 		if act := list[i].Act; act.Rung == recovery.Nudge && !act.Refunded {

@@ -43,6 +43,7 @@ type snapshot struct {
 	Registry *registry.Registry // of version 2; nil: it is a PIV registry
 	Lost     string             // why the file cannot be used and this is the last good copy; "": it is current
 	Broken   []byte             // the content of the unusable file
+	there    map[string]bool    // the keys of Agents
 }
 
 // blank reports a registry without agents. After one with agents it is more likely a partial write than intended.
@@ -80,26 +81,26 @@ type goodCopy struct {
 
 // understand parses a text.
 func (b *registryStore) understand(text []byte) (*snapshot, error) {
-	p := &snapshot{}
+	p := &snapshot{there: map[string]bool{}}
+	var err error
 	if registry.Declares(text) {
-		r, err := registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome})
-		if err != nil {
+		if p.Registry, err = registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome}); err != nil {
 			return nil, err
 		}
-		p.Registry = r
-		for _, d := range r.Agents {
+		for _, d := range p.Registry.Agents {
 			p.Agents = append(p.Agents, ofDeclaration(d))
 		}
 		p.shareFleet()
-		return p, nil
+	} else {
+		if p.Projects, err = piv.ParseRegistry(text); err != nil {
+			return nil, err
+		}
+		for _, entry := range p.Projects.Projects {
+			p.Agents = append(p.Agents, b.opts.ofProject(entry))
+		}
 	}
-	r, err := piv.ParseRegistry(text)
-	if err != nil {
-		return nil, err
-	}
-	p.Projects = r
-	for _, entry := range r.Projects {
-		p.Agents = append(p.Agents, b.opts.ofProject(entry))
+	for _, a := range p.Agents {
+		p.there[a.Key] = true
 	}
 	return p, nil
 }

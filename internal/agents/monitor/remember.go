@@ -309,19 +309,15 @@ func (r *round) dropRemoved(ctx context.Context) error {
 	if !r.snapshot.declared() {
 		return nil
 	}
-	there := map[string]bool{registryKey: true}
-	for _, a := range r.snapshot.Agents {
-		there[a.Key] = true
-	}
 	var errs []error
 	for _, i := range r.incidents.list {
 		_, _, server := i.Key.ServerAndUser()
-		if ofAgent := !server && i.Facts.Case == "" && i.Key.Class != incident.Mass; ofAgent && !there[i.Key.Agent] && i.State != incident.Resolved {
+		if ofAgent := !server && i.Facts.Case == "" && i.Key.Class != incident.Mass; ofAgent && i.Key.Agent != registryKey && !r.snapshot.there[i.Key.Agent] && i.State != incident.Resolved {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
-		if !there[key] && r.agentStates.all[key].Declared {
+		if !r.snapshot.there[key] && r.agentStates.all[key].Declared {
 			errs = append(errs, r.agentStates.drop(ctx, key))
 		}
 	}
