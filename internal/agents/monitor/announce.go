@@ -58,7 +58,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 		work = incident.WorkLeft
 	}
 	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.subject.text))
-	err := r.do(ctx, func(tx *sql.Tx) error {
+	err := r.store.do(ctx, func(tx *sql.Tx) error {
 		if err := putState(ctx, tx, c.Key, s); err != nil || !wanted {
 			return err
 		}

@@ -116,7 +116,7 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 			p.Location = r.snapshot.Registry.Zone
 		}
 		text := incident.Status(standing, r.snapshot.Lost, p, r.now.Wall)
-		err = errors.Join(err, r.do(ctx, func(tx *sql.Tx) error {
+		err = errors.Join(err, r.store.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(
 				r.reply(ctx, tx, fmt.Sprintf("status/%d", w.ID), w.Channel, w.Topic, text),
 				closeRequest(ctx, tx, w.ID, "told", r.now.Wall))

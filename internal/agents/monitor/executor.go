@@ -108,7 +108,7 @@ func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 	for _, a := range x.snapshot.Agents {
 		if p := a.Entry; p.Key == rec.Agent && p.PID != 0 && p.PID != rec.Entry.PID {
 			proc, err := x.m.opts.processes.Look(p.PID)
-			return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
+			return proc.Identity, err == nil && (proc.Dir == "" || x.m.sources.within(proc.Dir, p.Path))
 		}
 	}
 	return process.Identity{}, false
@@ -259,12 +259,9 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 	x.m.opts.Logger.Error("the recovery failed", slog.String("project", rec.Entry.Name), slog.String("reason", why))
 	a := agent{Key: rec.Agent, Name: rec.Entry.Name, Entry: rec.Entry}
-	key := incident.Key{Agent: rec.Agent, Class: rec.Act.Stall, Phase: piv.PhaseName(rec.Act.Phase)}
+	key := incidentKey(rec.Declared, rec.Agent, rec.Act.Class, rec.Act.Stall, rec.Act.Phase)
 	if rec.Declared {
 		a = x.incidents.agentOf(incident.Incident{Key: key, Facts: incident.Facts{Name: a.Name}})
-		if key.Class = rec.Act.Class; rec.Act.Phase == piv.NoPhase {
-			key.Phase = ""
-		}
 	}
 	f := incident.Facts{
 		Name: a.Name, Phase: key.Phase, Stall: rec.Act.Stall, Severity: incident.Critical,

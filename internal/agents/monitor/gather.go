@@ -61,10 +61,6 @@ type gathering struct {
 	errorShown bool                // the dead process's session is readable and would show an error at its end
 }
 
-func (g *gathering) age(t time.Time) diagnose.Span {
-	return diagnose.Span(max(Age(t, g.now.Wall, g.sleeps), 0))
-}
-
 // beat takes the agent's youngest heartbeat.
 func (g *gathering) beat() {
 	if !g.agent.says("heartbeat") {
@@ -81,15 +77,8 @@ func (g *gathering) beat() {
 	}
 	g.e.Artefact.Expected = true // an agent that has sent heartbeats is expected to go on
 	b := &g.e.Beat
-	b.Has, b.State, b.Note, b.Next = true, diagnose.State(o.State), o.Note, diagnose.Span(o.Next)
-	if o.Wall.After(g.now.Wall) {
-		b.Age = diagnose.Span(g.now.Wall.Sub(o.Wall))
-		if !g.known.agentState.AheadSince.IsZero() {
-			b.Seen = g.age(g.known.agentState.AheadSince)
-		}
-	} else {
-		b.Age = g.age(o.Wall)
-	}
+	b.State, b.Note, b.Next = diagnose.State(o.State), o.Note, diagnose.Span(o.Next)
+	g.beaten(b, o.Wall, g.known)
 	switch {
 	case o.Exit != nil && (o.Kind == heartbeat.Success || o.Kind == heartbeat.Failure):
 		g.e.Exit = diagnose.Exit{Known: true, Code: *o.Exit}

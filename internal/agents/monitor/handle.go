@@ -69,7 +69,7 @@ func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) err
 	s.Trouble.Spared = true
 	entry := c.entryOf(r.now.Wall, d)
 	entry.Action, entry.Outcome = "none", d.Reason
-	if err := r.do(ctx, func(tx *sql.Tx) error { return journal(ctx, tx, entry) }); err != nil {
+	if err := r.store.do(ctx, func(tx *sql.Tx) error { return journal(ctx, tx, entry) }); err != nil {
 		return err
 	}
 	c.agentState = s

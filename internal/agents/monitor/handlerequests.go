@@ -44,7 +44,7 @@ func (r *round) handleRequests(ctx context.Context) error {
 		}
 		r.opts.checkpoint("granted")
 		r.opts.Logger.Info("user request handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
-		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error {
+		errs = append(errs, r.store.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(r.undelivered(ctx, tx, w, answer), closeRequest(ctx, tx, w.ID, answer, r.now.Wall))
 		}))
 	}

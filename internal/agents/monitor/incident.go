@@ -45,10 +45,14 @@ func opened(list []incident.Incident, key string) []incident.Incident {
 
 // incidentKey identifies the incident of an agent's trouble. PIV has only its own types.
 func (c *examined) incidentKey() incident.Key {
-	k := incident.Key{Agent: c.Key, Class: c.problem.Class, Phase: piv.PhaseName(c.problem.Phase)}
-	if c.Declared == nil {
-		k.Class = c.problem.Stall
-	} else if c.problem.Phase == piv.NoPhase {
+	return incidentKey(c.Declared != nil, c.Key, c.problem.Class, c.problem.Stall, c.problem.Phase)
+}
+
+func incidentKey(declared bool, agent, class, stall string, phase int) incident.Key {
+	k := incident.Key{Agent: agent, Class: class, Phase: piv.PhaseName(phase)}
+	if !declared {
+		k.Class = stall
+	} else if phase == piv.NoPhase {
 		k.Phase = ""
 	}
 	return k

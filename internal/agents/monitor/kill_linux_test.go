@@ -283,7 +283,7 @@ func TestARealRestart(t *testing.T) {
 func everybodyOf(dir string) []int {
 	var pids []int
 	for _, s := range (process.System{}).All() {
-		if p, err := (process.System{}).Look(s.PID); err == nil && within(p.Dir, dir) {
+		if p, err := (process.System{}).Look(s.PID); err == nil && (&sources{}).within(p.Dir, dir) {
 			pids = append(pids, s.PID)
 		}
 	}

@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,6 +90,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 		return nil, err
 	}
 	m.doubtful = false
+	m.sources.looks++
 	r.setting = setting{
 		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources, kept: &m.kept,
 	}
@@ -123,14 +123,6 @@ func (r *round) join() {
 // summary is what the look has come to.
 func (r *round) summary() Summary {
 	return Summary{Projects: len(r.snapshot.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}
-}
-
-// lookAgain inspects an agent again, as it is by now.
-func (r *round) lookAgain(ctx context.Context, a agent) (*examined, error) {
-	if err := r.refresh(ctx); err != nil {
-		return nil, err
-	}
-	return r.lookAt(a), nil
 }
 
 // refresh reads what declared agents show.
@@ -371,6 +363,3 @@ func (r *round) dropVanished(ctx context.Context, a agent) error {
 	}
 	return r.store.dropState(ctx, a.Key)
 }
-
-// do runs f in one transaction.
-func (r *round) do(ctx context.Context, f func(tx *sql.Tx) error) error { return r.store.do(ctx, f) }

@@ -132,10 +132,10 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		if a.Key != rec.Agent {
 			continue
 		}
-		c, err := x.round.lookAgain(ctx, a)
-		if err != nil {
+		if err := x.round.refresh(ctx); err != nil {
 			return err.Error()
 		}
+		c := x.round.lookAt(a)
 		v, found := c.diagnosis, c.subject
 		switch {
 		case string(v.Class) != rec.Act.Class:

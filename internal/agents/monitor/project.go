@@ -34,7 +34,9 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 	if e.Fault != "" {
 		return e, process.Target{}
 	}
-	s.beatOf(&e, k, beatAt)
+	if !beatAt.IsZero() {
+		s.beaten(&e.Beat, beatAt, k)
+	}
 	target := s.live(&e, p, k, beatAt)
 	e.Beat.Expected = true
 	e.Artefact = diagnose.Artefact{Expected: true, Seen: !e.Process.AfterBeat}
@@ -46,29 +48,6 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 		s.waitingSessions(&e, p.Path)
 	}
 	return e, target
-}
-
-// heard is how long ago the project last gave a sign of life.
-func (s *setting) heard(e diagnose.Evidence) diagnose.Span {
-	if e.Beat.Age < 0 {
-		return e.Beat.Seen
-	}
-	return e.Beat.Age
-}
-
-// beatOf is the heartbeat of the registry.
-func (s *setting) beatOf(e *diagnose.Evidence, k known, beatAt time.Time) {
-	if e.Beat.Has = !beatAt.IsZero(); !e.Beat.Has {
-		return
-	}
-	now := s.now.Wall
-	age := now.Sub(beatAt)
-	if age >= 0 {
-		age = Age(beatAt, now, s.sleeps)
-	} else if !k.agentState.AheadSince.IsZero() {
-		e.Beat.Seen = diagnose.Span(Age(k.agentState.AheadSince, now, s.sleeps))
-	}
-	e.Beat.Age = diagnose.Span(age)
 }
 
 // live finds whether the orchestrator lives, and its processes.
@@ -101,7 +80,7 @@ func (s *setting) starts(e *diagnose.Evidence, since time.Time) {
 	if since.IsZero() {
 		return
 	}
-	age := diagnose.Span(max(Age(since, s.now.Wall, s.sleeps), 0))
+	age := s.age(since)
 	if e.Process.AfterBeat {
 		age = min(age, e.Process.Age) // the youngest counts
 	}
@@ -141,7 +120,7 @@ func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatA
 	}
 	// Younger than the heartbeat: a new orchestrator without a heartbeat yet, or an unrelated process.
 	switch {
-	case within(proc.Dir, p.Path):
+	case s.sources.within(proc.Dir, p.Path):
 		return id, began
 	case proc.Dir == "" || Age(beatAt, s.now.Wall, s.sleeps) != s.now.Wall.Sub(beatAt):
 		judge(diagnose.Unsure, "is younger than the heartbeat and cannot be told from a stranger")
@@ -165,14 +144,6 @@ func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *p
 	case !alive && dead && p.PID == 0:
 		e.Process.Detail = fmt.Sprintf("PID %d, which was started, is dead", l.Process.PID)
 	}
-}
-
-// within reports whether dir is the project's directory or below it.
-func within(dir, project string) bool {
-	if real, err := filepath.EvalSymlinks(project); err == nil {
-		project = real
-	}
-	return agentcli.Within(dir, filepath.Clean(project))
 }
 
 // readManifest reads the manifest of a directory, twice if it is incomplete, and returns its phase.
@@ -233,7 +204,7 @@ func (s *setting) waitingSessions(e *diagnose.Evidence, dir string) {
 		}
 		e.Sessions = append(e.Sessions, diagnose.Session{
 			Kind: v.Kind, ID: v.ID, Status: agentcli.Waiting, WaitingFor: v.WaitingFor,
-			StatusAge: diagnose.Span(max(Age(v.StatusAt, s.now.Wall, s.sleeps), 0)),
+			StatusAge: s.age(v.StatusAt),
 		})
 	}
 }

@@ -82,7 +82,6 @@ func (s *sources) faults() error { return errors.Join(s.fault, s.requestsFault) 
 
 // refresh reads all sources of declared agents. The error is what concerns all of them; [sources.faults] has the rest.
 func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, agentStates map[string]agentState) error {
-	s.looks++
 	s.lookAtProcesses()
 	known := s.recognise(now)
 	var errs []error
