@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
@@ -20,31 +21,31 @@ import (
 
 // agentRecord is an agent as list and show give it to programs. Its names are stable.
 type agentRecord struct {
-	Name       string           `json:"name"`
-	Key        string           `json:"key"` // of the registry: what the other verbs take
-	Kind       string           `json:"kind"`
-	Path       string           `json:"path,omitempty"`
-	State      string           `json:"state"`           // the class of the diagnosis
-	Stall      string           `json:"stall,omitempty"` // its coarse type, where something is wrong
-	Rule       string           `json:"rule"`
-	Confidence string           `json:"confidence"`
-	Details    string           `json:"details"`
-	Since      *time.Time       `json:"since,omitempty"` // when this state began, as far as is known
-	Until      *time.Time       `json:"until,omitempty"` // when it ends by itself, such as a limit
-	Action     string           `json:"action,omitempty"`
-	Reason     string           `json:"reason,omitempty"`
-	Paused     bool             `json:"paused,omitempty"`
-	Stopped    bool             `json:"stopped,omitempty"` // by a person
-	PID        int              `json:"pid,omitempty"`
-	Process    string           `json:"process,omitempty"` // alive, dead, unsure
-	Session    string           `json:"session,omitempty"`
-	Terminal   bool             `json:"terminal,omitempty"` // outlive agent attach can join it
-	Joined     []joinedRecord   `json:"attached,omitempty"` // who has
-	LastSign   *signRecord      `json:"last_sign,omitempty"`
-	Waits      []string         `json:"waits_for,omitempty"` // tool calls of MCP servers that outlive keeps alive
-	Unread     []string         `json:"unread,omitempty"`    // what could not be read of it, and why: nothing is ended on that
-	Incidents  []incidentRecord `json:"incidents"`
-	Text       *agentShown      `json:"text,omitempty"` // of agent list
+	Name       string            `json:"name"`
+	Key        string            `json:"key"` // of the registry: what the other verbs take
+	Kind       string            `json:"kind"`
+	Path       string            `json:"path,omitempty"`
+	State      string            `json:"state"`           // the class of the diagnosis
+	Stall      string            `json:"stall,omitempty"` // its coarse type, where something is wrong
+	Rule       string            `json:"rule"`
+	Confidence string            `json:"confidence"`
+	Details    string            `json:"details"`
+	Since      *time.Time        `json:"since,omitempty"` // when this state began, as far as is known
+	Until      *time.Time        `json:"until,omitempty"` // when it ends by itself, such as a limit
+	Action     string            `json:"action,omitempty"`
+	Reason     string            `json:"reason,omitempty"`
+	Paused     bool              `json:"paused,omitempty"`
+	Stopped    bool              `json:"stopped,omitempty"` // by a person
+	PID        int               `json:"pid,omitempty"`
+	Process    string            `json:"process,omitempty"` // alive, dead, unsure
+	Session    string            `json:"session,omitempty"`
+	Terminal   bool              `json:"terminal,omitempty"` // outlive agent attach can join it
+	Joined     []agentrun.Joined `json:"attached,omitempty"` // who has
+	LastSign   *signRecord       `json:"last_sign,omitempty"`
+	Waits      []string          `json:"waits_for,omitempty"` // tool calls of MCP servers that outlive keeps alive
+	Unread     []string          `json:"unread,omitempty"`    // what could not be read of it, and why: nothing is ended on that
+	Incidents  []incidentRecord  `json:"incidents"`
+	Text       *agentShown       `json:"text,omitempty"` // of agent list
 }
 
 // agentShown is what the table shows of an agent, and what stands below it where something is wrong.
@@ -55,14 +56,6 @@ type agentShown struct {
 	LastSign string            `json:"last_sign"`
 	Incident string            `json:"incident"`
 	Trouble  []overview.Aspect `json:"trouble,omitempty"`
-}
-
-// joinedRecord is a person at an agent's terminal.
-type joinedRecord struct {
-	Who      string    `json:"who"`
-	PID      int       `json:"pid"`
-	ReadOnly bool      `json:"read_only,omitempty"`
-	Since    time.Time `json:"since"`
 }
 
 // signRecord is the youngest sign of life.
@@ -161,10 +154,7 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	r := agentRecord{
 		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
 		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
-		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Waits: f.Evidence.Waits(), Unread: f.Evidence.Unread, Incidents: []incidentRecord{},
-	}
-	for _, j := range f.Joined {
-		r.Joined = append(r.Joined, joinedRecord(j))
+		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Joined: f.Joined, Waits: f.Evidence.Waits(), Unread: f.Evidence.Unread, Incidents: []incidentRecord{},
 	}
 	if !v.Well() {
 		r.Action, r.Reason = f.Action, f.Decision.Reason

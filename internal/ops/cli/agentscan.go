@@ -109,14 +109,11 @@ func readRegistry(given string) (monitor.Options, *registry.Registry, error) {
 	return o, r, nil
 }
 
-// runningAgents are the processes of agent CLIs. A child of the same kind, as of a package runner or a wrapper, is the
-// same agent.
+// runningAgents are the processes of agent CLIs.
 func runningAgents(procs process.System) []agentcli.Process {
 	all := procs.All()
-	parents := map[int]int{}
 	kinds := map[int]agentcli.Kind{}
 	for _, e := range all {
-		parents[e.PID] = e.Parent
 		if args := procs.Args(e.PID); len(args) > 0 {
 			if kind, ok := agentcli.Recognise(args, ""); ok {
 				kinds[e.PID] = kind
@@ -125,12 +122,8 @@ func runningAgents(procs process.System) []agentcli.Process {
 	}
 	now := time.Now()
 	var found []agentcli.Process
-	for _, e := range all {
-		kind, ok := kinds[e.PID]
-		if !ok || below(e.PID, kind, parents, kinds) {
-			continue
-		}
-		p := agentcli.Process{Kind: kind, PID: e.PID, Start: e.Start, Began: now.Add(-e.Age)}
+	for _, e := range outermost(all, kinds) {
+		p := agentcli.Process{Kind: kinds[e.PID], PID: e.PID, Start: e.Start, Began: now.Add(-e.Age)}
 		if look, err := procs.Look(e.PID); err == nil {
 			p.Dir = look.Dir
 		}
@@ -139,19 +132,16 @@ func runningAgents(procs process.System) []agentcli.Process {
 	return found
 }
 
-// below reports whether a process belongs to another one of its kind.
-func below(pid int, kind agentcli.Kind, parents map[int]int, kinds map[int]agentcli.Kind) bool {
-	up := parents[pid]
-	for range parents { // a table that changes while it is read may have a circle
-		if up == 0 || up == pid {
-			return false
+// outermost are the CLIs that none of their kind has started. A child of the same kind, as of a package runner or a wrapper, is
+// the same agent.
+func outermost(all []process.Entry, kinds map[int]agentcli.Kind) []process.Entry {
+	inner := map[int]bool{}
+	for pid, kind := range kinds {
+		for _, e := range process.Tree(all, pid) {
+			inner[e.PID] = inner[e.PID] || e.PID != pid && kinds[e.PID] == kind
 		}
-		if kinds[up] == kind {
-			return true
-		}
-		up = parents[up]
 	}
-	return false
+	return slices.DeleteFunc(all, func(e process.Entry) bool { return kinds[e.PID] == "" || inner[e.PID] })
 }
 
 // scan finds the running agents, and what their files show.

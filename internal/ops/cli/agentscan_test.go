@@ -9,18 +9,24 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 	"github.com/outlive-mcp/outlive/internal/testing/hostpath"
 )
 
 // What an agent CLI has started of its own kind is the same agent; what another kind has started is another.
-func TestBelow(t *testing.T) {
-	parents := map[int]int{10: 1, 11: 10, 12: 11, 20: 12, 30: 31, 31: 30}
+func TestOutermost(t *testing.T) {
+	var all []process.Entry
+	for _, at := range [][2]int{{10, 1}, {11, 10}, {12, 11}, {20, 12}, {30, 31}, {31, 30}} { // 30 and 31: a table with a circle
+		all = append(all, process.Entry{Identity: process.Identity{PID: at[0]}, Parent: at[1]})
+	}
 	kinds := map[int]agentcli.Kind{10: agentcli.Claude, 12: agentcli.Claude, 20: agentcli.Codex, 30: agentcli.Gemini}
-	for pid, want := range map[int]bool{10: false, 12: true, 20: false, 30: false} { // 30 and 31: a table with a circle
-		if got := below(pid, kinds[pid], parents, kinds); got != want {
-			t.Errorf("%d: %v, want %v", pid, got, want)
-		}
+	var got []int
+	for _, e := range outermost(all, kinds) {
+		got = append(got, e.PID)
+	}
+	if d := cmp.Diff([]int{10, 20, 30}, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
 	}
 }
 
