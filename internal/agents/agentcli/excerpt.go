@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 const (
@@ -15,30 +15,12 @@ const (
 )
 
 // excerpt returns the beginning of text: at most limit bytes, cut between characters.
-func excerpt(text string, limit int) string {
-	text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
-	if len(text) <= limit {
-		return text
-	}
-	cut := limit - len("…")
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.Clone(text[:cut]) + "…"
-}
+func excerpt(text string, limit int) string { return logline.Head(trimmed(text), limit) }
 
 // ending returns the end of text, where an agent's question is.
-func ending(text string, limit int) string {
-	text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
-	if len(text) <= limit {
-		return text
-	}
-	cut := len(text) - limit + len("…")
-	for cut < len(text) && !utf8.RuneStart(text[cut]) {
-		cut++
-	}
-	return "…" + strings.Clone(text[cut:])
-}
+func ending(text string, limit int) string { return logline.Tail(trimmed(text), limit) }
+
+func trimmed(text string) string { return strings.ToValidUTF8(strings.TrimSpace(text), "�") }
 
 // answers matches the possible answers after a question, as in "Go on? (y/n)".
 var answers = lazyregexp.New(`[(\[（][^()\[\]（）\n]*[)\]）][.!]?$`)

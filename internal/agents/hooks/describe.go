@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // describe formats a tool's input for the person who decides: the command as it is, then every other member on a line
@@ -22,7 +24,7 @@ func describe(input json.RawMessage) string {
 	}
 	var lines []string
 	if command, ok := stringOf(members["command"]); ok {
-		lines = append(lines, Escape(head(command, maxLooked)))
+		lines = append(lines, Escape(logline.Head(command, maxLooked)))
 		delete(members, "command")
 	}
 	names := slices.Sorted(maps.Keys(members))
@@ -32,11 +34,11 @@ func describe(input json.RawMessage) string {
 	for _, name := range names {
 		value, ok := stringOf(members[name])
 		if ok {
-			value = Escape(head(value, maxLooked))
+			value = Escape(logline.Head(value, maxLooked))
 		} else {
 			value = compact(members[name])
 		}
-		lines = append(lines, Escape(head(name, maxLooked))+": "+value)
+		lines = append(lines, Escape(logline.Head(name, maxLooked))+": "+value)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -55,9 +57,9 @@ func stringOf(raw json.RawMessage) (string, bool) {
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return Escape(head(string(raw), maxLooked))
+		return Escape(logline.Head(string(raw), maxLooked))
 	}
-	return Escape(head(b.String(), maxLooked))
+	return Escape(logline.Head(b.String(), maxLooked))
 }
 
 // Escape writes as \u{hex} every character that is invisible or changes how others are shown: control characters,
@@ -98,30 +100,3 @@ func hidden(r rune) bool {
 
 // blanks are letters and symbols without a visible glyph: Hangul fillers and the empty Braille pattern.
 var blanks = []rune{'\u115f', '\u1160', '\u2800', '\u3164', '\uffa0'}
-
-// cutMark marks where text was cut off.
-const cutMark = "…"
-
-// head returns the beginning of s: at most limit bytes, whole characters only.
-func head(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	n := limit - len(cutMark)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + cutMark
-}
-
-// tail returns the end of s: at most limit bytes, whole characters only.
-func tail(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	n := len(s) - limit + len(cutMark)
-	for n < len(s) && !utf8.RuneStart(s[n]) {
-		n++
-	}
-	return cutMark + s[n:]
-}

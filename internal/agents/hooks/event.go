@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // Event is what a CLI passed to one of its hooks. Texts that look like secrets are removed from it.
@@ -80,7 +81,7 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 		for _, name := range names {
 			var s string
 			if json.Unmarshal(members[name], &s) == nil && s != "" {
-				return head(Escape(s), limit)
+				return logline.Head(Escape(s), limit)
 			}
 		}
 		return ""
@@ -97,14 +98,14 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 	}
 	for _, name := range []string{"message", "last_assistant_message", "prompt_response"} {
 		if said, ok := stringOf(members[name]); ok && said != "" {
-			c.Text = tail(redact(Escape(tail(said, maxLooked))), maxText)
+			c.Text = logline.Tail(redact(Escape(logline.Tail(said, maxLooked))), maxText)
 			break
 		}
 	}
 	if input := members["tool_input"]; len(input) > 0 {
 		c.full = describe(input)
-		c.safe = redact(head(c.full, maxLooked))
-		c.Input = head(c.safe, maxInput)
+		c.safe = redact(logline.Head(c.full, maxLooked))
+		c.Input = logline.Head(c.safe, maxInput)
 		if c.Name == agentcli.PermissionRequest {
 			c.Unasked = unasked(c.full, c.safe)
 		}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -130,17 +129,6 @@ func TestEverythingOfAnInputIsShown(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestCut(t *testing.T) {
-	s := strings.Repeat("ä", 50)
-	for limit := 3; limit < 110; limit++ {
-		for _, got := range []string{head(s, limit), tail(s, limit)} {
-			if len(got) > limit || !utf8.ValidString(got) || limit >= 100 && got != s {
-				t.Errorf("%d: %q", limit, got)
-			}
-		}
-	}
 }
 
 func FuzzParse(f *testing.F) {

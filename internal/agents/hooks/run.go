@@ -8,6 +8,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/files/secret"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // Options of [Run].
@@ -67,7 +68,7 @@ func allowByPolicy(dir string, c *call) ([]byte, error) {
 	s := Settlement{Outcome: Allowed, By: "policy", At: time.Now()}
 	err := record(dir, Record{
 		Asked: c.Time, Ended: s.At, Vendor: c.Vendor, Session: c.Session, Dir: c.Dir, Tool: c.Tool,
-		Command: head(c.safe, maxCommand), Outcome: s.Outcome, By: s.By,
+		Command: logline.Head(c.safe, maxCommand), Outcome: s.Outcome, By: s.By,
 	})
 	if err != nil {
 		return nil, err

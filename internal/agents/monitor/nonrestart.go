@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/batchfile"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // nudgeTime is how long the command that hands a text to an agent may take.
@@ -94,17 +95,9 @@ func (x *executor) nudge(ctx context.Context, rec *attempt) error {
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", rec.Command[0], err, tail(string(out), 300))
+		return fmt.Errorf("%s: %w: %s", rec.Command[0], err, logline.Tail(string(out), 300))
 	}
 	return nil
-}
-
-// tail is the end of a text.
-func tail(s string, most int) string {
-	if len(s) > most {
-		s = "…" + s[len(s)-most:]
-	}
-	return s
 }
 
 // toolSlack is how much earlier than its record a tool's process may seem to have begun: two clocks are compared.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 )
 
 func TestPrintable(t *testing.T) {
@@ -20,6 +21,18 @@ func TestPrintable(t *testing.T) {
 	} {
 		if got := Printable(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// No character is cut in two.
+func TestHeadAndTail(t *testing.T) {
+	s := strings.Repeat("ä", 50)
+	for limit := 3; limit < 110; limit++ {
+		for _, got := range []string{Head(s, limit), Tail(s, limit)} {
+			if len(got) > limit || !utf8.ValidString(got) || limit >= 100 && got != s {
+				t.Errorf("%d: %q", limit, got)
+			}
 		}
 	}
 }

@@ -111,6 +111,33 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
+// cutMark stands where a text was cut off.
+const cutMark = "…"
+
+// Head is the beginning of a text: whole characters, at most limit bytes. A mark stands for the rest.
+func Head(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	n := limit - len(cutMark)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + cutMark
+}
+
+// Tail is the end of a text, like [Head].
+func Tail(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	n := len(s) - limit + len(cutMark)
+	for n < len(s) && !utf8.RuneStart(s[n]) {
+		n++
+	}
+	return cutMark + s[n:]
+}
+
 // screen passes text of several lines to a terminal.
 type screen struct {
 	to   io.Writer
