@@ -180,11 +180,7 @@ func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
 		return "" // only agents proven dead get here
 	}
 	// The registry may have been read during a write.
-	text, err := piv.ReadFile(x.m.opts.Registry)
-	if err != nil {
-		return err.Error()
-	}
-	p, err := x.m.registryStore.parse(text)
+	_, p, err := x.m.registryStore.current()
 	if err != nil {
 		return err.Error()
 	}
@@ -236,19 +232,15 @@ func (x *executor) complete(ctx context.Context, rec *attempt) error {
 
 // publish updates the PIV registry, unless the new process has written newer data.
 func (x *executor) publish(rec *attempt, change piv.Change) error {
-	text, err := piv.ReadFile(x.m.opts.Registry)
+	_, p, err := x.m.registryStore.current()
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // version 2 has no such entry
 	}
 	if err != nil {
 		return err
 	}
-	reg, err := piv.ParseRegistry(text)
-	if err != nil {
-		return err
-	}
-	for _, p := range reg.Projects {
-		if p.Key == rec.Agent && p.Heartbeat != rec.Entry.Heartbeat {
+	for _, a := range p.Agents {
+		if a.Key == rec.Agent && a.Entry.Heartbeat != rec.Entry.Heartbeat {
 			return nil
 		}
 	}

@@ -221,17 +221,21 @@ func (b *registryStore) restore(p snapshot) error {
 	return nil
 }
 
+// current reads the registry once, as it is now.
+func (b *registryStore) current() (text []byte, p *snapshot, err error) {
+	if text, err = piv.ReadFile(b.path); err == nil {
+		p, err = b.parse(text)
+	}
+	return text, p, err
+}
+
 // change applies changes to the current registry. A registry that cannot be parsed is never written.
 func (b *registryStore) change(changes []piv.Change, now time.Time) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	for try := 0; ; try++ {
-		text, err := piv.ReadFile(b.path)
-		if err != nil {
-			return fmt.Errorf("change the registry: %w", err)
-		}
-		p, err := b.parse(text)
+		text, p, err := b.current()
 		if err != nil {
 			return fmt.Errorf("change the registry: %w", err)
 		}

@@ -114,7 +114,7 @@ func project(key string, n *tree.Node) Project {
 type Change struct {
 	Key    string
 	Status *Status
-	PID    *int // 0: null
+	PID    *int
 }
 
 // With returns the registry's text with the changes, lastUpdated included. Everything else stays byte for byte. A project
@@ -131,9 +131,7 @@ func (r *Registry) With(changes []Change, now time.Time) ([]byte, error) {
 		if known && c.Status != nil {
 			set(string(*c.Status), "projects", c.Key, "status")
 		}
-		if known && c.PID != nil && *c.PID == 0 {
-			set(nil, "projects", c.Key, "orchestratorPid")
-		} else if known && c.PID != nil {
+		if known && c.PID != nil {
 			set(*c.PID, "projects", c.Key, "orchestratorPid")
 		}
 	}
