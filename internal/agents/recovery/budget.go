@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,19 +87,13 @@ type Usage struct {
 }
 
 // usage counts the times in the window. Future times, from before the clock was set back, count, so that a wrong clock
-// gains nothing. next is when there is room, if there is none now; zero: never.
-func (b Budget) usage(times []time.Time, now time.Time) (u Usage, next time.Time) {
-	u = Usage{Max: b.Max, Window: b.Window, PerPhase: b.PerPhase}
-	var in []time.Time
+// gains nothing.
+func (b Budget) usage(times []time.Time, now time.Time) Usage {
+	u := Usage{Max: b.Max, Window: b.Window, PerPhase: b.PerPhase}
 	for _, t := range times {
 		if now.Sub(t) < b.Window {
-			in = append(in, t)
+			u.Used++
 		}
 	}
-	u.Used = len(in)
-	if b.Max > 0 && u.Used >= b.Max {
-		slices.SortFunc(in, time.Time.Compare)
-		next = in[len(in)-b.Max].Add(b.Window)
-	}
-	return u, next
+	return u
 }

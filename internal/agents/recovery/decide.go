@@ -46,8 +46,6 @@ type Decision struct {
 	Budget Usage
 	// VerifyWithin is how long new evidence is awaited after it.
 	VerifyWithin time.Duration
-	// NotBefore is when another answer can be expected while nothing changes. Zero: with the next change.
-	NotBefore time.Time
 	// Preamble is the first instruction of a started agent.
 	Preamble Preamble
 	// Attended says that no action is taken because a person is at the session.
@@ -125,7 +123,6 @@ type judged struct {
 	own     []Act     // of these, for the same class in the same phase
 	budget  Budget
 	usage   Usage
-	room    time.Time // when the budget has room, if it has none
 }
 
 func newJudged(p Problem, h History, pol Policy, can Capabilities, now time.Time) *judged {
@@ -142,7 +139,7 @@ func newJudged(p Problem, h History, pol Policy, can Capabilities, now time.Time
 	}
 	if c.starting() {
 		c.budget = pol.budget(p)
-		c.usage, c.room = c.budget.usage(times(only(c.acts, func(a Act) bool {
+		c.usage = c.budget.usage(times(only(c.acts, func(a Act) bool {
 			return a.Rung.Starts() && c.same(a) && (!c.budget.PerPhase || a.Phase == p.Phase)
 		})), now)
 	}
@@ -178,7 +175,7 @@ func (c *judged) climb() Decision {
 	}
 	d.Preamble = c.preamble(r)
 	if c.usage.Used >= c.usage.Max {
-		return c.tell(c.used(), c.room)
+		return Decision{Rung: Escalate, Reason: c.used()}
 	}
 	starts := only(c.episode, func(a Act) bool { return a.Rung.Starts() })
 	mine := only(c.own, func(a Act) bool { return a.Rung.Starts() })
@@ -191,7 +188,7 @@ func (c *judged) climb() Decision {
 		{b.spent(mine, c.usage.Max), fmt.Sprintf("%d starts in a row for this problem did not help", len(mine))},
 	} {
 		if !brake.until.IsZero() && (c.now.Before(brake.until) || !c.h.Open) {
-			return c.tell(brake.why, brake.until)
+			return Decision{Rung: Escalate, Reason: brake.why}
 		}
 	}
 	return d
@@ -282,11 +279,11 @@ func (c *judged) hold(d Decision) Decision {
 		}
 	}
 	if c.pol.HoldMax > 0 && c.Until.Sub(began) > c.pol.HoldMax && !c.h.Open {
-		return c.tell("it lasts until "+c.Until.Format("2006-01-02 15:04 MST"), end)
+		return Decision{Rung: Escalate, Reason: "it lasts until " + c.Until.Format("2006-01-02 15:04 MST")}
 	}
 	for _, a := range c.own {
 		if a.Rung == Hold && !a.Deadline.Before(end) {
-			return Decision{Reason: "held until " + a.Deadline.Format("15:04:05"), NotBefore: a.Deadline}
+			return Decision{Reason: "held until " + a.Deadline.Format("15:04:05")}
 		}
 	}
 	d.VerifyWithin = end.Sub(c.now)
@@ -323,11 +320,6 @@ func (c *judged) preamble(r Rung) Preamble {
 	return NoPreamble
 }
 
-// tell escalates to a human. again is when automatic actions may be tried once more.
-func (c *judged) tell(why string, again time.Time) Decision {
-	return Decision{Rung: Escalate, Reason: why, NotBefore: again}
-}
-
 // attended leaves a session alone if a person has typed in it recently.
 func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
 	until := c.Typed.Add(c.pol.Attended)
@@ -339,7 +331,7 @@ func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
 		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%s: no %s", typed, d.Rung), Budget: d.Budget}, false
 	}
 	return Decision{
-		Reason: fmt.Sprintf("%s: %s waits until %s", typed, d.Rung, until.Format("15:04:05")), Budget: d.Budget, NotBefore: until, Attended: true,
+		Reason: fmt.Sprintf("%s: %s waits until %s", typed, d.Rung, until.Format("15:04:05")), Budget: d.Budget, Attended: true,
 	}, true
 }
 
@@ -369,7 +361,7 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 // told avoids a second escalation, and leaves alone what only a human can fix.
 func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
 	if d.Rung == Escalate && c.h.Open || d.Rung.Acts() && c.h.Held {
-		return Decision{Reason: "it is left to a human", Budget: d.Budget, NotBefore: d.NotBefore}, d.Rung != Nothing
+		return Decision{Reason: "it is left to a human", Budget: d.Budget}, d.Rung != Nothing
 	}
 	return d, d.Rung == Nothing
 }
@@ -388,7 +380,7 @@ func (c *judged) verified(d Decision, _ *Fleet) (Decision, bool) {
 		if fresh || !c.now.Before(a.Deadline) || c.now.Before(a.At) {
 			return d, false
 		}
-		return Decision{Reason: fmt.Sprintf("what %s comes to is awaited until %s", a.Rung, a.Deadline.Format("15:04:05")), Budget: d.Budget, NotBefore: a.Deadline}, true
+		return Decision{Reason: fmt.Sprintf("what %s comes to is awaited until %s", a.Rung, a.Deadline.Format("15:04:05")), Budget: d.Budget}, true
 	}
 	return d, false
 }
@@ -405,20 +397,13 @@ func (c *judged) pace(d Decision, _ *Fleet) (Decision, bool) {
 	if last.IsZero() || c.now.Before(last) || c.now.Sub(last) >= c.pol.Pace {
 		return d, false
 	}
-	return Decision{Reason: "the last step was a moment ago", Budget: d.Budget, NotBefore: last.Add(c.pol.Pace)}, true
+	return Decision{Reason: "the last step was a moment ago", Budget: d.Budget}, true
 }
 
 // global takes a turn among all agents.
 func (c *judged) global(d Decision, f *Fleet) (Decision, bool) {
-	if !d.Rung.Touches() {
+	if !d.Rung.Touches() || f.turn(c.Problem, c.pol.Fleet, c.now) {
 		return d, false
 	}
-	free, at := f.turn(c.Problem, c.pol.Fleet, c.now)
-	if free {
-		return d, false
-	}
-	return Decision{
-		Reason: "waits for its turn: " + c.pol.Fleet.limits(), Budget: d.Budget,
-		NotBefore: at, Queued: true, Canary: d.Canary, Mass: d.Mass,
-	}, true
+	return Decision{Reason: "waits for its turn: " + c.pol.Fleet.limits(), Budget: d.Budget, Queued: true, Canary: d.Canary, Mass: d.Mass}, true
 }

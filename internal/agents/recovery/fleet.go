@@ -103,55 +103,33 @@ func near(t, now time.Time, window time.Duration) bool {
 	return d < window && -d < window
 }
 
-// turn reports whether an agent's process may be acted on now, or else when.
-func (f *Fleet) turn(p Problem, pol FleetPolicy, now time.Time) (bool, time.Time) {
+// turn reports whether an agent's process may be acted on now.
+func (f *Fleet) turn(p Problem, pol FleetPolicy, now time.Time) bool {
 	ahead := f.Waiting
 	if place := f.waits(p.Agent); place >= 0 {
 		ahead = f.Waiting[:place]
 	}
-	if free, at := f.paced(len(ahead), pol.Global, now); !free {
-		return false, at
-	}
-	return f.room(p, ahead, pol, now)
+	return f.paced(len(ahead), pol.Global, now) && f.room(p, ahead, pol, now)
 }
 
 // paced asks the limit of all agents.
-func (f *Fleet) paced(ahead int, global Budget, now time.Time) (bool, time.Time) {
-	if global.unlimited() {
-		return true, time.Time{}
-	}
-	var ts []time.Time
-	for _, a := range f.Acts {
-		if near(a.At, now, global.Window) {
-			ts = append(ts, a.At)
-		}
-	}
-	u, next := global.usage(ts, now)
-	if ahead < u.Max-u.Used {
-		return true, time.Time{}
-	}
-	if next.IsZero() {
-		next = now
-	}
-	return false, next
+func (f *Fleet) paced(ahead int, global Budget, now time.Time) bool {
+	u := global.usage(times(only(f.Acts, func(a Act) bool { return near(a.At, now, global.Window) })), now)
+	return global.unlimited() || ahead < u.Max-u.Used
 }
 
 // room checks whether the agent's host and account have room for one more start. Earlier agents take their places first;
 // an agent that waits for its account takes no place of its host.
-func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) (bool, time.Time) {
+func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) bool {
 	hosts, accounts := map[string]int{}, map[string]int{}
 	fits := func(host, account string) bool {
 		return (pol.HostStarts <= 0 || hosts[host] < pol.HostStarts) &&
 			(pol.AccountStarts <= 0 || account == "" || accounts[account] < pol.AccountStarts)
 	}
 	take := func(host, account string) { hosts[host]++; accounts[account]++ }
-	next := now
 	for _, a := range f.Acts {
 		if a.Proved.IsZero() && near(a.At, now, pol.StartFor) {
 			take(a.Host, a.Account)
-			if end := a.At.Add(pol.StartFor); !next.After(now) || end.Before(next) {
-				next = end
-			}
 		}
 	}
 	for _, w := range ahead {
@@ -159,7 +137,7 @@ func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) 
 			take(w.Host, w.Account)
 		}
 	}
-	return fits(p.Host, p.Account), next
+	return fits(p.Host, p.Account)
 }
 
 // held is the mass that an agent waits in, if any.

@@ -37,7 +37,7 @@ func (a Act) began() time.Time {
 
 // History is what was done about one agent before.
 type History struct {
-	// Acts are those of [Policy.Memory], the oldest first.
+	// Acts are all that may still count, the oldest first.
 	Acts []Act
 	// Open says that a human was notified of this problem, and it is not resolved.
 	Open bool

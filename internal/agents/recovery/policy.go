@@ -224,15 +224,6 @@ func PIV(restarts int, pace time.Duration) Policy {
 	}
 }
 
-// Memory is how long acts have to be kept, because a decision may depend on them.
-func (p Policy) Memory() time.Duration {
-	longest := max(phaseWindow, p.StableAfter, p.HoldMax, p.Breaker.Window, 2*p.Breaker.CooldownMax)
-	for _, b := range p.Budgets {
-		longest = max(longest, b.Window)
-	}
-	return longest
-}
-
 // key is under which name a problem is counted.
 func (p Policy) key(class, stall string) string {
 	if p.Coarse && stall != "" {
