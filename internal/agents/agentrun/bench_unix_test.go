@@ -114,7 +114,7 @@ func BenchmarkSeen(b *testing.B) {
 			s.output(0, []byte(outputs["terminal"]), time.Now(), unshared)
 		}
 		for b.Loop() {
-			s.snapshot(time.Now())
+			s.snapshot()
 		}
 	})
 	b.Run("snapshot of the worst", func(b *testing.B) {
@@ -122,7 +122,7 @@ func BenchmarkSeen(b *testing.B) {
 		s.resize(mostRows, mostCols)
 		s.output(0, []byte(strings.Repeat("\x1b[1J", tailSize/4)), time.Now(), unshared)
 		for b.Loop() {
-			s.snapshot(time.Now())
+			s.snapshot()
 		}
 	})
 }

@@ -35,18 +35,15 @@ func (r *recorder) run() {
 	for {
 		r.seen.pressing() // it is told with this one
 		last := time.Now()
-		report := r.seen.snapshot(last)
-		// A failed write is retried on the next change, and at the end: the agent continues.
-		failed := r.write(report) != nil
-		if !r.pause(last, failed || report.PerSecond > 0) {
-			r.done <- r.write(r.seen.snapshot(time.Now()))
+		failed := r.write(r.seen.snapshot()) != nil // the agent continues
+		if !r.pause(last, failed) {
+			r.done <- r.write(r.seen.snapshot())
 			return
 		}
 	}
 }
 
-// pause returns when the next report is due; false: the last one is. again requests one in any case: the rate falls
-// while nothing comes.
+// pause returns when the next report is due; false: the last one is. again requests one in any case: the one before failed.
 func (r *recorder) pause(last time.Time, again bool) bool {
 	timer := time.NewTimer(writeEvery)
 	defer timer.Stop()

@@ -25,11 +25,10 @@ type Report struct {
 	Wrapper   process.Identity `json:"wrapper"`
 	StartedAt time.Time        `json:"started_at"`
 
-	OutputAt  time.Time `json:"output_at,omitzero"` // of the last byte that the agent has written
-	TextAt    time.Time `json:"text_at,omitzero"`   // of the last that its terminal had not shown before, animations and times aside; zero: not known
-	CountAt   time.Time `json:"count_at,omitzero"`  // when a count of tokens on it last changed; zero: none has
-	Bytes     int64     `json:"bytes"`
-	PerSecond float64   `json:"bytes_per_s,omitempty"` // over the last seconds
+	OutputAt time.Time `json:"output_at,omitzero"` // of the last byte that the agent has written
+	TextAt   time.Time `json:"text_at,omitzero"`   // of the last that its terminal had not shown before, animations and times aside; zero: not known
+	CountAt  time.Time `json:"count_at,omitzero"`  // when a count of tokens on it last changed; zero: none has
+	Bytes    int64     `json:"bytes"`
 
 	TypedAt time.Time `json:"typed_at,omitzero"` // when a key was last pressed at its terminal, the wrapper's or a joined one; zero: none was
 

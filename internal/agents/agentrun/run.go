@@ -85,7 +85,7 @@ func Run(o Options) (*Exit, error) {
 		w.seen.output(1, []byte(err.Error()), time.Now(), unshared)
 		w.seen.exit(Exit{Code: code, At: time.Now()})
 		w.keepLine("not started: %v", err)
-		return nil, &StartError{code, errors.Join(fmt.Errorf("run agent %s: %w", o.Agent, err), write(path, w.seen.snapshot(time.Now())), w.closeKept())}
+		return nil, &StartError{code, errors.Join(fmt.Errorf("run agent %s: %w", o.Agent, err), write(path, w.seen.snapshot()), w.closeKept())}
 	}
 	exit := w.wait()
 	return &exit, w.finish(exit)

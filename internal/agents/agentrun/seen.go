@@ -17,7 +17,6 @@ type seen struct {
 	mu         sync.Mutex
 	report     Report
 	urgent     bool // it must be reported soon
-	rate       rate
 	modes      modes
 	titles     titles
 	sources    [2]source // stdout, stderr
@@ -49,7 +48,6 @@ func (s *seen) output(stream int, b []byte, now time.Time, each func(piece)) {
 	s.mu.Lock()
 	s.report.OutputAt = now
 	s.report.Bytes += int64(len(b))
-	s.rate.add(len(b), now)
 	s.keep(b)
 	src := &s.sources[stream]
 	src.scanner.scan(b, func(p piece) {
@@ -240,12 +238,11 @@ func (s *seen) readText() {
 	}
 }
 
-// snapshot is the report at a time.
-func (s *seen) snapshot(now time.Time) Report {
+// snapshot is the report as it is now.
+func (s *seen) snapshot() Report {
 	s.readText()
 	s.mu.Lock()
 	r := s.report
-	r.PerSecond = s.rate.perSecond(now)
 	if r.Notice != nil {
 		n := *r.Notice
 		r.Notice = &n

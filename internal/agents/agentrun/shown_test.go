@@ -34,7 +34,7 @@ func TestNewTextIsToldFromAnAnimation(t *testing.T) {
 	} {
 		at := began.Add(time.Duration(i) * time.Minute)
 		sh.output([]byte(step.output), at)
-		r := s.snapshot(at)
+		r := s.snapshot()
 		if r.TextAt.Equal(at) != step.news || r.CountAt.Equal(at) != step.counts || !r.OutputAt.Equal(at) {
 			t.Errorf("after %q: text at %v, tokens at %v, output at %v", step.output, r.TextAt, r.CountAt, r.OutputAt)
 		}
