@@ -96,7 +96,6 @@ func BenchmarkSeen(b *testing.B) {
 		"text":     strings.Repeat("a line of a program's output, as long as most of them are, perhaps\r\n", 60),
 		"terminal": strings.Repeat("\x1b[2K\x1b[1A\x1b[38;5;12m● \x1b[0mReading \x1b[1mfiles\x1b[22m…\x1b[G", 80) + "\x1b]0;⠋ shop\x07",
 		"json":     strings.Repeat(`{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"one more of them"}]},"session_id":"s"}`+"\n", 40),
-		"bells":    strings.Repeat("\x07", 4096),
 	}
 	for name, output := range outputs {
 		b.Run(name, func(b *testing.B) {

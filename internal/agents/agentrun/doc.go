@@ -6,8 +6,7 @@
 //
 // It invents no sign of life: an unchanged file has no news. It ends no process: what the agent leaves behind lives on
 // as it would without us, vendors' daemons among them, so it is not a subreaper either; all descendants have the
-// environment's token, by which the monitor finds them. It decides nothing: the reader interprets titles, bells and
-// lines.
+// environment's token, by which the monitor finds them. It decides nothing: the reader interprets titles and lines.
 //
 // If it is killed, the file stays as it was. It names the wrapper's process and the agent's, so that readers can check
 // whether both live. On a terminal the kernel sends the agent SIGHUP; with pipes the agent gets SIGPIPE at its next

@@ -7,7 +7,7 @@ import (
 // How often a report is written at most.
 const (
 	writeEvery = time.Second
-	// urgentEvery is for urgent changes. A terminal's bell can ring a thousand times a second.
+	// urgentEvery is for urgent changes. A title can change a thousand times a second.
 	urgentEvery = 100 * time.Millisecond
 )
 

@@ -39,8 +39,6 @@ type Report struct {
 	Title      string          `json:"title,omitempty"`       // of its terminal (OSC 0 and 2)
 	TitleState agentcli.Status `json:"title_state,omitempty"` // what the title says: idle, busy, waiting; "": nothing
 	TitleAt    time.Time       `json:"title_at,omitzero"`     // when it came to say so
-	BellAt     time.Time       `json:"bell_at,omitzero"`      // of the last BEL or notification (OSC 9, 777)
-	Bell       string          `json:"bell,omitempty"`        // the notification's text
 	LastLines  []string        `json:"last_lines,omitempty"`  // printable, not redacted
 
 	// Headless says that the command works on one prompt and exits, such as claude -p: exit status 0 means done.

@@ -79,10 +79,6 @@ func (s *seen) sign(g sign, now time.Time) {
 			s.report.TitleState, s.report.TitleAt, s.urgent = state, now, true
 		}
 		s.report.Title = title
-	case bellSign:
-		s.report.BellAt, s.report.Bell, s.urgent = now, "", true
-	case noticeSign:
-		s.report.BellAt, s.report.Bell, s.urgent = now, printable(g.text, titleLimit), true
 	case modeSign:
 		s.modes.change(g.text)
 	}

@@ -189,13 +189,13 @@ func TestWhenReportsAreWritten(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		s.output(0, []byte("\x1b]0;◐ x\x07"), time.Now(), unshared)
 		check("a title", 0, 200*time.Millisecond)
-		for range 20 {
-			s.output(0, []byte("\x07"), time.Now(), unshared)
+		for i := range 20 { // it asks, and goes on
+			s.output(0, []byte([]string{"\x1b]0;[ ! ] Action Required | x\x07", "\x1b]0;⠋ x\x07"}[i%2]), time.Now(), unshared)
 			time.Sleep(10 * time.Millisecond)
 		}
-		check("bells", 100*time.Millisecond, 200*time.Millisecond)
+		check("many titles", 100*time.Millisecond, 200*time.Millisecond)
 		time.Sleep(time.Hour)
-		check("when no more bells ring")
+		check("when no more come")
 
 		mu.Lock()
 		fails = 2

@@ -9,7 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
-// titleLimit is how much is kept of a title, and of a notification, in bytes.
+// titleLimit is how much is kept of a title, in bytes.
 const titleLimit = 512
 
 // titles reads what agents write over their terminal, by the signs of all CLIs: a wrapper need not know which one its command

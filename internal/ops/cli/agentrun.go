@@ -11,7 +11,7 @@ import (
 )
 
 const agentRunLong = `Run an agent's command and note what it shows, for outlive monitor: that it lives and how it ends, when it last wrote
-something, what its terminal's title says, its bell, its last lines, and what its lines of JSON say (Claude Code's
+something, what its terminal's title says, its last lines, and what its lines of JSON say (Claude Code's
 --output-format stream-json, codex exec --json).
 
 Every byte passes unchanged, both ways. In a terminal the agent gets a terminal of its own, elsewhere pipes (on Windows
