@@ -24,7 +24,6 @@ type claudeRecord struct {
 	Timestamp   stamp  `json:"timestamp"`
 	SessionID   string `json:"sessionId"`
 	Dir         string `json:"cwd"`
-	Version     string `json:"version"`
 	Sidechain   bool   `json:"isSidechain"` // set for a subagent's line, in old versions
 	Meta        bool   `json:"isMeta"`      // not typed by a user
 	Compacted   bool   `json:"isCompactSummary"`
@@ -87,7 +86,7 @@ func (c *claudeTranscript) line(text []byte) bool {
 	if !decode(text, &r) {
 		return false
 	}
-	c.about.learn(r.SessionID, r.Dir, r.Version)
+	c.about.learn(r.SessionID, r.Dir)
 	if r.Sidechain {
 		c.touch(r.Timestamp.Time)
 		return r.Type == "user" || r.Type == "assistant"

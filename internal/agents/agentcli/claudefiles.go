@@ -27,9 +27,7 @@ type claudeSession struct {
 	ID         string  `json:"sessionId"`
 	Dir        string  `json:"cwd"`
 	ProcStart  string  `json:"procStart"` // on Linux as in /proc/PID/stat
-	Namespace  string  `json:"pidDomain"`
-	Version    string  `json:"version"`
-	Status     string  `json:"status"` // idle, busy, waiting, shell
+	Status     string  `json:"status"`    // idle, busy, waiting, shell
 	StatusAt   float64 `json:"statusUpdatedAt"`
 	WaitingFor string  `json:"waitingFor"`
 }
@@ -54,15 +52,12 @@ var claudeWaits = map[string]Wait{
 
 // show copies the file's content into s.
 func (c *claudeSession) show(s *Session) {
-	s.PID, s.Namespace = c.PID, c.Namespace
+	s.PID = c.PID
 	s.Start, _ = strconv.ParseUint(c.ProcStart, 10, 64) // 0: another system's format
 	if c.ID != "" {
 		s.ID = c.ID
 	}
 	s.Dir = filepath.Clean(c.Dir)
-	if c.Version != "" {
-		s.Version = c.Version
-	}
 	at := millis(c.StatusAt)
 	switch c.Status {
 	case "idle":

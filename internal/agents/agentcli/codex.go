@@ -24,7 +24,6 @@ type codexPayload struct {
 	// session_meta and turn_context
 	ID        string          `json:"id"`
 	Dir       string          `json:"cwd"`
-	Version   string          `json:"cli_version"`
 	Source    json.RawMessage `json:"source"`
 	Thread    string          `json:"thread_source"`
 	Approvals string          `json:"approval_policy"`
@@ -98,7 +97,7 @@ func (c *codexTranscript) line(text []byte) bool {
 	p, at := &r.Payload, r.Timestamp.Time
 	switch r.Type {
 	case "session_meta":
-		c.learn(p.ID, p.Dir, p.Version)
+		c.learn(p.ID, p.Dir)
 		var word string
 		c.subagent = p.Thread == "subagent" || len(p.Source) > 0 && json.Unmarshal(p.Source, &word) != nil
 	case "turn_context":

@@ -97,7 +97,7 @@ func (g *geminiTranscript) line(text []byte) bool {
 	case !decode(text, &r):
 		return false
 	case r.SessionID != "":
-		g.learn(r.SessionID, "", "")
+		g.learn(r.SessionID, "")
 		g.subagent = r.Kind == "subagent"
 		for _, text := range r.Messages {
 			var message geminiRecord

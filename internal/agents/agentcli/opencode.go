@@ -186,8 +186,8 @@ func openCodeList(ctx context.Context, db *sql.DB, w *wanted, table string) ([]S
 	if from := w.openCodeSince(); !from.IsZero() {
 		since = from.UnixMilli()
 	}
-	rows, err := db.QueryContext(ctx, `SELECT id, directory, version, coalesce(parent_id, '') <> '', time_updated FROM `+table+`
-		WHERE time_archived IS NULL AND time_updated >= ? ORDER BY 4, time_updated DESC`, since)
+	rows, err := db.QueryContext(ctx, `SELECT id, directory, coalesce(parent_id, '') <> '', time_updated FROM `+table+`
+		WHERE time_archived IS NULL AND time_updated >= ? ORDER BY 3, time_updated DESC`, since)
 	if err != nil {
 		if isForeign(err) {
 			err = nil
@@ -198,7 +198,7 @@ func openCodeList(ctx context.Context, db *sql.DB, w *wanted, table string) ([]S
 	var found []Session
 	for rows.Next() {
 		s := Session{Kind: OpenCode}
-		if err := rows.Scan(&s.ID, &s.Dir, &s.Version, &s.Subagent, &s.Turn.Sequence); err != nil {
+		if err := rows.Scan(&s.ID, &s.Dir, &s.Subagent, &s.Turn.Sequence); err != nil {
 			return nil, err
 		}
 		if s.Dir = filepath.Clean(s.Dir); !filepath.IsAbs(s.Dir) || !w.has(s.Dir) || w.outdated(&s, found) {

@@ -13,7 +13,6 @@ import (
 type qwenRecord struct {
 	SessionID string `json:"sessionId"`
 	Dir       string `json:"cwd"`
-	Version   string `json:"version"`
 	Type      string `json:"type"`    // user, assistant, tool_result, system
 	Subtype   string `json:"subtype"` // in a user's line: it is not from a person; in a system's line: its kind
 	Timestamp stamp  `json:"timestamp"`
@@ -62,7 +61,7 @@ func (q *qwenTranscript) line(text []byte) bool {
 	if !decode(text, &r) || r.SessionID == "" {
 		return false
 	}
-	q.learn(r.SessionID, r.Dir, r.Version)
+	q.learn(r.SessionID, r.Dir)
 	at := r.Timestamp.Time
 	switch {
 	case r.Type == "system":

@@ -356,7 +356,7 @@ func TestClaudeStateFile(t *testing.T) {
 		ok   bool
 	}{
 		"waits": {`{"pid":7,"sessionId":"s","cwd":"/home/u/shop","procStart":"155160","pidDomain":"linux:x","version":"2.1.330","status":"waiting","waitingFor":"permission prompt","statusUpdatedAt":1795266902750}`,
-			Session{ID: "s", Dir: hostpath.Abs("/home/u/shop"), PID: 7, Start: 155160, Namespace: "linux:x", Version: "2.1.330", Status: Waiting, WaitingFor: ForPermission, StatusAt: time.UnixMilli(1795266902750).UTC()}, true},
+			Session{ID: "s", Dir: hostpath.Abs("/home/u/shop"), PID: 7, Start: 155160, Status: Waiting, WaitingFor: ForPermission, StatusAt: time.UnixMilli(1795266902750).UTC()}, true},
 		"waits for what nobody knows": {`{"pid":7,"cwd":"/x","status":"waiting","waitingFor":"the weather"}`, Session{Dir: hostpath.Abs("/x"), PID: 7, Status: Waiting, WaitingFor: ForDialog}, true},
 		"a status that nobody knows":  {`{"pid":7,"cwd":"/x","status":"dreaming","procStart":"Sat Nov 21"}`, Session{Dir: hostpath.Abs("/x"), PID: 7}, true},
 		"half of it":                  {`{"pid":7,"cwd":"/x","sta`, Session{}, false},

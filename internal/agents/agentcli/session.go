@@ -4,11 +4,10 @@ import "time"
 
 // Session is the state of one session of an agent CLI at one look, according to the CLI's own files.
 type Session struct {
-	Kind    Kind
-	ID      string
-	Dir     string // its working directory
-	File    string // its transcript, or the database with it; "": there is none yet
-	Version string // of the CLI; "": unknown
+	Kind Kind
+	ID   string
+	Dir  string // its working directory
+	File string // its transcript, or the database with it; "": there is none yet
 
 	// PID is the process that runs it, and Start that process's start time in the system's own units, from the file
 	// or from the query. 0: the files do not say. A session's file remains when its process is killed: check that a
@@ -18,9 +17,6 @@ type Session struct {
 	// Assigned says that no file names the process: it is the only one of its kind in the directory. It may run another
 	// session.
 	Assigned bool
-	// Namespace identifies the PID namespace of PID, if the CLI writes it (Claude Code: system, machine and PID
-	// namespace). For a session in a container with the same home directory it differs from ours.
-	Namespace string
 
 	Status     Status
 	WaitingFor Wait
@@ -102,11 +98,10 @@ type Turn struct {
 	Error   Failure // the model's last answer, or part of the turn's end; Kind is "" if anything has followed
 	Repeats Repeats
 
-	Tokens  int64   // used so far
+	// Tokens and Turns are those so far; where reading began in the middle, from there.
+	Tokens  int64
 	CostUSD float64 // if the CLI writes it; 0: unknown
 	Turns   int
-	// Partial says that reading began in the middle: Tokens and Turns count only from there.
-	Partial bool
 
 	// ProgressAt is when a file was last edited, something was committed, a call had a result that it did not have
 	// before in the turn, or a call of a minute or more succeeded; not before a person last typed. Zero: not seen.

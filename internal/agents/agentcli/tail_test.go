@@ -148,7 +148,7 @@ func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := tr.session(Claude)
-	if s.ID != "s1" || hostpath.Slashed(s.Dir) != "/home/u/shop" || !s.Turn.Partial || s.Turn.Open != Model || s.Turn.Turns != 1 {
+	if s.ID != "s1" || hostpath.Slashed(s.Dir) != "/home/u/shop" || s.Turn.Open != Model || s.Turn.Turns != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s.Turn.Sequence <= 3<<20 || s.Turn.Sequence >= int64(b.Len()) {

@@ -21,23 +21,20 @@ type parser interface {
 
 // about is what a transcript says about its session as a whole.
 type about struct {
-	id, dir, version string
-	subagent         bool
+	id, dir  string
+	subagent bool
 }
 
 func (a *about) what() *about { return a }
 
 // learn keeps the values with which a session began: Claude Code repeats them in every line, and a later line has the
 // directory to which the agent has changed.
-func (a *about) learn(id, dir, version string) {
+func (a *about) learn(id, dir string) {
 	if a.id == "" {
 		a.id = id
 	}
 	if a.dir == "" && filepath.IsAbs(dir) {
 		a.dir = filepath.Clean(dir)
-	}
-	if version != "" {
-		a.version = version
 	}
 }
 
@@ -172,8 +169,8 @@ func (t *transcript) leftOut() string {
 func (t *transcript) session(kind Kind) Session {
 	a := t.parser.what()
 	now := t.parser.now()
-	s := Session{Kind: kind, ID: a.id, Dir: a.dir, Version: a.version, File: t.tail.path, Subagent: a.subagent, Turn: now.snapshot()}
-	s.Turn.Sequence, s.Turn.Partial = t.seq, t.partial
+	s := Session{Kind: kind, ID: a.id, Dir: a.dir, File: t.tail.path, Subagent: a.subagent, Turn: now.snapshot()}
+	s.Turn.Sequence = t.seq
 	if what := t.leftOut(); what != "" {
 		s.Unread = fmt.Sprintf("%s: %s", t.tail.path, what)
 	}

@@ -21,13 +21,9 @@ type Event struct {
 	Dir     string `json:"dir"` // the agent's working directory
 	// PID of the process that called the hook: the CLI, or Codex' app server, a daemon that serves several sessions.
 	// 0: it was not found.
-	PID        int    `json:"pid,omitempty"`
-	Transcript string `json:"transcript,omitempty"` // path of the session's transcript
-	Mode       string `json:"mode,omitempty"`       // permission mode: "default", "acceptEdits", "bypassPermissions" …
-	Tool       string `json:"tool,omitempty"`
-	Input      string `json:"input,omitempty"` // what the tool is to do, at most 2 KiB
-	// Notification is the kind of a notification: "permission_prompt", "idle_prompt", "ToolPermission" …
-	Notification string `json:"notification,omitempty"`
+	PID   int    `json:"pid,omitempty"`
+	Tool  string `json:"tool,omitempty"`
+	Input string `json:"input,omitempty"` // what the tool is to do, at most 2 KiB
 	// Reason is why a session began or ended, or why a turn failed: "resume", "logout", "rate_limit" …
 	Reason string `json:"reason,omitempty"`
 	// Text is the end of the notification's text or of the agent's last message, at most 600 bytes.
@@ -88,8 +84,7 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 	}
 	c := &call{Event: Event{
 		Vendor: v.Name, Name: text(maxName, "hook_event_name"), Session: text(maxName, "session_id"),
-		Dir: text(maxPath, "cwd"), Transcript: text(maxPath, "transcript_path"), Mode: text(maxName, "permission_mode"),
-		Tool: text(maxName, "tool_name"), Notification: text(maxName, "notification_type"),
+		Dir: text(maxPath, "cwd"), Tool: text(maxName, "tool_name"),
 		Reason:   redact(text(maxName, "reason", "source", "error")),
 		Subagent: text(maxName, "agent_id"),
 	}}

@@ -25,13 +25,13 @@ var payloads = []struct {
 		`{"session_id":"s1","transcript_path":"/t.jsonl","cwd":"/shop","prompt_id":"p","permission_mode":"default",
 		"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"touch approved.txt","description":"Make a file"},"permission_suggestions":[]}`,
 		Event{
-			Vendor: "claude", Name: "PermissionRequest", Session: "s1", Dir: "/shop", Transcript: "/t.jsonl", Mode: "default", Tool: "Bash",
+			Vendor: "claude", Name: "PermissionRequest", Session: "s1", Dir: "/shop", Tool: "Bash",
 			Input: "touch approved.txt\ndescription: Make a file",
 		},
 	},
 	{
 		"claude", `{"session_id":"s1","cwd":"/shop","hook_event_name":"Notification","message":"Claude is waiting","notification_type":"idle_prompt"}`,
-		Event{Vendor: "claude", Name: "Notification", Session: "s1", Dir: "/shop", Notification: "idle_prompt", Text: "Claude is waiting"},
+		Event{Vendor: "claude", Name: "Notification", Session: "s1", Dir: "/shop", Text: "Claude is waiting"},
 	},
 	{
 		"claude", `{"session_id":"s1","hook_event_name":"StopFailure","error":"rate_limit","last_assistant_message":"x"}`,

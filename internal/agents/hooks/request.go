@@ -26,7 +26,6 @@ type Request struct {
 	Vendor  string `json:"vendor"`
 	Session string `json:"session"`
 	Dir     string `json:"dir"` // the agent's working directory
-	Mode    string `json:"mode,omitempty"`
 	Tool    string `json:"tool"`
 	// Command is the tool's whole input, at most 2,500 bytes: the command, then every other member as a line "name:
 	// value". Invisible characters are escaped by [Escape]. Nothing is removed: an input with a secret is not passed
@@ -53,7 +52,7 @@ var requestID = lazyregexp.New(`^[A-Z2-7]{12}$`)
 func newRequest(c *call, deadline time.Time) *Request {
 	return &Request{
 		ID: rand.Text()[:12], Nonce: rand.Text()[:16],
-		Vendor: c.Vendor, Session: c.Session, Dir: c.Dir, Mode: c.Mode, Tool: c.Tool, Command: c.full,
+		Vendor: c.Vendor, Session: c.Session, Dir: c.Dir, Tool: c.Tool, Command: c.full,
 		Subagent: c.Subagent, PID: c.PID, Asked: c.Time, Deadline: deadline,
 	}
 }

@@ -480,7 +480,7 @@ func (c *claudeWork) asksPermission() {
 	c.waits(50*time.Millisecond, 500*time.Millisecond)
 	c.hooked(hooks.Event{Name: "PermissionRequest", Tool: "Bash", Input: "rm -rf build"})
 	c.is("waiting", "permission prompt")
-	c.hooked(hooks.Event{Name: "Notification", Notification: "permission_prompt", Text: "Claude needs your permission"})
+	c.hooked(hooks.Event{Name: "Notification", Text: "Claude needs your permission"})
 	c.question("a permission")
 	c.is("busy", "")
 	c.waits(100*time.Millisecond, 5*time.Minute) // it runs now
