@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,6 @@ type Options struct {
 	Ask bool
 	// Wait is how long a request waits. 0: [DefaultWait].
 	Wait time.Duration
-	// Now is the time of the call. Zero: [time.Now].
-	Now time.Time
 	// Parent is the process that started the hook: the CLI, or a shell of it. 0: the CLI's process is not looked for.
 	Parent int
 }
@@ -29,13 +28,7 @@ type Options struct {
 // decision on a permission request. ctx ends when the CLI ends the hook. An error is for the CLI's log and never
 // comes with a decision: what cannot be asked or recorded here is left to the CLI's dialog.
 func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err error) {
-	now, wait := o.Now, o.Wait
-	if now.IsZero() {
-		now = time.Now()
-	}
-	if wait == 0 {
-		wait = DefaultWait
-	}
+	now, wait := time.Now(), cmp.Or(o.Wait, DefaultWait)
 	c, err := parse(o.Vendor, payload, secret.Redact)
 	if err != nil {
 		return nil, err

@@ -169,12 +169,6 @@ func merge(ctx context.Context, tx *sql.Tx, channel, thread string) error {
 	return err
 }
 
-// Waiting is how many messages are not sent yet, for all channels, including removed ones.
-func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
-	err = o.db.QueryRowContext(ctx, `SELECT count(*) FROM outbox_message WHERE state IN ('queued', 'sending')`).Scan(&n)
-	return n, err
-}
-
 // Withdraw drops the messages of a thread that are not sent yet, within tx, unless one is being sent now, or may have arrived.
 func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, thread string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'dropped', error = 'withdrawn' WHERE thread = ? AND state = 'queued' AND channel NOT IN

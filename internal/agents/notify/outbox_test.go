@@ -58,6 +58,15 @@ func put(t *testing.T, o *Outbox, channel string, m Message) {
 	}
 }
 
+// waiting is how many messages are not sent yet.
+func waiting(t *testing.T, o *Outbox) (n int) {
+	t.Helper()
+	if err := o.db.QueryRowContext(t.Context(), `SELECT count(*) FROM outbox_message WHERE state IN ('queued', 'sending')`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // run delivers until nothing waits, and returns the pauses it was told to make, added up.
 func run(t *testing.T, o *Outbox, channel string, steps int) time.Duration {
 	t.Helper()
@@ -177,8 +186,8 @@ func TestAKillWhileSendingLosesNothing(t *testing.T) {
 			}()
 			<-done
 			o = outbox(t, db, map[string]Channel{"me": f.channel(t)})
-			if n, err := o.Waiting(t.Context()); err != nil || n != 2 {
-				t.Errorf("%d wait, %v", n, err)
+			if n := waiting(t, o); n != 2 {
+				t.Errorf("%d wait", n)
 			}
 			run(t, o, "me", 10)
 			if got := bodies(f); got != tc.want {
@@ -391,8 +400,8 @@ func TestWhatCannotBePut(t *testing.T) {
 			t.Errorf("%+v: %v", tc, err)
 		}
 	}
-	if n, err := o.Waiting(t.Context()); n != 0 || err != nil {
-		t.Errorf("%d wait, %v", n, err)
+	if n := waiting(t, o); n != 0 {
+		t.Errorf("%d wait", n)
 	}
 }
 
@@ -472,8 +481,8 @@ func TestPostmenDoNotWaitForEachOther(t *testing.T) {
 		if took := time.Since(end); took != lastSend {
 			t.Errorf("the end took %v", took)
 		}
-		if n, err := o.Waiting(t.Context()); n != 1 || err != nil {
-			t.Errorf("%d wait, %v", n, err)
+		if n := waiting(t, o); n != 1 {
+			t.Errorf("%d wait", n)
 		}
 	})
 }
