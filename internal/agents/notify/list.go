@@ -29,7 +29,7 @@ type Line struct {
 	Buttons []Button `json:"buttons,omitempty"` // of this line
 }
 
-// part is a message of a list.
+// part is a message that is looked at together with others.
 type part struct {
 	id      int64
 	waits   bool // it is not sent yet

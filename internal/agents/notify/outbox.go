@@ -133,37 +133,19 @@ func putPart(ctx context.Context, tx *sql.Tx, channel string, m Message) error {
 // merge reduces the waiting states of a thread to the newest, in the position of the oldest, so that a thread that
 // changes often gets its turn. A message being sent is left alone.
 func merge(ctx context.Context, tx *sql.Tx, channel, thread string) error {
-	rows, err := tx.QueryContext(ctx, `SELECT id, message FROM outbox_message WHERE channel = ? AND thread = ? AND state = 'queued' ORDER BY id`, channel, thread)
-	if err != nil {
+	list, err := partsOf(ctx, tx, `SELECT id, 1, message FROM outbox_message WHERE channel = ? AND thread = ? AND state = 'queued' ORDER BY id`, channel, thread)
+	if err != nil || len(list) < 2 {
 		return err
 	}
-	defer rows.Close()
-	var ids []int64
-	var last Message
-	minor := true
-	for rows.Next() {
-		var id int64
-		var text string
-		if err := rows.Scan(&id, &text); err != nil {
-			return err
-		}
-		last = Message{}
-		if err := json.Unmarshal([]byte(text), &last); err != nil {
-			return fmt.Errorf("message %d: %w", id, err)
-		}
-		ids, minor = append(ids, id), minor && last.Minor
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(ids) < 2 {
-		return err
-	}
-	last.Minor = minor // a change that was never sent stays one
+	last := list[len(list)-1].message
+	last.Minor = !slices.ContainsFunc(list, func(p part) bool { return !p.message.Minor }) // a change that was never sent stays one
 	b, err := json.Marshal(last)
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE outbox_message SET message = ?, plain = 0 WHERE id = ?`, string(b), ids[0])
-	for _, id := range ids[1:] {
-		_, e := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'merged' WHERE id = ?`, id)
+	_, err = tx.ExecContext(ctx, `UPDATE outbox_message SET message = ?, plain = 0 WHERE id = ?`, string(b), list[0].id)
+	for _, p := range list[1:] {
+		_, e := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'merged' WHERE id = ?`, p.id)
 		err = errors.Join(err, e)
 	}
 	return err
