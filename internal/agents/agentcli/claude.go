@@ -288,7 +288,7 @@ func claudeFailure(r *claudeRecord, text string) Failure {
 		}
 	case "billing_error":
 		f.Kind = CreditEmpty
-	case "authentication_failed", "oauth_org_not_allowed":
+	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "cloud_credential_error":
 		f.Kind = AuthFailure
 	case "overloaded", "server_error":
 		f.Kind = APIFailure

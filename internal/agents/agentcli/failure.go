@@ -9,8 +9,8 @@ import (
 )
 
 // namedStatus is an HTTP status in a text. Codex: "last status: 429 Too Many Requests", "unexpected status 400 Bad
-// Request"; Claude Code: "API Error: 400 …", "API Error (MODEL): 400 …"; Google: "code": 429.
-var namedStatus = lazyregexp.New(`(?i)(?:last status:|unexpected status|api error(?: \([^()]*\))?:|"code\\?":) ?([45]\d\d)\b`)
+// Request", {"type":"error","status":400,…}; Claude Code: "API Error: 400 …", "API Error (MODEL): 400 …"; Google: "code": 429.
+var namedStatus = lazyregexp.New(`(?i)(?:last status:|unexpected status|api error(?: \([^()]*\))?:|"(?:code|status)\\?":) ?([45]\d\d)\b`)
 
 // statusOf returns the HTTP status of an error, or else the one that its text names. 0: unknown.
 func statusOf(status int, text string) int {
@@ -67,9 +67,12 @@ func failureKind(status int, text string) FailureKind {
 	return kindOfWords(text)
 }
 
-// kindOfWords classifies an error without a status by its text in lower case.
+// kindOfWords classifies an error without a status by its text in lower case. An answer of which the CLI can make nothing
+// is like none.
 func kindOfWords(text string) FailureKind {
 	switch {
+	case containsAny(text, "disk quota", "no space left on device"):
+		return ExecutionFailed // a full disk, which neither a login nor a reset frees
 	case containsAny(text, "usage limit", "usage_limit", "rate limit", "rate_limit", "hit your limit", "session limit", "weekly limit",
 		"limit reached", "too many requests", "quota", "resource_exhausted"):
 		return RateLimited
@@ -78,7 +81,8 @@ func kindOfWords(text string) FailureKind {
 		containsAny(text, invalidKey...):
 		return AuthFailure
 	case containsAny(text, "overloaded", "high demand", "connection", "network", "timed out", "timeout", "fetch failed",
-		"internal_server_error", "server error", "stream", "stalled"), containsAny(text, unreachable...):
+		"internal_server_error", "server error", "stream", "stalled", "capacity", "error: terminated", "empty response", "tool call could not be parsed"),
+		containsAny(text, unreachable...):
 		return APIFailure
 	}
 	return ExecutionFailed
@@ -98,14 +102,21 @@ var unreachable = []string{
 	"etimedout", "epipe", "getaddrinfo", "socket hang up", "dns error", "name resolution", "no such host", "error sending request", "tls handshake",
 }
 
+// unpaid are words about usage that nobody pays for, or that an owner has switched off. It ends with the month, by payment
+// or by a setting; waiting alone does not help.
+var unpaid = []string{
+	"spend limit", "spend cap", "usage credits", "out of usage", "extra usage is required", "your seat type doesn't include", "usage limit is set to $0",
+	"usage allocation has been disabled", "usage is paused for your organization", "this service is disabled for your org", "to use codex with your chatgpt plan",
+}
+
 // creditEmpty reports an account without credit. Unlike a limit that does not pass by itself; the two share words,
 // and only a limit says when to try again.
 func creditEmpty(status int, text string) bool {
 	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "enough credit", "credits ran out", "prepayment credits", "insufficient_quota", "billing_hard_limit") {
 		return true
 	}
-	if containsAny(text, "spend limit", "spend cap", "usage credits") && !containsAny(text, "resets ", "will reset ", "try again ") {
-		return true // such a limit ends with the month, or by payment
+	if containsAny(text, unpaid...) && !containsAny(text, "resets ", "will reset ", "try again ") {
+		return true
 	}
 	return (status == 402 || strings.Contains(text, "billing details")) && !containsAny(text, retryIn...)
 }

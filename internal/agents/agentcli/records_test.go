@@ -91,6 +91,8 @@ func TestClaudeRecords(t *testing.T) {
 		"reading begins at a result":       {[]string{claudeResult}, "model"},
 		"a limit":                          {[]string{claudePrompt, `{"type":"assistant","isApiErrorMessage":true,"error":"rate_limit","apiErrorStatus":429,"message":{"content":[{"type":"text","text":"You've hit your limit · resets 3pm (UTC)"}]}}`}, "ended [rate_limit 429 try 0/0]"},
 		"a login that has expired":         {[]string{claudePrompt, `{"type":"assistant","isApiErrorMessage":true,"error":"authentication_failed","message":{"content":[{"type":"text","text":"Please run /login"}]}}`}, "ended [auth 0 try 0/0]"},
+		"an account on hold":               {[]string{claudePrompt, `{"type":"assistant","isApiErrorMessage":true,"error":"account_on_hold","message":{"content":[{"type":"text","text":"Your account is on hold"}]}}`}, "ended [auth 0 try 0/0]"},
+		"no login at the cloud":            {[]string{claudePrompt, `{"type":"assistant","isApiErrorMessage":true,"error":"cloud_credential_error","message":{"content":[{"type":"text","text":"API Error: Could not load AWS credentials"}]}}`}, "ended [auth 0 try 0/0]"},
 		"an error, and then an answer":     {[]string{claudePrompt, `{"type":"system","subtype":"api_error","error":{"status":529},"retryAttempt":1,"maxRetries":10}`, claudeEnd}, "ended"},
 		"an error that is only a text":     {[]string{claudePrompt, `{"type":"system","subtype":"api_error","error":"odd"}`}, "model [api 0 try 0/0]"},
 		"members of other types":           {[]string{claudePrompt, `{"type":"assistant","cwd":7,"isMeta":"no","message":{"stop_reason":"end_turn","usage":"many","content":[{"type":"text","text":"Done?"}]}}`}, "ended asking"},
