@@ -241,6 +241,7 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 		if p.Item.Type == "FileChange" && p.Item.Status != "failed" && p.Item.Status != "declined" {
 			c.progressAt = c.when(at)
 		}
+		c.proposed = c.proposed || p.Item.Type == "Plan"
 		c.touch(at)
 	case "patch_apply_end":
 		if p.Success {

@@ -314,6 +314,7 @@ func TestCodexRecords(t *testing.T) {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":%s}}`, text)
 	}
 	const escalate = `{"cmd":"rm x","sandbox_permissions":"require_escalated"}`
+	const plan = `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"Plan","id":"p1","text":"1. Sell"}}}`
 	tests := map[string]struct {
 		records []string
 		want    string
@@ -327,6 +328,8 @@ func TestCodexRecords(t *testing.T) {
 		"aborted":                 {[]string{started, call("exec_command", `{"cmd":"x"}`), `{"type":"event_msg","payload":{"type":"turn_aborted"}}`}, "ended interrupted"},
 		"it tries again":          {[]string{started, `{"type":"event_msg","payload":{"type":"stream_error","message":"Reconnecting... 2/5"}}`}, "model [api 0 try 2/5]"},
 		"failing again and again": {[]string{started, call("a", "1"), output(`"Process exited with code 2\nOutput:\nno such file"`), call("b", "2"), output(`"Process exited with code 2\nOutput:\nno such file"`)}, "model repeats 0/2/0"},
+		"a plan to accept":        {[]string{started, plan, `{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"1. Sell"}}`}, "ended asking"},
+		"the plan is accepted":    {[]string{started, plan, `{"type":"event_msg","payload":{"type":"task_complete"}}`, started, `{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"Sold."}}`}, "ended"},
 		"parts of an output":      {[]string{started, call("a", "1"), output(`[{"type":"input_text","text":"ok"}]`)}, "model"},
 		"an object as an output":  {[]string{started, call("a", "1"), output(`{"content":"ok","success":true}`)}, "model"},
 		"a limit":                 {[]string{started, `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You've hit your usage limit.","codex_error_info":"usage_limit_exceeded"}}}`}, "ended [rate_limit 0 try 0/0]"},

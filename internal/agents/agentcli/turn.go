@@ -34,6 +34,7 @@ type turn struct {
 	ended      bool
 	halted     bool // a human has interrupted it
 	text       string
+	proposed   bool // it has proposed a plan that a person has to accept, without a call that waits for that
 	failure    Failure
 	loop       loop
 	steps      int  // how often calls were made while none was open
@@ -72,7 +73,7 @@ func (t *turn) begin(at time.Time) {
 	t.touch(at)
 	t.resume(at)
 	t.closeAll()
-	t.failure, t.loop = Failure{}, loop{}
+	t.failure, t.loop, t.proposed = Failure{}, loop{}, false
 	t.model = t.lastAt
 	t.turns++
 }
@@ -251,7 +252,7 @@ func (t *turn) snapshot() Turn {
 	}
 	return Turn{
 		LastAt: t.lastAt, Open: open, OpenAt: c.at, Tool: c.tool, ToolInput: c.input,
-		Ended: t.ended, EndedAsking: t.ended && !t.halted && t.failure.Kind == NoFailure && asks(t.text),
+		Ended: t.ended, EndedAsking: t.ended && !t.halted && t.failure.Kind == NoFailure && (t.proposed || asks(t.text)),
 		Interrupted: t.ended && t.halted, LastText: t.text,
 		Error: t.failure, Repeats: repeats,
 		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt, TypedAt: t.typedAt,
