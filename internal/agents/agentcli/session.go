@@ -25,6 +25,9 @@ type Session struct {
 
 	// Unread is what of its transcript could not be read, and may show something else. "": nothing.
 	Unread string
+	// Unfinished says that this is only its last line. Its process is still writing it, the disk is full, or the process
+	// has ended meanwhile: then there is nothing more to come.
+	Unfinished bool
 
 	// Subagent says that it was started by another session of the same process.
 	Subagent bool

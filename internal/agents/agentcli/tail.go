@@ -28,6 +28,7 @@ type tail struct {
 	first  int64       // where reading began
 	offset int64       // end of the last complete line
 	at     int64       // how far was read: farther than offset only within a long line
+	half   int64       // bytes after offset: of a last line that is not complete
 	mark   []byte      // the bytes before at
 	base   int64       // total length of the previous files at this path, so that a sequence never decreases
 	midway bool        // at is within a line whose beginning was not read: it is skipped
@@ -77,7 +78,7 @@ func (t *tail) read(file io.ReaderAt, size int64, each func(line []byte, end int
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil:
-			if t.at = t.offset; t.unfinished() {
+			if t.half, t.at = at-t.offset, t.offset; t.midway || t.long != nil {
 				t.at = at
 			}
 			if errors.Is(err, io.EOF) {
@@ -92,9 +93,6 @@ func (t *tail) read(file io.ReaderAt, size int64, each func(line []byte, end int
 		line = line[:0]
 	}
 }
-
-// unfinished reports whether the last line is a long one that is not complete.
-func (t *tail) unfinished() bool { return t.midway || t.long != nil }
 
 // add adds a part to the line that is being read.
 func (t *tail) add(line, part []byte) []byte {

@@ -149,17 +149,15 @@ func (t *transcript) take(line []byte, end int64) bool {
 	return true
 }
 
-// leftOut says what of the transcript was not read and may change what it shows; "": nothing. What came before an
-// answer of the model, or before the beginning or the end of a turn, changes nothing any more.
+// leftOut says what was not read and may change what the transcript shows; "": nothing but its last line, if that is not
+// complete. What came before an answer of the model, or before the beginning or the end of a turn, changes nothing any more.
 func (t *transcript) leftOut() string {
 	now := t.parser.now()
 	switch {
-	case t.tail.unfinished():
-		return fmt.Sprintf("its last line, which is not complete after %d bytes", t.tail.at-t.tail.offset)
 	case t.unread != "" && t.known == now.known:
 		return t.unread
 	case t.partial && now.known == 0:
-		return fmt.Sprintf("what is before its last %d bytes", t.tail.offset-t.tail.first)
+		return fmt.Sprintf("what is before its last %d bytes", t.tail.at-t.tail.first)
 	case now.overflowed:
 		return fmt.Sprintf("all but the last %d of its open calls", openCalls)
 	}
@@ -171,8 +169,11 @@ func (t *transcript) session(kind Kind) Session {
 	now := t.parser.now()
 	s := Session{Kind: kind, ID: a.id, Dir: a.dir, File: t.tail.path, Subagent: a.subagent, Turn: now.snapshot()}
 	s.Turn.Sequence = t.seq
-	if what := t.leftOut(); what != "" {
+	switch what := t.leftOut(); {
+	case what != "":
 		s.Unread = fmt.Sprintf("%s: %s", t.tail.path, what)
+	case t.tail.half > 0:
+		s.Unread, s.Unfinished = fmt.Sprintf("%s: its last line, which is not complete after %d bytes", t.tail.path, t.tail.half), true
 	}
 	s.Status, s.StatusAt = now.status()
 	return s

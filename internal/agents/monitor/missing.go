@@ -36,7 +36,7 @@ func (g *gathering) missFiles(kind agentcli.Kind) {
 		g.miss(diagnose.FromSessions, err.Error())
 	}
 	for _, v := range g.sources.sessions {
-		if v.Kind == kind && v.Unread != "" && g.ours(&v) {
+		if v.Kind == kind && v.Unread != "" && !(v.Unfinished && g.died) && g.ours(&v) {
 			g.miss(diagnose.FromSessions, v.Unread)
 		}
 	}

@@ -19,11 +19,13 @@ import (
 func TestNothingIsEndedWhileALineIsWritten(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
+		size  int
 		end   string
 		rungs []string
 	}{
-		"complete":      {`"}` + "\n", []string{"new"}},
-		"being written": {"", nil},
+		"complete":               {5 << 20, `"}` + "\n", []string{"new"}},
+		"being written":          {5 << 20, "", nil},
+		"cut off by a full disk": {100, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,13 +34,39 @@ func TestNothingIsEndedWhileALineIsWritten(t *testing.T) {
 			c := w.claude("shop", 1001).headless()
 			c.prompt()
 			c.tool("Read", `"file_path":"plan.pdf"`)
-			transcript := filepath.Join("projects", noWord.ReplaceAllString(w.dir("shop"), "-"), c.session+".jsonl")
-			c.file(transcript, os.O_APPEND, `{"type":"user","message":{"content":"`+strings.Repeat("x", 5<<20)+tt.end)
+			c.cuts(tt.size, tt.end)
 			w.spends(33*time.Minute, time.Minute) // the new process shows no session, which is another trouble soon
 			if got := w.rungs(); !slices.Equal(got, tt.rungs) || len(w.stopped) != len(tt.rungs) {
 				t.Errorf("started %v, stopped %v, want %v; said %q", got, w.stopped, tt.rungs, w.said)
 			}
 		})
+	}
+}
+
+// cuts begins a record of that size in the transcript, and ends the file so.
+func (c *claude) cuts(size int, end string) {
+	c.w.t.Helper()
+	transcript := filepath.Join("projects", noWord.ReplaceAllString(c.w.dir(c.name), "-"), c.session+".jsonl")
+	c.file(transcript, os.O_APPEND, `{"type":"user","message":{"content":"`+strings.Repeat("x", size)+end)
+}
+
+// What a process had not finished writing when it ended never comes: it is gone on with like any other.
+func TestAProcessThatEndedWhileItWroteIsResumed(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{100, 5 << 20} {
+		w := newWorld(t)
+		w.declare("", w.agent("shop", "kind: claude\n"+starts))
+		c := w.claude("shop", 1001)
+		c.prompt()
+		w.cycle()
+		w.pass(10 * time.Second)
+		c.cuts(size, "")
+		w.cycle()
+		clear(w.living)
+		w.spends(time.Minute, 10*time.Second)
+		if got := w.rungs(); !slices.Equal(got, []string{"resume"}) {
+			t.Errorf("within %d bytes: started %v, said %q", size, got, w.said)
+		}
 	}
 }
 
