@@ -103,7 +103,7 @@ func TestAPermissionThatCannotBeShownIsLeftToTheDialog(t *testing.T) {
 		c.tool("Bash", `"command":"make"`)
 		payload := fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":%q}}`,
 			c.session, w.dir(c.name), command)
-		reply, err := hooks.Run(t.Context(), hooks.Options{Vendor: hooks.VendorNamed("claude"), Dir: hooks.Dir(w.home), Ask: true, Now: w.wall}, []byte(payload))
+		reply, err := hooks.Run(t.Context(), hooks.Options{Vendor: hooks.VendorNamed("claude"), Dir: hooks.Dir(w.home), Ask: true}, []byte(payload))
 		if err != nil || len(reply) != 0 {
 			t.Fatalf("the hook says %q, %v", reply, err)
 		}

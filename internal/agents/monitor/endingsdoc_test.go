@@ -22,8 +22,8 @@ somebody has, nothing is ever ended.
 
 Each case is a file of internal/agents/monitor/testdata/endings, and `+"`go test ./internal/agents/monitor -run TestEndings`"+` judges them
 all; with `+"`-update`"+` it writes this document. *Recorded* is what the real CLI has written while it spoke to a mock model, *program* is a
-record in that format with a text that stands in the CLI's own program, *report* is one with a text that users have reported, and
-*written* one that was made up in that format.
+record in that format with a text that stands in the CLI's own program, *report* is one with a text that users have reported, or made
+after what they say in the issue that is named, and *written* one that was made up in that format.
 
 Times are counted from the last thing that the session has shown. *Tells* is a message on the phone, *resumes* goes on with the same
 session, *restarts* begins anew with the command that starts it. What is left out is not done.
