@@ -106,7 +106,7 @@ var unreachable = []string{
 // or by a setting; waiting alone does not help.
 var unpaid = []string{
 	"spend limit", "spend cap", "usage credits", "out of usage", "extra usage is required", "your seat type doesn't include", "usage limit is set to $0",
-	"usage allocation has been disabled", "usage is paused for your organization", "this service is disabled for your org", "to use codex with your chatgpt plan",
+	"usage allocation has been disabled", "usage is paused for your organization", "this service is disabled for your org", "with your chatgpt plan, upgrade",
 }
 
 // creditEmpty reports an account without credit. Unlike a limit that does not pass by itself; the two share words,

@@ -27,7 +27,7 @@ func (c *claude) asks(command string) <-chan string {
 	w.t.Cleanup(func() { <-ended }) // a hook that nobody answered records at the test's end that it was withdrawn
 	go func() {
 		defer close(ended)
-		out, err := hooks.Run(w.t.Context(), hooks.Options{Vendor: hooks.VendorNamed("claude"), Dir: dir, Ask: true, Now: w.wall}, []byte(payload))
+		out, err := hooks.Run(w.t.Context(), hooks.Options{Vendor: hooks.VendorNamed("claude"), Dir: dir, Ask: true}, []byte(payload))
 		if err != nil {
 			out = []byte(err.Error())
 		}

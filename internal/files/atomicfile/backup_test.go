@@ -14,7 +14,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestBackups(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "f")
-	write(t, path, "one")
+	writeFile(t, path, "one")
 	first, err := Backup(path, []byte("one"), noon)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestBackupOfNothing(t *testing.T) {
 	if kept, err := Backup(path, nil, noon); kept != "" || err != nil {
 		t.Errorf("kept %q, %v", kept, err)
 	}
-	write(t, path, "")
+	writeFile(t, path, "")
 	if _, err := Backup(path, []byte{}, noon); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func TestOwnerStays(t *testing.T) {
 		t.Skip("needs root, who alone may give files away")
 	}
 	path := filepath.Join(t.TempDir(), "f")
-	write(t, path, "old")
+	writeFile(t, path, "old")
 	const user = 12345
 	if err := os.Chown(path, user, user); err != nil {
 		t.Skip("needs a file system with owners: ", err)

@@ -14,7 +14,7 @@ import (
 func TestReadPlain(t *testing.T) {
 	folder := t.TempDir()
 	file, link, pipe := filepath.Join(folder, "file"), filepath.Join(folder, "link"), filepath.Join(folder, "pipe")
-	write(t, file, "12345")
+	writeFile(t, file, "12345")
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func write(t *testing.T, path, text string) {
+func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestOnlyWhatWasReadIsChanged(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, "f")
 			if !tc.none {
-				write(t, path, tc.now)
+				writeFile(t, path, tc.now)
 			}
 			err := Replace(path, []byte(tc.was), []byte("new"))
 			switch {
@@ -90,7 +90,7 @@ func TestOnlyWhatWasReadIsChanged(t *testing.T) {
 func TestReplaceIsAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	texts := []string{strings.Repeat("a", 1<<16), strings.Repeat("b", 1<<17)}
-	write(t, path, texts[0])
+	writeFile(t, path, texts[0])
 	stop := make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -120,7 +120,7 @@ func TestReplaceIsAtomic(t *testing.T) {
 // A file that a reader of ours holds all the time is replaced nevertheless; the reader has the old text.
 func TestReplacedWhileItIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	write(t, path, "old")
+	writeFile(t, path, "old")
 	reader, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestReplacedWhileItIsRead(t *testing.T) {
 func TestRenamedWhileItIsRead(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "log")
-	write(t, path, "one")
+	writeFile(t, path, "one")
 	reader, err := OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestRenamedWhileItIsRead(t *testing.T) {
 func TestThroughALink(t *testing.T) {
 	folder := t.TempDir()
 	file, link := filepath.Join(folder, "real.json"), filepath.Join(folder, "mcp.json")
-	write(t, file, "old")
+	writeFile(t, file, "old")
 	if err := os.Symlink("real.json", link); err != nil {
 		t.Skip("needs symbolic links: ", err)
 	}
@@ -240,7 +240,7 @@ func TestWrite(t *testing.T) {
 func TestRead(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "f")
-	write(t, path, "12345")
+	writeFile(t, path, "12345")
 	if text, err := Read(path, 5); err != nil || string(text) != "12345" {
 		t.Errorf("as long as wanted: %q, %v", text, err)
 	}
@@ -253,7 +253,7 @@ func TestRead(t *testing.T) {
 	if _, err := Read(filepath.Join(folder, "none"), 5); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nothing: %v", err)
 	}
-	write(t, path, "")
+	writeFile(t, path, "")
 	if text, err := Read(path, 0); err != nil || text == nil {
 		t.Errorf("an empty file: %v, %v", text, err)
 	}
