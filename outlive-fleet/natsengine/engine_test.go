@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
 )
@@ -183,17 +185,14 @@ func TestRights(t *testing.T) {
 	if e, err := a.Get(allowed(), "session.g.one"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads a session: %q, %v", e.Value, err)
 	}
-	if s, err := own.js.Stream(allowed(), "KV_"+bucketPrefix+"session"); err != nil || s.CachedInfo().Config.AllowDirect {
-		t.Errorf("sessions are read from any server: %v", err)
-	}
 	if err := a.Delete(allowed(), "session.g.one"); err != nil {
 		t.Errorf("a deletes a session: %v", err)
 	}
-	if err := a.js.DeleteStream(refused(), "KV_"+bucketPrefix+"digest"); err == nil {
+	if err := a.js.DeleteStream(refused(), "KV_"+bucketPrefix+saidBucket); err == nil {
 		t.Error("a may delete a table")
 	}
 	// Nor does it get further by a message to itself that wants its answer where a may not write.
-	for _, subject := range []string{"$KV." + bucketPrefix + "digest.digest.b", "$JS.API.STREAM.DELETE.KV_" + bucketPrefix + "digest"} {
+	for _, subject := range []string{said + "digest.b", "$JS.API.STREAM.DELETE.KV_" + bucketPrefix + saidBucket} {
 		asked, err := a.call.SubscribeSync("run.a.a")
 		if err != nil {
 			t.Fatal(err)
@@ -247,22 +246,17 @@ func TestForgedQuestions(t *testing.T) {
 	}
 	defer stop()
 	came, err := own.call.SubscribeSync("run.b.c")
-	if err != nil {
+	if err != nil || own.call.Flush() != nil {
 		t.Fatal(err)
 	}
-	table := "." + bucketPrefix + "digest.digest."
-	for _, forged := range []struct{ subject, reply string }{
-		{".API.DIRECT.GET.KV_" + bucketPrefix + "digest." + table + "a", "run.b.c"}, // as c
-		{"run.b.a", table + "b"}, // the answer is written as if b had
-	} {
-		if err := errors.Join(own.call.Flush(), a.call.PublishRequest(forged.subject, forged.reply, nil), a.call.Flush()); err != nil {
-			t.Fatal(err)
-		}
+	if answer := answerTo(t, a, delivering(saidBucket, "c", "digest.a", "run.b.c")); strings.Contains(answer, `"error"`) { // as c
+		t.Fatal(answer)
 	}
-	if m, err := came.NextMsg(time.Second); err != nil {
-		t.Logf("the server delivers nothing by itself: %v", err)
-	} else if string(m.Data) != "forged" {
-		t.Errorf("it delivers %q", m.Data)
+	if err := errors.Join(a.call.PublishRequest("run.b.a", said+"digest.b", nil), a.call.Flush()); err != nil { // the answer is written as if b had
+		t.Fatal(err)
+	}
+	if m, err := came.NextMsg(2 * time.Minute); err != nil || string(m.Data) != "forged" {
+		t.Errorf("the server delivers what it reads as if c had asked: %v, %v", m, err)
 	}
 	if answer, err := a.Request(t.Context(), "run.b", []byte("mine")); err != nil || string(answer) != "done" {
 		t.Errorf("a asks by itself: %q, %v", answer, err)
@@ -278,32 +272,147 @@ func TestForgedQuestions(t *testing.T) {
 	}
 }
 
-// A table of sessions that was made, and then nobody could say that it is read from its leader, is so at the next use.
-func TestSessionsAreReadFromTheLeader(t *testing.T) {
+// delivering wants a consumer that delivers the records of a key somewhere.
+func delivering(bucket, name, key, to string) *nats.Msg {
+	stream, filter := "KV_"+bucketPrefix+bucket, "$KV."+bucketPrefix+bucket+"."+key
+	return &nats.Msg{Subject: "$JS.API.CONSUMER.CREATE." + stream + "." + name + "." + filter, Data: fmt.Appendf(nil,
+		`{"stream_name":%q,"config":{"name":%q,"filter_subject":%q,"deliver_subject":%q,"deliver_policy":"all","ack_policy":"none"}}`, stream, name, filter, to)}
+}
+
+func answerTo(t *testing.T, a *Engine, m *nats.Msg) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	answer, err := a.call.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		t.Fatalf("%s: %v", m.Subject, err)
+	}
+	return string(answer.Data)
+}
+
+// A machine has nothing written where another one writes: by no request that a server answers there, and by nothing that it reads. What a server
+// says there by itself counts for nothing.
+func TestForgedRecords(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer h.Close()
+	defer own.Close()
+	a, err := Connect(options(h, pair, "a", "secret"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	const honest, forged = `{"v":1,"inc":"b"}`, `{"v":1,"inc":"forged"}`
+	put := func(key, value string) {
+		t.Helper()
+		if _, err := own.Put(t.Context(), key, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, value := range map[string]string{"digest.b": honest, "digest.c": honest, "digest.a": forged, "esc.x.y": forged, "lease.judge": forged, "session.g.one": forged} {
+		put(key, value)
+	}
+	watching, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	changes, err := own.Watch(watching, "digest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	came, err := own.call.SubscribeSync(said + "digest.b")
+	if err != nil || own.call.Flush() != nil {
+		t.Fatal(err)
+	}
+	asks := func(m *nats.Msg) {
+		t.Helper()
+		m.Reply = said + "digest.b"
+		if err := errors.Join(a.call.PublishMsg(m), a.call.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const stream = "KV_" + bucketPrefix + saidBucket
+	// What would hand on what is written, word for word, a machine may not ask for.
+	for _, m := range []*nats.Msg{
+		{Subject: "$JS.API.DIRECT.GET." + stream + "." + said + "digest.a"}, {Subject: "$JS.API.DIRECT.GET." + stream, Data: []byte(`{"seq":1}`)},
+		{Subject: "$JS.API.CONSUMER.MSG.NEXT." + stream + ".moves", Data: []byte("1")}, {Subject: "$JS.API.STREAM.SNAPSHOT." + stream, Data: []byte(`{"deliver_subject":"run.b.c"}`)},
+		delivering(leaseBucket, "new", "lease.judge", said+"digest.b"), delivering(sessions.Table, "new", "session.g.one", said+"digest.b"),
+	} {
+		asks(m)
+		if err := a.call.LastError(); !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), m.Subject) {
+			t.Errorf("a machine may ask for %s: %v", m.Subject, err)
+		}
+	}
+	if answer := answerTo(t, a, delivering(saidBucket, "moves", "digest.a", inboxOf("a")+".x")); strings.Contains(answer, `"error"`) {
+		t.Fatal(answer)
+	}
+	for _, name := range []string{"moves", "new"} {
+		for _, key := range []string{"digest.a", "esc.x.y"} {
+			if answer := answerTo(t, a, delivering(saidBucket, name, key, said+"digest.b")); !strings.Contains(answer, `"error"`) {
+				t.Errorf("what is read of %s is delivered into the table: %s", key, answer)
+			}
+		}
+	}
+	// What a server answers in its own words.
+	for _, m := range []*nats.Msg{
+		{Subject: "$JS.API.STREAM.MSG.GET." + stream, Data: []byte(`{"last_by_subj":"` + said + `digest.a"}`)}, {Subject: "$JS.API.STREAM.MSG.GET." + stream},
+		{Subject: "$JS.API.STREAM.INFO." + stream}, {Subject: "$JS.API.CONSUMER.INFO." + stream + ".none"}, {Subject: "$JS.API.INFO"},
+		{Subject: said + "digest.a", Data: []byte(forged)}, // it is told that this was written
+	} {
+		asks(m)
+		if answer, err := came.NextMsg(2 * time.Minute); err != nil {
+			t.Errorf("%s: %v", m.Subject, err)
+		} else if ofMachine(answer.Data) {
+			t.Errorf("%s: a machine can have said %s", m.Subject, answer.Data)
+		}
+	}
+	if e, err := own.Get(t.Context(), "digest.b"); !errors.Is(err, engine.ErrNotFound) && string(e.Value) != honest {
+		t.Errorf("of b is read %q, %v", e.Value, err)
+	}
+	// A write that deletes all others.
+	all := &nats.Msg{Subject: said + "digest.a", Header: nats.Header{"Nats-Rollup": {"all"}}, Data: []byte(forged)}
+	if answer := answerTo(t, a, all); !strings.Contains(answer, `"error"`) {
+		t.Errorf("a machine deletes what others have said: %s", answer)
+	}
+	put("digest.z", "the end")
+	var last string
+	for c := range changes {
+		if last = c.Key; last == "digest.z" {
+			break
+		} else if last == "digest.b" && (c.Gone || string(c.Value) != honest) {
+			t.Errorf("of b is told %+v", c)
+		}
+	}
+	if last != "digest.z" {
+		t.Error("what is written later is not told")
+	}
+	put("digest.b", honest)
+	for _, key := range []string{"digest.b", "digest.c"} {
+		if e, err := own.Get(t.Context(), key); err != nil || string(e.Value) != honest {
+			t.Errorf("of %s is read %q, %v", key, e.Value, err)
+		}
+	}
+}
+
+// Buckets of earlier versions are made as they are to be, or go where another one has taken their place.
+func TestEarlierBuckets(t *testing.T) {
 	h, own, err := StartHub(HubOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	defer own.Close()
-	if _, err := own.js.CreateOrUpdateKeyValue(t.Context(), own.configOf("session")); err != nil {
-		t.Fatal(err)
-	}
-	direct := func() bool {
-		s, err := own.js.Stream(t.Context(), "KV_"+bucketPrefix+"session")
-		if err != nil {
+	for _, name := range []string{"digest", sessions.Table} {
+		if _, err := own.js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucketPrefix + name}); err != nil {
 			t.Fatal(err)
 		}
-		return s.CachedInfo().Config.AllowDirect
 	}
-	if !direct() {
-		t.Error("NATS makes such a table by itself: the engine need not")
+	if err := own.MakeTables(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := own.CAS(t.Context(), "session.g.one", []byte("x"), 0); err != nil {
-		t.Error(err)
+	if _, err := own.js.Stream(t.Context(), "KV_"+bucketPrefix+"digest"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("the table of digests has a bucket of its own: %v", err)
 	}
-	if e, err := own.Get(t.Context(), "session.g.one"); err != nil || string(e.Value) != "x" || direct() {
-		t.Errorf("%q, %v; read from any server: %t", e.Value, err, direct())
+	if s, err := own.js.Stream(t.Context(), "KV_"+bucketPrefix+sessions.Table); err != nil || s.CachedInfo().Config.AllowDirect || s.CachedInfo().Config.AllowRollup {
+		t.Errorf("sessions are read from any server, or can all be deleted by one write: %v", err)
 	}
 }
 

@@ -221,34 +221,33 @@ func (h *Hub) Drop(stays func(host, hash string) bool) (dropped []string) {
 // Tables that a machine of the fleet writes its own key of.
 var ownTables = []string{"digest", "state", "news", "beat"}
 
-// Tables are all that a hub makes at its start; machines may make none.
-func Tables() []string { return append([]string{"lease", "esc", sessions.Table}, ownTables...) }
-
 // inboxes is how the subjects begin at which machines get answers, each below its own name.
 const inboxes = "_INBOX"
 
-// Rights are the subjects that a machine may publish and subscribe to: it may write what it says of itself, read everything, ask everybody under its own name, be asked as itself, answer,
-// be the judge, and have the sessions of a gateway. It has no right to answer wherever a message wants its answer (NATS' allow_responses): that is
-// a right to publish anywhere, since it may send itself messages.
+// Rights are the subjects that a machine may publish and subscribe to. It may write what it says of itself, read everything, ask everybody under its
+// own name, be asked as itself, answer, be the judge, and have the sessions of a gateway. It has no right to answer wherever a message wants its answer
+// (NATS' allow_responses): that is a right to publish anywhere, since it may send itself messages.
 //
-// NATS has no permission for where a server delivers what a machine has it read: the answer of DIRECT.GET, and what a consumer delivers, goes to
-// any subject but those of JetStream itself. Who means harm can so have the server write the keys of others in the tables. Questions under
-// other names it cannot have asked, see [Engine.Request].
+// NATS has no permission for where a server answers, or delivers what a consumer reads: that goes to any subject but JetStream's own. So a machine may
+// ask nothing whose answer is what another request has written, word for word (DIRECT.GET, CONSUMER.MSG.NEXT), and may make consumers only of the
+// bucket of all that is watched: a server refuses one that delivers into its own bucket. What is left are a server's own words, see [ofMachine].
 func Rights(host string) (publish, subscribe []string) {
 	self := token(host)
 	publish = []string{
 		"run.*." + self, "ping.*." + self, EndedAddress + "." + self, inboxes + ".*.>", "$JS.API.INFO", "$JS.FC.>",
-		"$KV." + bucketPrefix + "lease.lease.judge", "$KV." + bucketPrefix + "esc.esc.>", // of whichever machine is the judge
-		"$KV." + bucketPrefix + "lease." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
-	}
-	for _, table := range Tables() {
-		stream := "KV_" + bucketPrefix + table
-		for _, verb := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE"} {
-			publish = append(publish, "$JS.API."+verb+"."+stream, "$JS.API."+verb+"."+stream+".>")
-		}
+		"$KV." + bucketPrefix + leaseBucket + ".lease.judge", said + "esc.>", // of whichever machine is the judge
+		"$KV." + bucketPrefix + leaseBucket + "." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
 	for _, table := range ownTables {
-		publish = append(publish, "$KV."+bucketPrefix+table+"."+table+"."+self)
+		publish = append(publish, said+table+"."+self)
+	}
+	for _, bucket := range []string{saidBucket, leaseBucket, sessions.Table} {
+		stream := "KV_" + bucketPrefix + bucket
+		publish = append(publish, "$JS.API.STREAM.INFO."+stream, "$JS.API.STREAM.MSG.GET."+stream)
+	}
+	for _, verb := range []string{"CREATE", "INFO", "DELETE"} {
+		stream := "KV_" + bucketPrefix + saidBucket
+		publish = append(publish, "$JS.API.CONSUMER."+verb+"."+stream, "$JS.API.CONSUMER."+verb+"."+stream+".>")
 	}
 	return publish, []string{inboxOf(host) + ".>", "run." + self + ".*", "ping." + self + ".*"}
 }

@@ -3,6 +3,7 @@ package natsengine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,13 +18,18 @@ import (
 
 const (
 	bucketPrefix = "outlive_"
-	// stateBytes is how much the table of states may hold: 1,000 machines with what is allowed for each. newsBytes is that of the last
-	// events, sessionBytes that of gateways' sessions: about 1 KB for each. bucketBytes is that of each other table, whose values have a
-	// few hundred bytes.
-	stateBytes   = 512 << 20
-	newsBytes    = 128 << 20
+	// saidBucket has all tables that are watched, leaseBucket the leases. Sessions have one of their own.
+	saidBucket  = "said"
+	leaseBucket = "lease"
+	// said is how the subjects begin of what machines say.
+	said = "$KV." + bucketPrefix + saidBucket + "."
+	// saidBytes is how much machines may say. For 1,000 of them: 512 MB with what is allowed for the state of each, 128 MB for their last events,
+	// and 16 MB for each table whose values have a few hundred bytes. sessionBytes is that of gateways' sessions: about 1 KB for each.
+	saidBytes    = 688 << 20
 	sessionBytes = 256 << 20
-	bucketBytes  = 16 << 20
+	leaseBytes   = 16 << 20
+	// watchesMost is how many watches of all machines there may be: four of each one that looks.
+	watchesMost = 4096
 	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
 	answerLimit = 5 * time.Second
 	// tableLimit is how long one attempt to find or make a table may take: servers of a cluster without a leader do not answer at all.
@@ -32,25 +38,23 @@ const (
 	rewatchPause = 500 * time.Millisecond
 )
 
-// roomOf is how many bytes a table may hold; the server keeps that much for it.
-func roomOf(table string) int64 {
-	switch table {
-	case "state":
-		return stateBytes
-	case "news":
-		return newsBytes
-	case sessions.Table:
-		return sessionBytes
-	}
-	return bucketBytes
-}
+// rooms is how many bytes each bucket may hold; the server keeps that much for it.
+var rooms = map[string]int64{saidBucket: saidBytes, leaseBucket: leaseBytes, sessions.Table: sessionBytes}
 
 // RoomMB is how much room all tables need, in MB.
 func RoomMB() (mb int64) {
-	for _, table := range Tables() {
-		mb += roomOf(table) >> 20
+	for _, bytes := range rooms {
+		mb += bytes >> 20
 	}
 	return mb
+}
+
+// bucketOf is where a table is.
+func bucketOf(table string) string {
+	if rooms[table] > 0 {
+		return table
+	}
+	return saidBucket
 }
 
 func tableOf(key string) string {
@@ -58,35 +62,36 @@ func tableOf(key string) string {
 	return table
 }
 
-// bucket is the one of a key's table. It is made if it is missing and we may. It is tried until ctx ends, or there is an answer.
+// bucket is the one of a table. It is made if it is missing and we may. It is tried until ctx ends, or there is an answer.
 func (e *Engine) bucket(ctx context.Context, table string) (kv jetstream.KeyValue, err error) {
+	name := bucketOf(table)
 	e.mu.Lock()
-	kv = e.buckets[table]
+	kv = e.buckets[name]
 	e.mu.Unlock()
 	if kv != nil {
 		return kv, nil
 	}
 	for {
 		one, cancel := context.WithTimeout(ctx, tableLimit)
-		kv, err = e.js.KeyValue(one, bucketPrefix+table)
-		if errors.Is(err, jetstream.ErrBucketNotFound) && e.creates {
-			kv, err = e.js.CreateOrUpdateKeyValue(one, e.configOf(table))
+		if e.creates {
+			err = e.makeBucket(one, name)
 		}
-		if err == nil && table == sessions.Table && e.creates {
-			kv, err = e.readByLeader(one, kv)
+		if err == nil {
+			kv, err = e.js.KeyValue(one, bucketPrefix+name)
 		}
 		unanswered := one.Err() != nil
 		cancel()
 		if err == nil || !unanswered || ctx.Err() != nil {
 			break
 		}
+		err = nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.buckets[table] = kv
+	e.buckets[name] = kv
 	return kv, nil
 }
 
@@ -101,30 +106,41 @@ func (e *Engine) replicas() int {
 	return 1
 }
 
-func (e *Engine) configOf(table string) jetstream.KeyValueConfig {
-	config := jetstream.KeyValueConfig{Bucket: bucketPrefix + table, History: 1, Storage: jetstream.FileStorage, Replicas: e.replicas(), MaxBytes: roomOf(table)}
-	if table == sessions.Table {
-		config.TTL = sessions.Kept
+// configOf is how a bucket is made. It is as NATS makes one, but for two doors to others' records: a direct read hands on what is written, word for
+// word, wherever the question wants it, and a rollup deletes all other records. A read by the server that leads is never old, besides.
+func (e *Engine) configOf(bucket string) jetstream.StreamConfig {
+	name := bucketPrefix + bucket
+	c := jetstream.StreamConfig{
+		Name: "KV_" + name, Subjects: []string{"$KV." + name + ".>"}, MaxMsgsPerSubject: 1, MaxBytes: rooms[bucket], Discard: jetstream.DiscardNew, DenyDelete: true,
+		Replicas: e.replicas(),
 	}
-	return config
+	switch bucket {
+	case saidBucket:
+		c.MaxConsumers = watchesMost
+	case sessions.Table:
+		c.MaxAge = sessions.Kept
+	}
+	return c
 }
 
-// readByLeader has the table of sessions be read from the server that leads it, unless it is so: another one may be behind, and who takes a
-// session over is to have its last record. NATS makes every table without that.
-func (e *Engine) readByLeader(ctx context.Context, kv jetstream.KeyValue) (jetstream.KeyValue, error) {
-	stream, err := e.js.Stream(ctx, "KV_"+kv.Bucket())
+// makeBucket makes a bucket, unless it is there as it is to be.
+func (e *Engine) makeBucket(ctx context.Context, bucket string) error {
+	want := e.configOf(bucket)
+	stream, err := e.js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		for _, old := range append([]string{"esc"}, ownTables...) {
+			_ = e.js.DeleteStream(ctx, "KV_"+bucketPrefix+old) // where versions before had a bucket for each table it takes room
+		}
+		stream, err = e.js.CreateStream(ctx, want)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	led := stream.CachedInfo().Config
-	if !led.AllowDirect {
-		return kv, nil
+	if is := stream.CachedInfo().Config; is.AllowDirect || is.AllowRollup {
+		is.AllowDirect, is.AllowRollup = false, false
+		_, err = e.js.UpdateStream(ctx, is)
 	}
-	led.AllowDirect = false
-	if _, err := e.js.UpdateStream(ctx, led); err != nil {
-		return nil, err
-	}
-	return e.js.KeyValue(ctx, kv.Bucket())
+	return err
 }
 
 // forget drops what is known of a table whose stream is gone.
@@ -132,7 +148,7 @@ func (e *Engine) forget(key string, err error) {
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.buckets, tableOf(key))
+		delete(e.buckets, bucketOf(tableOf(key)))
 	}
 }
 
@@ -170,6 +186,9 @@ func (e *Engine) Get(ctx context.Context, key string) (engine.Entry, error) {
 	entry := engine.Entry{Key: key}
 	_, err := e.with(ctx, key, func(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
 		got, err := kv.Get(ctx, key)
+		if err == nil && bucketOf(tableOf(key)) == saidBucket && !ofMachine(got.Value()) {
+			err = jetstream.ErrKeyNotFound
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -359,12 +378,23 @@ func (w *watch) entry(ctx context.Context, entry jetstream.KeyValueEntry, seen m
 		c.Gone = true
 		return w.tell(ctx, c)
 	}
-	c.Value = entry.Value()
-	w.known[c.Key] = true
 	if seen != nil {
 		seen[c.Key] = true
 	}
+	if c.Value = entry.Value(); !ofMachine(c.Value) {
+		return true // what the receiver knows stays
+	}
+	w.known[c.Key] = true
 	return w.tell(ctx, c)
+}
+
+// ofMachine reports whether a machine can have said something. What a server says by itself, wherever a machine has it answer, is JSON that names no
+// version; what machines say in JSON does.
+func ofMachine(value []byte) bool {
+	var named struct {
+		V, Version json.RawMessage
+	}
+	return json.Unmarshal(value, &named) != nil || named.V != nil || named.Version != nil
 }
 
 func (w *watch) tell(ctx context.Context, c engine.Change) bool {
@@ -380,9 +410,9 @@ func (w *watch) tell(ctx context.Context, c engine.Change) bool {
 func (e *Engine) MakeTables(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for _, table := range Tables() {
-		if _, err := e.bucket(ctx, table); err != nil {
-			return fmt.Errorf("make the table %s: %w", table, err)
+	for bucket := range rooms {
+		if _, err := e.bucket(ctx, bucket); err != nil {
+			return fmt.Errorf("make the table %s: %w", bucketPrefix+bucket, err)
 		}
 	}
 	return nil
@@ -397,7 +427,7 @@ func (e *Engine) Written(ctx context.Context, table string) ([]engine.Entry, err
 		one, cancel := context.WithTimeout(ctx, answerLimit)
 		var entries []engine.Entry
 		var whole bool
-		entries, whole, err = written(one, kv)
+		entries, whole, err = written(one, kv, table)
 		unanswered := one.Err() != nil // then they may be a part of all
 		cancel()
 		switch {
@@ -413,8 +443,8 @@ func (e *Engine) Written(ctx context.Context, table string) ([]engine.Entry, err
 }
 
 // written asks once; whole says that nothing is missing.
-func written(ctx context.Context, kv jetstream.KeyValue) (entries []engine.Entry, whole bool, err error) {
-	source, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+func written(ctx context.Context, kv jetstream.KeyValue, table string) (entries []engine.Entry, whole bool, err error) {
+	source, err := kv.Watch(ctx, table+".>", jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {
 		return nil, false, err
 	}
