@@ -162,11 +162,10 @@ func (s *settings) runHub(ctx context.Context, listen string) error {
 		Dir: s.hubDir(), Listen: listen, Certificate: pair,
 		Admit: func(host, machine, password, from string) error {
 			<-started
-			err := a.admit(host, machine, password, from)
-			if err != nil {
-				log.Warn("a machine was not let in", "name", host, "from", from, "why", err)
-			}
-			return err
+			return a.admit(host, machine, password, from)
+		},
+		Refused: func(host, from string, why error) {
+			log.Warn("a machine was not let in", "name", host, "from", from, "why", why)
 		},
 	})
 	if err != nil {

@@ -391,9 +391,9 @@ func (m *member) unwritten() (since time.Time, why string) {
 		return time.Time{}, ""
 	}
 	if m.NATS != "" {
-		return last, "most of the NATS servers are down, or do not reach each other"
+		return last, "most of the NATS servers are down, do not reach each other, or have this machine's user from another version of outlive"
 	}
-	return last, "the hub takes nothing: its disk may be full"
+	return last, "the hub takes nothing: its disk may be full, or its outlive another version"
 }
 
 func newLeave(s *settings) *cobra.Command {

@@ -45,6 +45,8 @@ func askerOf(address, subject string) string {
 	return ""
 }
 
+var errNotAsked = errors.New("this machine may not be asked anything: the hub, or the user of a NATS server, was made by another version of outlive")
+
 // stopLimit is how long those who ask at the last moment are waited for.
 const stopLimit = 2 * time.Second
 
@@ -70,6 +72,9 @@ func (e *Engine) Serve(address string, h engine.Handler) (stop func(), err error
 		sub.SetClosedHandler(func(string) { close(closed) })
 		if e.call.IsConnected() {
 			err = e.call.Flush() // from here on others find us
+		}
+		if last := e.call.LastError(); errors.Is(last, nats.ErrPermissionViolation) && strings.Contains(last.Error(), address+".*") {
+			err = errNotAsked
 		}
 	}
 	if err != nil {

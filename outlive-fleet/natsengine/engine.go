@@ -169,7 +169,7 @@ func (o Options) nats(patient bool, refused func()) ([]nats.Option, error) {
 		all = append(all, credentials)
 	}
 	if o.Pin != nil {
-		all = append(all, nats.Secure(pinned(o.Pin)), nats.TLSHandshakeFirst())
+		all = append(all, nats.Secure(pinned(o.Pin)), nats.TLSHandshakeFirst(), nats.Token(speaks))
 	}
 	return all, nil
 }

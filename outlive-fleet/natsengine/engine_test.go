@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -290,8 +291,7 @@ func answerTo(t *testing.T, a *Engine, m *nats.Msg) string {
 	return string(answer.Data)
 }
 
-// A machine has nothing written where another one writes: by no request that a server answers there, and by nothing that it reads. What a server
-// says there by itself counts for nothing.
+// A machine has no words of its own written where another one writes, by no request. What a server says there by itself counts for nothing.
 func TestForgedRecords(t *testing.T) {
 	pair := certificate(t)
 	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
@@ -340,6 +340,9 @@ func TestForgedRecords(t *testing.T) {
 		if err := a.call.LastError(); !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), m.Subject) {
 			t.Errorf("a machine may ask for %s: %v", m.Subject, err)
 		}
+	}
+	if _, err := a.call.SubscribeSync(inboxOf("a") + ".x"); err != nil {
+		t.Fatal(err)
 	}
 	if answer := answerTo(t, a, delivering(saidBucket, "moves", "digest.a", inboxOf("a")+".x")); strings.Contains(answer, `"error"`) {
 		t.Fatal(answer)
@@ -475,6 +478,48 @@ func TestHubReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("what has changed", func(engine.Change) bool { _, there := known["state.h1"]; return !there && known["state.h2"] == "2" })
+}
+
+// A machine whose outlive does not understand the hub's is refused, and the hub says why. With a hub that does not understand it, it says so itself.
+func TestAnotherVersion(t *testing.T) {
+	pair := certificate(t)
+	told := make(chan string, 9)
+	h, own, err := StartHub(HubOptions{
+		Dir: t.TempDir(), Listen: "127.0.0.1:0", Certificate: pair, Admit: func(string, string, string, string) error { return nil },
+		Refused: func(host, _ string, why error) { told <- host + ": " + why.Error() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	defer own.Close()
+	pin := sha256.Sum256(pair.Certificate[0])
+	_, err = nats.Connect("nats://"+h.Address(), nats.UserInfo("a", "secret"), nats.Secure(pinned(pin[:])), nats.TLSHandshakeFirst())
+	if !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("a member of a version before is let in: %v", err)
+	}
+	if got := <-told; !strings.HasPrefix(got, "a: outlive there is another version") {
+		t.Errorf("the hub says %q", got)
+	}
+	before, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Users: []*server.User{{
+		Username: "a", Password: "secret", Permissions: &server.Permissions{Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_a.>", "run.a", "ping.a"}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go before.Start()
+	defer before.Shutdown()
+	if !before.ReadyForConnections(2 * time.Minute) {
+		t.Fatal("the hub of a version before does not start")
+	}
+	a, err := Connect(Options{URL: before.ClientURL(), Host: "a", Machine: "a", Password: "secret"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := a.Serve("run.a", func(context.Context, string, []byte) []byte { return nil }); !errors.Is(err, errNotAsked) {
+		t.Errorf("with a hub of a version before: %v", err)
+	}
 }
 
 // While the hub cannot be reached nothing is known of who is there: no question says that nobody is.

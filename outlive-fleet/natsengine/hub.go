@@ -40,10 +40,17 @@ type HubOptions struct {
 	// Admit reports whether a machine that calls itself host may come in with that password, and why not. It is called with every
 	// connection, from any goroutine. An error that wraps [ErrLater] sends the machine away, and does not refuse its token.
 	Admit func(host, machine, password, from string) error
+	// Refused is told of each machine that does not come in. It may be nil.
+	Refused func(host, from string, why error)
 }
 
 // ErrLater says that it is not known yet whether a machine may come in.
 var ErrLater = errors.New("whether it may come in cannot be known just now")
+
+// speaks is what a member says with its password: which rights it needs ([Rights]), and what it is asked at.
+const speaks = "2"
+
+var errVersion = errors.New("outlive there is another version, which this hub does not understand: upgrade the older of the two")
 
 // The longest names, in bytes, of which a token is looked up: whoever says more has none.
 const (
@@ -152,6 +159,8 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		return false
 	case len(o.Username) > hostMost || len(o.Name) > machineMost:
 		return false
+	case o.Token != speaks:
+		err = errVersion
 	default:
 		h.note(o.Username, c.GetID(), hex.EncodeToString(sum[:])) // before it is looked whether the token is good: it may be revoked meanwhile
 		err = h.opts.Admit(o.Username, o.Name, o.Password, from)
@@ -161,6 +170,9 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	}
 	if err != nil {
 		h.forget(o.Username, c.GetID())
+		if h.opts.Refused != nil {
+			h.opts.Refused(o.Username, from, err)
+		}
 		return false
 	}
 	publish, subscribe := Rights(o.Username)
