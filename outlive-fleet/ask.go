@@ -121,10 +121,10 @@ func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
 		_ = json.Unmarshal(e.Value, &d) // then it is not known
 	}
 	how := ""
-	key := judge.NoteKey(judge.Silent, host)
+	key := judge.Case{Kind: judge.Silent, Subject: host}.Key()
 	if e, err := m.engine.Get(ctx, key); err == nil {
-		if n, ok := judge.ReadNote(key, e.Value); ok && n.State != judge.Over {
-			how = string(n.Standing)
+		if r, err := judge.ReadRecord(key, e.Value); err == nil && r.State != judge.Over {
+			how = string(r.Standing)
 		}
 	}
 	if !d.At.IsZero() {

@@ -39,17 +39,8 @@ type herald struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	cases   []told
+	cases   []fleetcases.Case    // that this machine tells of, or has told of
 	missing map[string]time.Time // since when the hub does not know of a case, by its id
-}
-
-// told is a case that this machine tells of, or has told of.
-type told struct {
-	fleetcases.Case
-	kind    judge.Kind
-	subject string
-	agents  []string  // as the monitor knows them; nil after a new start
-	ended   time.Time // zero: it is not over
 }
 
 func newHerald(m *member) *herald {
@@ -57,24 +48,19 @@ func newHerald(m *member) *herald {
 }
 
 // load reads what an earlier run has told of.
-func (h *herald) load() error {
-	list, err := fleetcases.Read(h.path)
-	if err != nil {
-		return err
-	}
-	for _, c := range list {
-		t := told{Case: c}
-		if c.Over != "" {
-			t.ended = time.Now()
+func (h *herald) load() (err error) {
+	h.cases, err = fleetcases.Read(h.path)
+	return err
+}
+
+// about is what the monitor's case is for the judge.
+func about(t fleetcases.Case) (c judge.Case) {
+	for kind, prefix := range prefixes {
+		if subject, is := strings.CutPrefix(t.Agent, prefix); is {
+			c.Kind, c.Subject = kind, subject
 		}
-		for kind, prefix := range prefixes {
-			if subject, is := strings.CutPrefix(c.Agent, prefix); is {
-				t.kind, t.subject = kind, subject
-			}
-		}
-		h.cases = append(h.cases, t)
 	}
-	return nil
+	return c
 }
 
 // reach is whom the monitor here can tell.
@@ -132,7 +118,7 @@ func (h *herald) seen(id string) (shown, arrived, refused bool) {
 }
 
 // Over implements judge.Teller. Whoever has told of a case sees by itself that it is over, also when another machine judges by then.
-func (h *herald) Over(context.Context, judge.Kind, string, string) {
+func (h *herald) Over(context.Context, judge.Case) {
 	select {
 	case h.wake <- struct{}{}:
 	default:
@@ -143,26 +129,29 @@ func (h *herald) Over(context.Context, judge.Kind, string, string) {
 func (h *herald) open(c judge.Case, repeated bool) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	next := caseOf(c)
 	for _, t := range h.cases {
-		if t.kind == c.Kind && t.subject == c.Subject && t.ended.IsZero() {
+		if t.Agent == next.Agent && t.Over == "" {
 			return t.ID, nil
 		}
 	}
-	t := told{kind: c.Kind, subject: c.Subject, agents: c.Agents, Case: caseOf(c)}
 	if repeated {
-		t.Details += " (another machine was about to tell of it and may have done so)"
+		next.Details += " (another machine was about to tell of it and may have done so)"
 	}
-	h.cases = append(h.cases, t)
+	h.cases = append(h.cases, next)
 	if err := h.write(); err != nil {
 		h.cases = h.cases[:len(h.cases)-1] // it is another machine's, and must not be written later
 		return "", err
 	}
-	return t.ID, nil
+	return next.ID, nil
 }
 
 // caseOf is a case in the words of a monitor.
 func caseOf(c judge.Case) fleetcases.Case {
-	one := fleetcases.Case{ID: rand.Text()[:12], Agent: prefixes[c.Kind] + c.Subject, Since: time.Now().Add(-c.For).UTC().Round(time.Second), Details: details(c.Kind, c.Standing, c.Agents)}
+	one := fleetcases.Case{ID: rand.Text()[:12], Agent: prefixes[c.Kind] + c.Subject, Since: c.Since, Details: details(c.Kind, c.Standing, c.Agents)}
+	if one.Since.IsZero() {
+		one.Since = time.Now().UTC().Round(time.Second)
+	}
 	switch c.Kind {
 	case judge.Shared:
 		one.Class, one.Name, one.Members = "shared_cause", causeName(c.Subject), c.Agents
@@ -236,24 +225,23 @@ func sharedBy(agents []string) string {
 }
 
 // update notes who shares a cause, or is silent, now.
-func (h *herald) update(id string, n judge.Note) {
+func (h *herald) update(id string, c judge.Case) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := range h.cases {
-		t := &h.cases[i]
-		if t.ID != id || !t.ended.IsZero() || slices.Equal(t.agents, n.Agents) {
-			continue
-		}
-		t.agents, t.Details = n.Agents, details(n.Kind, n.Standing, n.Agents)
-		switch group, _, _ := strings.Cut(t.Name, " ("); n.Kind {
-		case judge.Shared:
-			t.Members = n.Agents
-		case judge.Machines:
-			t.Name = group + some(n.Agents)
-		}
-		if err := h.write(); err != nil {
-			h.m.log.Error("the monitor here cannot be told of a change", "error", err)
-		}
+	at := slices.IndexFunc(h.cases, func(t fleetcases.Case) bool { return t.ID == id && t.Over == "" })
+	if at < 0 {
+		return
+	}
+	t, next := &h.cases[at], caseOf(c)
+	if group, _, _ := strings.Cut(t.Name, " ("); c.Kind == judge.Machines {
+		next.Name = group + some(c.Agents)
+	}
+	if t.Name == next.Name && strings.HasPrefix(t.Details, next.Details) && slices.Equal(t.Members, next.Members) {
+		return
+	}
+	t.Name, t.Details, t.Members = next.Name, next.Details, next.Members
+	if err := h.write(); err != nil {
+		h.m.log.Error("the monitor here cannot be told of a change", "error", err)
 	}
 }
 
@@ -266,8 +254,8 @@ func (h *herald) end(id string, how fleetcases.Case) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for n := range h.cases {
-		if t := &h.cases[n]; t.ID == id && t.ended.IsZero() {
-			t.Over, t.Recovered, t.Withdrawn, t.ended = how.Over, how.Recovered, how.Withdrawn, time.Now()
+		if t := &h.cases[n]; t.ID == id && t.Over == "" {
+			t.Over, t.Recovered, t.Withdrawn, t.Ended = how.Over, how.Recovered, how.Withdrawn, time.Now().UTC()
 		}
 	}
 	if err := h.write(); err != nil {
@@ -277,12 +265,8 @@ func (h *herald) end(id string, how fleetcases.Case) {
 
 // write writes the file. The lock is held.
 func (h *herald) write() error {
-	h.cases = slices.DeleteFunc(h.cases, func(t told) bool { return !t.ended.IsZero() && time.Since(t.ended) > overKept })
-	list := []fleetcases.Case{}
-	for _, t := range h.cases {
-		list = append(list, t.Case)
-	}
-	return fleetcases.Write(h.path, list)
+	h.cases = slices.DeleteFunc(h.cases, func(t fleetcases.Case) bool { return t.Over != "" && time.Since(t.Ended) > overKept })
+	return fleetcases.Write(h.path, h.cases)
 }
 
 // forget removes the file: the monitor closes what it has.
@@ -303,7 +287,7 @@ func (h *herald) run(ctx context.Context) {
 		case <-h.wake:
 		}
 		h.mu.Lock()
-		open := slices.DeleteFunc(slices.Clone(h.cases), func(t told) bool { return !t.ended.IsZero() })
+		open := slices.DeleteFunc(slices.Clone(h.cases), func(t fleetcases.Case) bool { return t.Over != "" })
 		h.mu.Unlock()
 		for _, t := range open {
 			if how, over := h.isOver(ctx, t); over {
@@ -314,10 +298,10 @@ func (h *herald) run(ctx context.Context) {
 }
 
 // isOver reports whether a case that this machine tells of is over, and how.
-func (h *herald) isOver(ctx context.Context, t told) (how fleetcases.Case, over bool) {
+func (h *herald) isOver(ctx context.Context, t fleetcases.Case) (how fleetcases.Case, over bool) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	key := judge.NoteKey(t.kind, t.subject)
+	key := about(t).Key()
 	entry, err := h.m.engine.Get(ctx, key)
 	if errors.Is(err, engine.ErrNotFound) {
 		if h.missing[t.ID].IsZero() {
@@ -325,38 +309,41 @@ func (h *herald) isOver(ctx context.Context, t told) (how fleetcases.Case, over 
 		}
 		return fleetcases.Case{Over: "the fleet does not know of it any more"}, time.Since(h.missing[t.ID]) > unknownFor
 	}
-	n, ok := judge.ReadNote(key, entry.Value)
-	if err != nil || !ok {
+	if err != nil {
+		return how, false
+	}
+	r, err := judge.ReadRecord(key, entry.Value)
+	if err != nil {
 		return how, false
 	}
 	delete(h.missing, t.ID)
 	switch {
-	case n.State == judge.Over:
-		return h.ending(ctx, t)
-	case n.State == judge.Sent && n.Message != h.m.Host:
+	case r.State == judge.Over:
+		return h.ending(ctx, r.Case)
+	case r.State == judge.Sent && r.Message != h.m.Host:
 		return fleetcases.Case{Over: "another machine tells of it", Withdrawn: true}, true
-	case t.kind != judge.Silent && n.State == judge.Sent:
-		h.update(t.ID, n)
+	case r.Kind != judge.Silent && r.State == judge.Sent:
+		h.update(t.ID, r.Case)
 	}
 	return how, false
 }
 
 // ending is how a case has ended that is over; false: that cannot be known now.
-func (h *herald) ending(ctx context.Context, t told) (fleetcases.Case, bool) {
-	switch t.kind {
+func (h *herald) ending(ctx context.Context, c judge.Case) (fleetcases.Case, bool) {
+	switch c.Kind {
 	case judge.Shared:
 		return fleetcases.Case{Over: "no agent has this trouble any more", Recovered: true}, true
 	case judge.Machines:
 		return fleetcases.Case{Over: "all of them are heard again", Recovered: true}, true
 	}
-	switch _, err := h.m.engine.Get(ctx, engine.Key(digestTable, t.subject)); {
+	switch _, err := h.m.engine.Get(ctx, engine.Key(digestTable, c.Subject)); {
 	case errors.Is(err, engine.ErrNotFound):
 		return fleetcases.Case{Over: "it is in the fleet no more"}, true
 	case err != nil:
 		return fleetcases.Case{}, false
 	}
 	var d judge.Digest
-	switch e, err := h.m.engine.Get(ctx, judge.BeatKey(t.subject)); {
+	switch e, err := h.m.engine.Get(ctx, judge.BeatKey(c.Subject)); {
 	case err != nil && !errors.Is(err, engine.ErrNotFound):
 		return fleetcases.Case{}, false
 	case err == nil && json.Unmarshal(e.Value, &d) == nil && d.Left:

@@ -49,7 +49,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-var silent = judge.Case{Kind: judge.Silent, Subject: "b", Standing: judge.Gone, For: time.Minute}
+var silent = judge.Case{Kind: judge.Silent, Subject: "b", Standing: judge.Gone}
 
 // A case counts as told when the monitor's message has arrived. What has not arrived in time, or is refused, is withdrawn.
 func TestTell(t *testing.T) {
@@ -176,17 +176,31 @@ func TestHeraldUpdate(t *testing.T) {
 		if c := is(); c.Name != tt.name || !strings.Contains(c.Details, tt.was) {
 			t.Errorf("%+v", c)
 		}
-		h.update(id, judge.Note{Kind: tt.kind, Agents: tt.after})
+		h.update(id, judge.Case{Kind: tt.kind, Subject: "account:claude:limit", Agents: tt.after})
 		if c := is(); c.Name != tt.now || tt.kind == judge.Shared && len(c.Members) != 2 {
 			t.Errorf("%+v", c)
 		}
 		if err := os.Remove(h.path); err != nil {
 			t.Fatal(err)
 		}
-		h.update(id, judge.Note{Kind: tt.kind, Agents: tt.after})
+		h.update(id, judge.Case{Kind: tt.kind, Subject: "account:claude:limit", Agents: tt.after})
 		if _, err := os.Stat(h.path); err == nil {
 			t.Error("it is written without need")
 		}
+	}
+}
+
+// What was over for long goes when something else is brought up to date.
+func TestHeraldUpdateForgets(t *testing.T) {
+	h := atHome(t, t.TempDir(), nil)
+	id, err := h.open(judge.Case{Kind: judge.Machines, Subject: "b", Agents: []string{"b", "c", "d"}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.cases = append(h.cases, fleetcases.Case{ID: "old", Over: "it is heard again", Ended: time.Now().Add(-2 * overKept)})
+	h.update(id, judge.Case{Kind: judge.Machines, Subject: "b", Agents: []string{"b", "c"}})
+	if list := casesIn(t, h); len(list) != 1 || list[0].ID != id || list[0].Name != "A group of 3 machines (b, c)" {
+		t.Errorf("%+v", list)
 	}
 }
 

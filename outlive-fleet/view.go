@@ -58,14 +58,14 @@ type view struct {
 	synced  map[string]bool    // tables that were read whole
 	again   map[string]bool    // of these those that are read anew, after the connection was lost: what they tell may be old
 	hosts   map[string]*seen
-	cases   map[string]judge.Note // that are not over, by key
-	asked   time.Time             // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
-	heard   time.Time             // when the registry began to tell again, after it had told nothing
-	changed chan struct{}         // closed when a machine is new or gone, and with all that concerns more than one
+	cases   map[string]judge.Record // that are not over, by key
+	asked   time.Time               // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
+	heard   time.Time               // when the registry began to tell again, after it had told nothing
+	changed chan struct{}           // closed when a machine is new or gone, and with all that concerns more than one
 }
 
 func newView(m *member) *view {
-	return &view{m: m, hosts: map[string]*seen{}, cases: map[string]judge.Note{}, synced: map[string]bool{}, again: map[string]bool{}, changed: make(chan struct{})}
+	return &view{m: m, hosts: map[string]*seen{}, cases: map[string]judge.Record{}, synced: map[string]bool{}, again: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // acquire begins to look. The function that is returned ends it.
@@ -103,7 +103,7 @@ func (v *view) rest() {
 		return
 	}
 	v.cancel()
-	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]bool{}, map[string]judge.Note{}
+	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]bool{}, map[string]judge.Record{}
 	v.asked, v.heard = time.Time{}, time.Time{}
 }
 
@@ -217,11 +217,11 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 
 // takeCase takes what the judge has written. The lock is held.
 func (v *view) takeCase(c engine.Change) {
-	n, ok := judge.ReadNote(c.Key, c.Value)
-	if c.Gone || ok && n.State == judge.Over {
+	r, err := judge.ReadRecord(c.Key, c.Value)
+	if c.Gone || err == nil && r.State == judge.Over {
 		delete(v.cases, c.Key)
-	} else if ok {
-		v.cases[c.Key] = n
+	} else if err == nil {
+		v.cases[c.Key] = r
 	}
 }
 
@@ -461,7 +461,7 @@ func (v *view) openCases() []fleetsocket.Case {
 	list := []fleetsocket.Case{}
 	for _, key := range slices.Sorted(maps.Keys(v.cases)) {
 		n := v.cases[key]
-		if h := v.hosts[n.Holder]; h != nil && !n.Since.IsZero() {
+		if h := v.hosts[n.Judge()]; h != nil && !n.Since.IsZero() {
 			n.Since = n.Since.Add(-h.ahead)
 		}
 		// A judge that has the lease from one that was lost has only seen that nothing came since then.
@@ -477,14 +477,14 @@ func (v *view) openCases() []fleetsocket.Case {
 
 // by is the machine whose monitor has told of a case, whoever judges since. Before that it is the one that has found it. "": a machine that
 // has it has told by itself.
-func by(n judge.Note) string {
+func by(n judge.Record) string {
 	if n.State == judge.Sent {
 		return n.Message // see [herald.Tell]
 	}
-	return n.Holder
+	return n.Judge()
 }
 
-func stateOf(n judge.Note) string {
+func stateOf(n judge.Record) string {
 	switch n.State {
 	case judge.Sent:
 		if n.Shown {

@@ -168,7 +168,7 @@ func TestFirstLook(t *testing.T) {
 					t.Errorf("b's clock is said to be %d ms ahead, want %s", g.ClockMS, off)
 				}
 				found := time.Now().UTC().Round(time.Second)
-				w.cases["x"] = judge.Note{Holder: "b", Since: found.Add(off)}
+				w.cases["x"] = judge.Record{Holder: "b", Case: judge.Case{Since: found.Add(off)}}
 				if list := w.openCases(); len(list) != 1 || !list[0].Since.Equal(found) {
 					t.Errorf("what b has found at %s is said to be since %+v", found, list)
 				}
@@ -189,7 +189,7 @@ func TestGoneSinceItsLastWord(t *testing.T) {
 	w.hosts["b"] = newSeen()
 	for at, want := range map[time.Time]time.Time{last: last, last.Add(time.Hour): last.Add(time.Minute)} {
 		w.hosts["b"].digest.At = at
-		w.cases["x"] = judge.Note{Kind: judge.Silent, Subject: "b", Since: last.Add(time.Minute)}
+		w.cases["x"] = judge.Record{Case: judge.Case{Kind: judge.Silent, Subject: "b", Since: last.Add(time.Minute)}}
 		if list := w.openCases(); len(list) != 1 || !list[0].Since.Equal(want) {
 			t.Errorf("heard last at %s: gone since %+v, want %s", at, list, want)
 		}
@@ -258,10 +258,10 @@ func TestMachineThatCannotBeRead(t *testing.T) {
 // People were told of a case by the machine whose monitor did, whoever judges since; by none in particular where its machines told by themselves.
 func TestWhoHasTold(t *testing.T) {
 	w := newWatched()
-	for want, n := range map[string]judge.Note{
-		"a": {Kind: judge.Shared, State: judge.Sent, Holder: "b", Message: "a"},
-		"":  {Kind: judge.Shared, State: judge.Sent, Holder: "b"},
-		"b": {Kind: judge.Shared, State: judge.Sending, Holder: "b"},
+	for want, n := range map[string]judge.Record{
+		"a": {State: judge.Sent, Holder: "b", Message: "a"},
+		"":  {State: judge.Sent, Holder: "b"},
+		"b": {State: judge.Sending, Holder: "b"},
 	} {
 		w.cases["x"] = n
 		if list := w.openCases(); len(list) != 1 || list[0].By != want {

@@ -29,9 +29,10 @@ type Case struct {
 	Details string    `json:"details"`
 	Members []string  `json:"members,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-	// Over is how it has ended; "": it has not. Recovered says that nothing is wrong any more.
-	Over      string `json:"over,omitempty"`
-	Recovered bool   `json:"recovered,omitempty"`
+	// Over is how it has ended, at Ended; "": it has not. Recovered says that nothing is wrong any more.
+	Over      string    `json:"over,omitempty"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Recovered bool      `json:"recovered,omitempty"`
 	// Withdrawn says that another machine tells of it: what was not sent yet is not to be.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }

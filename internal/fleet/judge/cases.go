@@ -31,18 +31,18 @@ const (
 	Works   Standing = "works"   // it answers: only its digests are lost
 )
 
-// Case is something that people are told of, once.
+// Case is something that people are told of, once. Kind and Subject are its key.
 type Case struct {
-	Kind    Kind
-	Subject string // the machine, the first of several, or the cause
+	Kind    Kind   `json:"-"`
+	Subject string `json:"-"` // the machine, the first of several, or the cause
 	// Standing is that of silent machines: Gone, CutOff or Lost.
-	Standing Standing
-	// For is how long a machine was silent when this was found.
-	For time.Duration
+	Standing Standing `json:"standing,omitempty"`
+	// Since is the last word of a silent machine, by the clock of the judge that found it.
+	Since time.Time `json:"since,omitzero"`
 	// Agents are those that share a cause, as "host/agent", or the machines of several, in order.
-	Agents []string
+	Agents []string `json:"agents,omitempty"`
 	// Told says that a machine has told of the cause by itself already.
-	Told bool
+	Told bool `json:"-"`
 }
 
 // host is what is known of one machine.
@@ -86,7 +86,7 @@ func (v view) suspects(silence time.Duration, now time.Time) []string {
 
 // cases are what people have to know, in order. A machine that is silent still has the troubles it had. open are the cases that are known
 // already. A machine that falls silent waits for a beat for others that do so, too.
-func (v view) cases(silence, beat time.Duration, open []Note, now time.Time) []Case {
+func (v view) cases(silence, beat time.Duration, open []Record, now time.Time) []Case {
 	list := append(v.silentCases(silence, beat, open, now), v.sharedCases()...)
 	slices.SortFunc(list, func(a, b Case) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
@@ -94,8 +94,8 @@ func (v view) cases(silence, beat time.Duration, open []Note, now time.Time) []C
 	return list
 }
 
-func (v view) silentCases(silence, beat time.Duration, open []Note, now time.Time) (list []Case) {
-	belongs := map[string]Note{} // the open case of a machine
+func (v view) silentCases(silence, beat time.Duration, open []Record, now time.Time) (list []Case) {
+	belongs := map[string]Record{} // the open case of a machine
 	for _, n := range open {
 		switch n.Kind {
 		case Silent:
@@ -116,9 +116,9 @@ func (v view) silentCases(silence, beat time.Duration, open []Note, now time.Tim
 		n, known := belongs[name]
 		switch {
 		case known && n.Kind == Silent:
-			list = append(list, v.one(name, now))
+			list = append(list, v.one(name))
 		case known:
-			v.join(groups, n.Subject, name, now)
+			v.join(groups, n.Subject, name)
 		default:
 			fresh, due = append(fresh, name), due || now.Sub(h.changed) >= silence+beat
 		}
@@ -127,9 +127,9 @@ func (v view) silentCases(silence, beat time.Duration, open []Note, now time.Tim
 		switch {
 		case !due:
 		case len(fresh) < groupFrom:
-			list = append(list, v.one(name, now))
+			list = append(list, v.one(name))
 		default:
-			v.join(groups, fresh[0], name, now)
+			v.join(groups, fresh[0], name)
 		}
 	}
 	for _, c := range groups {
@@ -139,22 +139,25 @@ func (v view) silentCases(silence, beat time.Duration, open []Note, now time.Tim
 }
 
 // one is the case of one silent machine.
-func (v view) one(name string, now time.Time) Case {
-	return Case{Kind: Silent, Subject: name, Standing: v[name].asked, For: now.Sub(v[name].changed)}
+func (v view) one(name string) Case {
+	return Case{Kind: Silent, Subject: name, Standing: v[name].asked, Since: v[name].changed.UTC().Round(time.Second)}
 }
 
 // join adds a silent machine to the case of several.
-func (v view) join(groups map[string]*Case, subject, name string, now time.Time) {
-	one := v.one(name, now)
+func (v view) join(groups map[string]*Case, subject, name string) {
+	one := v.one(name)
 	c := groups[subject]
 	if c == nil {
-		c = &Case{Kind: Machines, Subject: subject, Standing: one.Standing}
+		c = &Case{Kind: Machines, Subject: subject, Standing: one.Standing, Since: one.Since}
 		groups[subject] = c
 	}
 	if c.Standing != one.Standing {
 		c.Standing = Lost
 	}
-	c.Agents, c.For = append(c.Agents, name), max(c.For, one.For)
+	if one.Since.Before(c.Since) {
+		c.Since = one.Since
+	}
+	c.Agents = append(c.Agents, name)
 }
 
 func (v view) sharedCases() (list []Case) {

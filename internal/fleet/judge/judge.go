@@ -2,14 +2,15 @@ package judge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
 )
@@ -74,7 +75,7 @@ type Teller interface {
 	// before. The error wraps ErrNotSent if it is known that nothing was sent.
 	Tell(ctx context.Context, c Case, repeated bool) (id string, err error)
 	// Over says that the case of a message is over. It is called once at most; a failure is its own matter.
-	Over(ctx context.Context, kind Kind, subject, id string)
+	Over(ctx context.Context, c Case)
 }
 
 // ErrNotSent says that a message was certainly not sent.
@@ -122,7 +123,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	j := &judge{
-		fleet: fleet, machine: machine, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]record{},
+		fleet: fleet, machine: machine, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]Record{},
 		book: book{registry: fleet, term: held.Term, reach: opts.Reach, done: map[episode]done{}},
 	}
 	err = j.watch(judging)
@@ -142,7 +143,7 @@ type judge struct {
 
 	view  view
 	begin time.Time            // of judging, or when the registry was heard again after a gap
-	open  map[string]record    // the cases that are not over, by key, as the registry tells of them
+	open  map[string]Record    // the cases that are not over, by key, as the registry tells of them
 	gone  map[string]time.Time // since when they are not seen any more
 }
 
@@ -244,11 +245,11 @@ func (j *judge) beat(c engine.Change) {
 }
 
 func (j *judge) record(c engine.Change) {
-	var r record
 	if c.Synced {
 		return
 	}
-	if c.Gone || json.Unmarshal(c.Value, &r) != nil || r.State == Over {
+	r, err := ReadRecord(c.Key, c.Value)
+	if c.Gone || err != nil && !errors.Is(err, stateversion.ErrNewer) || r.State == Over {
 		delete(j.open, c.Key)
 		return
 	}
@@ -261,14 +262,8 @@ func (j *judge) look(ctx context.Context) error {
 	j.ask(ctx)
 	now := time.Now()
 	seen := map[string]bool{}
-	var known []Note
-	for key, r := range j.open {
-		if n, ok := r.note(key); ok {
-			known = append(known, n)
-		}
-	}
-	for _, c := range j.view.cases(j.opts.Silence, j.opts.Beat, known, now) {
-		key := escKey(c)
+	for _, c := range j.view.cases(j.opts.Silence, j.opts.Beat, slices.Collect(maps.Values(j.open)), now) {
+		key := c.Key()
 		seen[key] = true
 		delete(j.gone, key)
 		var err error
@@ -303,24 +298,23 @@ func (j *judge) tell(ctx context.Context, c Case) error {
 }
 
 func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Time) {
-	for key := range j.open {
+	for key, r := range j.open {
 		if seen[key] {
 			continue
 		}
 		if j.gone[key].IsZero() {
 			j.gone[key] = now
 		}
-		names := engine.Names("esc", key)
-		if now.Sub(j.gone[key]) < j.opts.Settle || len(names) != 2 {
+		if now.Sub(j.gone[key]) < j.opts.Settle {
 			continue
 		}
-		message, err := j.book.close(ctx, key)
+		told, err := j.book.close(ctx, key)
 		if err != nil {
 			continue // it is tried again
 		}
 		delete(j.gone, key)
-		if message != "" {
-			j.to.Over(ctx, Kind(names[0]), names[1], message)
+		if told {
+			j.to.Over(ctx, r.Case)
 		}
 	}
 }

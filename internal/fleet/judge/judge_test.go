@@ -245,11 +245,12 @@ func TestGroup(t *testing.T) {
 		w.machines[5].network.Heal()
 		time.Sleep(3 * time.Minute)
 		w.wants(t, "two are back", told, "silent m5 cut off", "over: silent m5")
-		entry, err := w.registry.Get(t.Context(), NoteKey(Machines, "m1"))
+		key := Case{Kind: Machines, Subject: "m1"}.Key()
+		entry, err := w.registry.Get(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, _ := ReadNote(NoteKey(Machines, "m1"), entry.Value); !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent || n.Shown {
+		if n, err := ReadRecord(key, entry.Value); err != nil || !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent || n.Shown {
 			t.Errorf("written down is %+v", n)
 		}
 		w.machines[1].network.Cut() // again: it is a case of its own
@@ -275,12 +276,12 @@ func TestReach(t *testing.T) {
 		w.machines[2].die()
 		time.Sleep(3 * time.Minute)
 		w.wants(t, "by nobody")
-		key := NoteKey(Silent, "m2")
+		key := Case{Kind: Silent, Subject: "m2"}.Key()
 		entry, err := w.registry.Get(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, ok := ReadNote(key, entry.Value); !ok || n.State != Pending || n.Standing != Gone || n.Subject != "m2" || n.Since.IsZero() {
+		if n, err := ReadRecord(key, entry.Value); err != nil || n.State != Pending || n.Standing != Gone || n.Subject != "m2" || n.Since.IsZero() {
 			t.Errorf("written down is %+v", n)
 		}
 		w.machines[1].reach.Store(int32(Views))
@@ -290,7 +291,7 @@ func TestReach(t *testing.T) {
 		if entry, err = w.registry.Get(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
-		if n, _ := ReadNote(key, entry.Value); n.State != Sent || !n.Shown {
+		if n, err := ReadRecord(key, entry.Value); err != nil || n.State != Sent || !n.Shown {
 			t.Errorf("what a monitor without a channel shows is written down as %+v", n)
 		}
 		w.machines[0].reach.Store(int32(People))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
@@ -34,8 +33,8 @@ var next = map[State][]State{
 	Over:    {Pending, Sent},
 }
 
-// record is what the registry has of a case.
-type record struct {
+// Record is what the registry has of a case, and how far people were told of it.
+type Record struct {
 	Version int    `json:"version"`
 	Episode uint64 `json:"episode"`
 	State   State  `json:"state"`
@@ -43,46 +42,32 @@ type record struct {
 	Holder  string `json:"holder"`
 	Epoch   uint64 `json:"epoch"`
 	Message string `json:"message,omitempty"` // its id in the channel; "" of a Sent one: a machine has told by itself
-	Shown   bool   `json:"shown,omitempty"`   // of a Sent one: the monitor that told of it had no channel
-	// What the case is, for those who look.
-	Standing Standing  `json:"standing,omitempty"`
-	Since    time.Time `json:"since,omitzero"` // by the clock of the judge that found it
-	Agents   []string  `json:"agents,omitempty"`
-}
-
-// Note is a case that is not over, for those who look.
-type Note struct {
-	Kind    Kind
-	Subject string
-	State   State
-	// Holder is the machine that judged, Message the id of its message; "": there is none.
-	Holder, Message string
-	Shown           bool // it was told by a monitor without a channel: nobody was reached
-	Standing        Standing
-	Since           time.Time // by Holder's clock
-	Agents          []string
-	Episode         uint64
+	Shown   bool   `json:"shown,omitempty"`   // of a Sent one: the monitor that told of it had no channel, so nobody was reached
+	Case
 }
 
 // Table has the records of cases.
 const Table = "esc"
 
-// ReadNote reads a record of [Table]. false: it is none that can be read.
-func ReadNote(key string, value []byte) (n Note, ok bool) {
-	var r record
-	if json.Unmarshal(value, &r) != nil || stateversion.Check(key, r.Version, format) != nil {
-		return n, false
-	}
-	return r.note(key)
-}
+var errNoCase = errors.New("the key of no case")
 
-func (r record) note(key string) (n Note, ok bool) {
+// ReadRecord reads a record of [Table].
+func ReadRecord(key string, value []byte) (r Record, err error) {
 	names := engine.Names(Table, key)
 	if len(names) != 2 {
-		return n, false
+		return r, fmt.Errorf("%s: %w", key, errNoCase)
 	}
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Record{}, fmt.Errorf("%s: %w", key, err)
+	}
+	r.Kind, r.Subject = Kind(names[0]), names[1]
+	return r, stateversion.Check(key, r.Version, format)
+}
+
+// Judge is the machine that has written a record.
+func (r Record) Judge() string {
 	machine, _, _ := strings.Cut(r.Holder, "/")
-	return Note{Kind(names[0]), names[1], r.State, machine, r.Message, r.Shown, r.Standing, r.Since, r.Agents, r.Episode}, true
+	return machine
 }
 
 // book is the records of all cases, and what this judge did about them.
@@ -104,32 +89,27 @@ type done struct {
 	begun   bool   // the channel has got the message, perhaps
 	sent    bool   // and has it
 	message string // its id there
-	shown   bool   // see [record]
+	shown   bool   // see [Record]
 }
 
-func escKey(c Case) string { return NoteKey(c.Kind, c.Subject) }
-
-// NoteKey is where the record of a case is.
-func NoteKey(kind Kind, subject string) string { return engine.Key(Table, string(kind), subject) }
+// Key is where the record of a case is.
+func (c Case) Key() string { return engine.Key(Table, string(c.Kind), c.Subject) }
 
 // read returns a case's record with its revision; the zero value with 0 if there is none.
-func (b *book) read(ctx context.Context, key string) (record, engine.Revision, error) {
+func (b *book) read(ctx context.Context, key string) (Record, engine.Revision, error) {
 	entry, err := b.registry.Get(ctx, key)
 	if errors.Is(err, engine.ErrNotFound) {
-		return record{}, 0, nil
+		return Record{}, 0, nil
 	}
 	if err != nil {
-		return record{}, 0, err
+		return Record{}, 0, err
 	}
-	var r record
-	if err := json.Unmarshal(entry.Value, &r); err != nil {
-		return record{}, 0, fmt.Errorf("%s: %w", key, err)
-	}
-	return r, entry.Revision, stateversion.Check(key, r.Version, format)
+	r, err := ReadRecord(key, entry.Value)
+	return r, entry.Revision, err
 }
 
 // move writes a record's next state, and returns what is there then. Only a judge that has the lease by its own clock writes.
-func (b *book) move(ctx context.Context, key string, r record, revision engine.Revision, to State) (record, engine.Revision, error) {
+func (b *book) move(ctx context.Context, key string, r Record, revision engine.Revision, to State) (Record, engine.Revision, error) {
 	term, err := b.term()
 	if err != nil {
 		return r, revision, err
@@ -155,7 +135,7 @@ func (e *behind) Error() string {
 
 // note writes down a case that nobody can be told of here.
 func (b *book) note(ctx context.Context, c Case) error {
-	key := escKey(c)
+	key := c.Key()
 	r, revision, err := b.read(ctx, key)
 	if err != nil || r.State != "" && r.State != Over {
 		return err
@@ -165,17 +145,17 @@ func (b *book) note(ctx context.Context, c Case) error {
 }
 
 // of is the record with what a case is now.
-func (r record) of(c Case) record {
-	r.Standing, r.Agents = c.Standing, c.Agents
-	if c.For > 0 {
-		r.Since = time.Now().Add(-c.For).UTC().Round(time.Second)
+func (r Record) of(c Case) Record {
+	if c.Since.IsZero() {
+		c.Since = r.Since
 	}
+	r.Case = c
 	return r
 }
 
 // tell tells of a case that has not been told of. An error says that it has to be tried again.
 func (b *book) tell(ctx context.Context, c Case, to Teller) error {
-	key := escKey(c)
+	key := c.Key()
 	r, revision, err := b.read(ctx, key)
 	if err != nil || r.State == Sent {
 		return err
@@ -209,7 +189,7 @@ func (b *book) tell(ctx context.Context, c Case, to Teller) error {
 }
 
 // send sends the message of a record that has become Sending, unless that failed.
-func (b *book) send(ctx context.Context, key string, r record, revision engine.Revision, err error, c Case, to Teller, repeated bool) error {
+func (b *book) send(ctx context.Context, key string, r Record, revision engine.Revision, err error, c Case, to Teller, repeated bool) error {
 	if err != nil {
 		return err
 	}
@@ -231,7 +211,7 @@ func (b *book) send(ctx context.Context, key string, r record, revision engine.R
 	return b.finish(ctx, key, r, revision)
 }
 
-func (b *book) finish(ctx context.Context, key string, r record, revision engine.Revision) error {
+func (b *book) finish(ctx context.Context, key string, r Record, revision engine.Revision) error {
 	at := episode{key, r.Episode}
 	r.Message, r.Shown = b.done[at].message, b.done[at].shown
 	_, _, err := b.move(ctx, key, r, revision, Sent)
@@ -243,7 +223,7 @@ func (b *book) finish(ctx context.Context, key string, r record, revision engine
 
 // change notes who shares a cause that was told of.
 func (b *book) change(ctx context.Context, c Case) error {
-	key := escKey(c)
+	key := c.Key()
 	r, revision, err := b.read(ctx, key)
 	if err != nil || r.State != Sent || slices.Equal(r.Agents, c.Agents) {
 		return err
@@ -252,15 +232,12 @@ func (b *book) change(ctx context.Context, c Case) error {
 	return err
 }
 
-// close notes that a case is over, and returns the id of its message for the one judge that has noted it; "": there is none.
-func (b *book) close(ctx context.Context, key string) (message string, err error) {
+// close notes that a case is over. The one judge that has noted it is told whether there is a message to be ended.
+func (b *book) close(ctx context.Context, key string) (told bool, err error) {
 	r, revision, err := b.read(ctx, key)
 	if err != nil || r.State == "" || r.State == Over {
-		return "", err
+		return false, err
 	}
 	_, _, err = b.move(ctx, key, r, revision, Over)
-	if err != nil {
-		return "", err
-	}
-	return r.Message, nil
+	return err == nil && r.Message != "", err
 }

@@ -61,8 +61,8 @@ func (c channel) Tell(_ context.Context, about Case, repeated bool) (string, err
 	return "message of " + text, nil
 }
 
-func (c channel) Over(_ context.Context, kind Kind, subject, _ string) {
-	c.say(fmt.Sprint("over: ", kind, " ", subject))
+func (c channel) Over(_ context.Context, about Case) {
+	c.say(fmt.Sprint("over: ", about.Kind, " ", about.Subject))
 }
 
 // machine is one of a fleet: its judge, its member, and who answers for it.
