@@ -37,7 +37,7 @@ func (j *judging) begin(ctx context.Context) (err error) {
 		return err
 	}
 	ctx, j.cancel = context.WithCancel(ctx)
-	o := judge.Options{Beat: beatEvery, Reach: j.herald.reach, Ended: j.ended, Logger: j.m.log}
+	o := judge.Options{Reach: j.herald.reach, Ended: j.ended, Logger: j.m.log}
 	j.member = judge.NewMember(j.m.engine, j.m.Host, o)
 	j.parts.Go(func() { _ = j.member.Run(ctx, j.troubles) })                     // it ends with ctx
 	j.parts.Go(func() { _ = judge.Run(ctx, j.m.engine, j.m.Host, j.herald, o) }) // likewise

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	beatEvery   = 5 * time.Second        // between two digests
+	beatEvery   = judge.Beat             // between two digests
 	stateEvery  = time.Minute            // between two whole states if nothing changes
 	beatLimit   = 2 * time.Second        // for a digest to be written, before it is tried again
 	beatAgain   = 500 * time.Millisecond // before what could not be written is tried again

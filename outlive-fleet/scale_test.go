@@ -182,7 +182,7 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 		}
 	}
 	// The judging of a member: its own digests, and waiting for the lease or, for one of them, watching all others.
-	judging := judge.Options{Beat: beatEvery, Reach: func() judge.Reach { return judge.Nobody }}
+	judging := judge.Options{Reach: func() judge.Reach { return judge.Nobody }}
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() {

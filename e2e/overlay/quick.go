@@ -22,13 +22,13 @@ var quick = []change{
 	{"internal/agents/monitor/servertrouble.go", "startingFor = 5 * time.Minute", "startingFor = time.Minute"},
 	{"internal/agents/monitor/servertrouble.go", "steadyFor = 30 * time.Second", "steadyFor = 6 * time.Second"},
 
-	{"outlive-fleet/publish.go", "beatEvery   = 5 * time.Second", "beatEvery   = time.Second"},
 	{"outlive-fleet/publish.go", "stateEvery  = time.Minute", "stateEvery  = 12 * time.Second"},
 	{"outlive-fleet/view.go", "silentAfter = 2 * beatEvery", "silentAfter = 4 * beatEvery"},
 	{"outlive-fleet/herald.go", "recordEvery = 10 * time.Second", "recordEvery = 2 * time.Second"},
 	{"outlive-fleet/hub.go", "forgetAgain = 5 * time.Second", "forgetAgain = time.Second"},
-	{"internal/fleet/judge/judge.go", "{&o.Silence, 30 * time.Second}", "{&o.Silence, 6 * time.Second}"},
-	{"internal/fleet/judge/judge.go", "{&o.Settle, time.Minute}", "{&o.Settle, 12 * time.Second}"},
-	{"internal/fleet/judge/judge.go", "{&o.Ask, 5 * time.Second}", "{&o.Ask, 2 * time.Second}"},
+	{"internal/fleet/judge/judge.go", "Beat    = 5 * time.Second", "Beat    = time.Second"},
+	{"internal/fleet/judge/judge.go", "silence = 30 * time.Second", "silence = 6 * time.Second"},
+	{"internal/fleet/judge/judge.go", "settle  = time.Minute", "settle  = 12 * time.Second"},
+	{"internal/fleet/judge/judge.go", "askFor  = 5 * time.Second", "askFor  = 2 * time.Second"},
 	{"internal/fleet/lease/lease.go", "o.TTL = 30 * time.Second", "o.TTL = 10 * time.Second"},
 }

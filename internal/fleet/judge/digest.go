@@ -11,7 +11,7 @@ import (
 // format is the version of digests and records.
 const format = 1
 
-// Digest is what a machine says of itself, every [Options.Beat].
+// Digest is what a machine says of itself, every [Beat].
 type Digest struct {
 	Version int `json:"version"`
 	// Host is the machine's name, which no other has.

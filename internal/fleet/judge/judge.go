@@ -15,23 +15,21 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
 )
 
-// Options of a fleet, the same for all its machines.
+// The times of a fleet are the same for all its machines.
+const (
+	Beat    = 5 * time.Second  // between two digests of a machine
+	silence = 30 * time.Second // without a digest, until the machine is asked: more than the engine needs to elect a leader
+	settle  = time.Minute      // that a case must not be seen any more until it is over
+	askFor  = 5 * time.Second  // an answer of a silent machine
+	keepFor = 10 * time.Minute // that a machine that was cut off relies on the judge for what it had left to it
+)
+
+// Options of a machine.
 type Options struct {
-	// Beat is the time between two digests of a machine. 0: 5 s.
-	Beat time.Duration
-	// Silence is how long no digest may come until the machine is asked. 0: 30 s, more than the engine needs to elect a leader.
-	Silence time.Duration
-	// Settle is how long a case must not be seen any more until it is over. 0: 1 minute.
-	Settle time.Duration
-	// Ask is how long an answer of a silent machine is waited for. 0: 5 s.
-	Ask time.Duration
-	// Keep is how long a machine that was cut off relies on the judge for what it had left to it. 0: 10 minutes.
-	Keep time.Duration
 	// Reach says whom this machine can tell now. nil: [People].
 	Reach func() Reach
 	// Ended says what is known of a machine that nobody answers for, from how its connection has ended. nil: [Gone].
 	Ended  func(ctx context.Context, host string) Standing
-	Lease  lease.Options
 	Logger *slog.Logger // nil: none
 }
 
@@ -46,14 +44,6 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		at      *time.Duration
-		without time.Duration
-	}{{&o.Beat, 5 * time.Second}, {&o.Silence, 30 * time.Second}, {&o.Settle, time.Minute}, {&o.Ask, 5 * time.Second}, {&o.Keep, 10 * time.Minute}} {
-		if *d.at <= 0 {
-			*d.at = d.without
-		}
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -62,9 +52,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Ended == nil {
 		o.Ended = func(context.Context, string) Standing { return Gone }
-	}
-	if o.Lease.Patience == nil {
-		o.Lease.Patience = func() time.Duration { return time.Duration(People-o.Reach()) * o.Silence / 2 }
 	}
 	return o
 }
@@ -102,7 +89,7 @@ func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, op
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(2 * opts.Silence): // another machine's turn, whose channel may work
+		case <-time.After(2 * silence): // another machine's turn, whose channel may work
 		}
 	}
 	return context.Cause(ctx)
@@ -113,7 +100,8 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	holding, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a lease is released when ctx ends
 	defer cancel()
 	waits := context.AfterFunc(ctx, cancel)
-	held, err := lease.Acquire(holding, fleet, "judge", machine, opts.Lease)
+	patience := func() time.Duration { return time.Duration(People-opts.Reach()) * silence / 2 }
+	held, err := lease.Acquire(holding, fleet, "judge", machine, lease.Options{Patience: patience})
 	if err != nil {
 		return err
 	}
@@ -127,7 +115,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 		book: book{registry: fleet, term: held.Term, reach: opts.Reach, done: map[episode]done{}},
 	}
 	err = j.watch(judging)
-	releasing, cancel := context.WithTimeout(holding, opts.Ask)
+	releasing, cancel := context.WithTimeout(holding, askFor)
 	defer cancel()
 	return fmt.Errorf("%w: %w", errEnded, errors.Join(err, held.Release(releasing))) // if it is not released, others wait for its TTL
 }
@@ -148,7 +136,7 @@ type judge struct {
 }
 
 // watch looks once a beat until the lease is lost, the channel fails, or a machine is there that reaches more people. A judge that has just
-// begun, or hears the registry again, waits for Silence: it does not know yet which machines are silent, and which cases are over.
+// begun, or hears the registry again, waits for silence: it does not know yet which machines are silent, and which cases are over.
 func (j *judge) watch(ctx context.Context) error {
 	beats, err := j.fleet.Watch(ctx, "beat")
 	if err != nil {
@@ -158,7 +146,7 @@ func (j *judge) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(j.opts.Beat)
+	tick := time.NewTicker(Beat)
 	defer tick.Stop()
 	j.begin = time.Now()
 	for {
@@ -180,10 +168,10 @@ func (j *judge) watch(ctx context.Context) error {
 			if !j.take(beats, records) {
 				return context.Cause(ctx)
 			}
-			if j.view.reach(j.machine, j.opts.Silence, time.Now()) > j.opts.Reach() {
+			if j.view.reach(j.machine, silence, time.Now()) > j.opts.Reach() {
 				return errOther
 			}
-			if time.Since(j.begin) < j.opts.Silence {
+			if time.Since(j.begin) < silence {
 				continue
 			}
 			if err := j.look(ctx); err != nil {
@@ -262,7 +250,7 @@ func (j *judge) look(ctx context.Context) error {
 	j.ask(ctx)
 	now := time.Now()
 	seen := map[string]bool{}
-	for _, c := range j.view.cases(j.opts.Silence, j.opts.Beat, slices.Collect(maps.Values(j.open)), now) {
+	for _, c := range j.view.cases(silence, Beat, slices.Collect(maps.Values(j.open)), now) {
 		key := c.Key()
 		seen[key] = true
 		delete(j.gone, key)
@@ -305,7 +293,7 @@ func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Ti
 		if j.gone[key].IsZero() {
 			j.gone[key] = now
 		}
-		if now.Sub(j.gone[key]) < j.opts.Settle {
+		if now.Sub(j.gone[key]) < settle {
 			continue
 		}
 		told, err := j.book.close(ctx, key)
@@ -322,10 +310,10 @@ func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Ti
 // ask asks the silent machines how they are, all at the same time.
 func (j *judge) ask(ctx context.Context) {
 	var all sync.WaitGroup
-	for _, name := range j.view.suspects(j.opts.Silence, time.Now()) {
+	for _, name := range j.view.suspects(silence, time.Now()) {
 		h := j.view[name]
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, j.opts.Ask)
+			ctx, cancel := context.WithTimeout(ctx, askFor)
 			defer cancel()
 			_, err := j.fleet.Request(ctx, PingAddress(name), nil)
 			switch {

@@ -308,7 +308,7 @@ func TestJudgeDoesNotGiveWayToItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := enginemem.New()
 		j := &judge{fleet: fleet, machine: "m", opts: Options{Reach: func() Reach { return Views }}.withDefaults(), view: view{}}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*j.opts.Beat+time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*Beat+time.Second)
 		defer cancel()
 		says := func(count uint64) {
 			if _, err := fleet.Put(t.Context(), BeatKey("m"), jsonOf(Digest{Version: format, Host: "m", Count: count, Reach: People})); err != nil {
@@ -336,10 +336,10 @@ func TestGap(t *testing.T) {
 		j.beat(digest(1))
 		j.beat(engine.Change{Synced: true})
 		time.Sleep(2 * time.Second)
-		if list := j.view.suspects(j.opts.Silence, time.Now()); len(list) != 1 {
+		if list := j.view.suspects(silence, time.Now()); len(list) != 1 {
 			t.Fatalf("%q are silent", list)
 		}
-		if time.Since(j.begin) >= j.opts.Silence {
+		if time.Since(j.begin) >= silence {
 			t.Error("it is judged at once")
 		}
 	})

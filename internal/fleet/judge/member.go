@@ -33,7 +33,7 @@ func NewMember(registry Writer, host string, opts Options) *Member {
 // Run writes a digest every beat until ctx ends, and then that this machine has left. troubles are those that the monitor has, which it is
 // asked for each time. It returns ctx's error.
 func (m *Member) Run(ctx context.Context, troubles func() []Trouble) error {
-	tick := time.NewTicker(m.opts.Beat)
+	tick := time.NewTicker(Beat)
 	defer tick.Stop()
 	count := uint64(time.Now().UnixNano()) // another one than any of an earlier run
 	for {
@@ -50,7 +50,7 @@ func (m *Member) Run(ctx context.Context, troubles func() []Trouble) error {
 
 // beat writes one digest. One that is lost is followed by the next.
 func (m *Member) beat(ctx context.Context, d Digest) {
-	ctx, cancel := context.WithTimeout(ctx, m.opts.Beat)
+	ctx, cancel := context.WithTimeout(ctx, Beat)
 	defer cancel()
 	sent := time.Now()
 	if _, err := m.registry.Put(ctx, BeatKey(m.host), jsonOf(d)); err != nil {
@@ -68,10 +68,10 @@ func (m *Member) beat(ctx context.Context, d Digest) {
 }
 
 // Leaves reports whether people are told of a cause by the judge, and not by this machine. The machine tells by itself when it does not
-// reach the fleet; of what it had left to the judge before, only after [Options.Keep], since that was told, or will be.
+// reach the fleet; of what it had left to the judge before, only after keepFor, since that was told, or will be.
 func (m *Member) Leaves(cause string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	silent := time.Since(m.reached)
-	return !m.reached.IsZero() && (silent < m.opts.Silence || m.left[cause] && silent < m.opts.Keep)
+	return !m.reached.IsZero() && (silent < silence || m.left[cause] && silent < keepFor)
 }
