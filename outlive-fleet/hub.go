@@ -16,6 +16,8 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -216,7 +218,7 @@ type hubRun struct {
 
 // writtenTables are what machines have said, as far as a hub deletes it.
 type writtenTables interface {
-	Written(ctx context.Context, table string) ([]engine.Entry, error)
+	Written(ctx context.Context) ([]engine.Entry, error)
 	DeleteAt(ctx context.Context, key string, revision engine.Revision) error
 }
 
@@ -316,46 +318,33 @@ func (h *hubRun) forgetting(ctx context.Context) {
 	}
 }
 
-// forget deletes what was said by machines that have no token.
+// forget deletes what was said by machines that have no token. It is read before the tokens are: a machine may be let in, and say something, at
+// any moment.
 func (h *hubRun) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
-	said, err := h.said(ctx)
+	said, err := h.engine.Written(ctx)
 	if err != nil {
 		return err
 	}
 	return h.forgetOf(ctx, said)
 }
 
-// said is what machines have said, by table. It is read before the tokens are: a machine may be let in, and say something, at any moment.
-func (h *hubRun) said(ctx context.Context) (map[string][]engine.Entry, error) {
-	said := map[string][]engine.Entry{}
-	for _, table := range ownTables {
-		entries, err := h.engine.Written(ctx, table)
-		if err != nil {
-			return nil, err
-		}
-		said[table] = entries
-	}
-	return said, nil
-}
-
 // forgetOf deletes what, of all that was said, is of machines that have no token now. What has been said since stays.
-func (h *hubRun) forgetOf(ctx context.Context, said map[string][]engine.Entry) error {
+func (h *hubRun) forgetOf(ctx context.Context, said []engine.Entry) error {
 	f, err := h.tokens()
 	if err != nil {
 		return err
 	}
 	known := f.good()
-	for table, entries := range said {
-		for _, one := range entries {
-			names := engine.Names(table, one.Key)
-			if len(names) != 1 || known[names[0]] != "" {
-				continue
-			}
-			if err := h.engine.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
-				return err
-			}
+	for _, one := range said {
+		table, _, _ := strings.Cut(one.Key, ".")
+		names := engine.Names(table, one.Key)
+		if !slices.Contains(ownTables, table) || len(names) != 1 || known[names[0]] != "" {
+			continue
+		}
+		if err := h.engine.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
+			return err
 		}
 	}
 	return nil

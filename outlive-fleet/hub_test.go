@@ -68,7 +68,7 @@ func TestForgetting(t *testing.T) {
 	}
 
 	l.write("returns", "revoked")
-	said, err := l.said(t.Context())
+	said, err := l.engine.Written(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +92,14 @@ type inTables struct {
 var errAway = errors.New("the tables do not answer")
 
 // Written implements writtenTables.
-func (e *inTables) Written(ctx context.Context, table string) (list []engine.Entry, err error) {
+func (e *inTables) Written(ctx context.Context) (list []engine.Entry, err error) {
 	if e.fails > 0 {
 		e.fails--
 		return nil, errAway
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes, err := e.Watch(ctx, table)
+	changes, err := e.Watch(ctx, digestTable)
 	if err != nil {
 		return nil, err
 	}

@@ -418,16 +418,16 @@ func (e *Engine) MakeTables(ctx context.Context) error {
 	return nil
 }
 
-// Written are the keys that a table has, each with its revision and without its value.
-func (e *Engine) Written(ctx context.Context, table string) ([]engine.Entry, error) {
+// Written are the keys of all that machines have said, each with its revision and without its value.
+func (e *Engine) Written(ctx context.Context) ([]engine.Entry, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	kv, err := e.bucket(ctx, table)
+	kv, err := e.bucket(ctx, saidBucket)
 	for err == nil {
 		one, cancel := context.WithTimeout(ctx, answerLimit)
 		var entries []engine.Entry
 		var whole bool
-		entries, whole, err = written(one, kv, table)
+		entries, whole, err = written(one, kv)
 		unanswered := one.Err() != nil // then they may be a part of all
 		cancel()
 		switch {
@@ -443,8 +443,8 @@ func (e *Engine) Written(ctx context.Context, table string) ([]engine.Entry, err
 }
 
 // written asks once; whole says that nothing is missing.
-func written(ctx context.Context, kv jetstream.KeyValue, table string) (entries []engine.Entry, whole bool, err error) {
-	source, err := kv.Watch(ctx, table+".>", jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+func written(ctx context.Context, kv jetstream.KeyValue) (entries []engine.Entry, whole bool, err error) {
+	source, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {
 		return nil, false, err
 	}
