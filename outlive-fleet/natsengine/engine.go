@@ -78,13 +78,13 @@ type Engine struct {
 
 	mu      sync.Mutex
 	buckets map[string]jetstream.KeyValue
-	again   map[chan struct{}]bool // who wants to know of a new connection
+	anew    chan struct{} // closed by the next connection
 }
 
 // Connect returns an engine as soon as the hub has answered, or an error that says why it did not: one that wraps [ErrRefused] or
 // [ErrStranger], or another one if nobody could be reached. With patient it does not wait, and goes on trying.
 func Connect(o Options, patient bool) (*Engine, error) {
-	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, again: map[chan struct{}]bool{}, creates: o.inProcess != nil || o.Password == ""}
+	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, anew: make(chan struct{}), creates: o.inProcess != nil || o.Password == ""}
 	refused := sync.OnceFunc(func() {
 		if o.Refused != nil {
 			o.Refused(o.refusal())
@@ -243,12 +243,8 @@ func (o Options) failure(err error) error {
 func (e *Engine) connected() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ch := range e.again {
-		select {
-		case ch <- struct{}{}:
-		default:
-		}
-	}
+	close(e.anew)
+	e.anew = make(chan struct{})
 }
 
 // Connected reports whether the hub can be reached now.

@@ -233,14 +233,9 @@ func (e *Engine) Delete(ctx context.Context, key string) error {
 
 // Watch implements [engine.Registry].
 func (e *Engine) Watch(ctx context.Context, prefix string) (<-chan engine.Change, error) {
-	again := make(chan struct{}, 1)
-	e.mu.Lock()
-	e.again[again] = true
-	e.mu.Unlock()
-	w := &watch{e: e, prefix: prefix, again: again, out: make(chan engine.Change), known: map[string]bool{}}
+	w := &watch{e: e, prefix: prefix, out: make(chan engine.Change), known: map[string]bool{}}
 	source, err := w.open(ctx)
 	if err != nil {
-		w.close()
 		return nil, late(ctx, err)
 	}
 	go w.run(ctx, source)
@@ -251,22 +246,19 @@ func (e *Engine) Watch(ctx context.Context, prefix string) (<-chan engine.Change
 type watch struct {
 	e      *Engine
 	prefix string
-	again  chan struct{}
 	out    chan engine.Change
 	known  map[string]bool // keys that were told and have not gone
+	again  <-chan struct{} // closed by the connection after the one with which open has begun
 	stop   func()          // ends what open has begun
-}
-
-func (w *watch) close() {
-	w.e.mu.Lock()
-	defer w.e.mu.Unlock()
-	delete(w.e.again, w.again)
 }
 
 // open begins to read. What is not answered within tableLimit is asked again, for answerLimit in all.
 func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
 	brief, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
+	w.e.mu.Lock()
+	w.again = w.e.anew
+	w.e.mu.Unlock()
 	kv, err := w.e.bucket(brief, tableOf(w.prefix))
 	if err != nil {
 		return nil, err
@@ -294,7 +286,6 @@ func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
 
 func (w *watch) run(ctx context.Context, source jetstream.KeyWatcher) {
 	defer close(w.out)
-	defer w.close()
 	for {
 		if source != nil {
 			w.read(ctx, source)
