@@ -4,7 +4,7 @@
 // A hub embeds NATS (package natsengine) and knows the machines by their tokens. A member is what runs on each machine: it has
 // "outlive watch --json --state" tell what happens there, and writes it to the hub: every 5 s a digest, at each change and once a minute
 // the whole state, and the last events as they happen. What others ask of the machine it has outlive do, as it would be done over ssh;
-// only what stands in a list is done. For those who look from here it listens on a Unix socket (package fleetsocket), and reads what
+// only what its verbs do for others is done. For those who look from here it listens on a Unix socket (package fleetsocket), and reads what
 // others have written while somebody looks.
 //
 // Every member takes part in looking after the others (package judge): it says that it lives, and judges while it has the lease. What it

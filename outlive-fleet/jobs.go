@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"sync"
 	"time"
 )
@@ -102,12 +100,8 @@ func (j *jobs) drop(id string, one *job) {
 	delete(j.all, id)
 }
 
-// start starts outlive, if it is something that is done for others.
+// start has outlive do it, if it is something that it does for others.
 func (j *jobs) start(asker string, o order) part {
-	if err := allowed(o.Args, j.m.Permissions); err != nil {
-		j.m.log.Warn("not done for another machine", "from", asker, "what", o.Args, "why", err)
-		return part{Declined: err.Error()}
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	one := &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
 	j.mu.Lock()
@@ -123,10 +117,11 @@ func (j *jobs) start(asker string, o order) part {
 	}
 	j.all[o.ID] = one
 	j.mu.Unlock()
-	if o.Args[0] != "status" && o.Args[0] != "logs" {
-		j.m.log.Info("done for another machine", "from", asker, "what", o.Args)
+	if len(o.Args) > 0 && o.Args[0] != "status" && o.Args[0] != "logs" {
+		j.m.log.Info("asked for by another machine", "from", asker, "what", o.Args)
 	}
-	cmd := exec.CommandContext(ctx, j.m.program, o.Args...)
+	words := []string{"for-others", fmt.Sprintf("--permissions=%t", j.m.Permissions), "--"}
+	cmd := exec.CommandContext(ctx, j.m.program, append(words, o.Args...)...)
 	cmd.WaitDelay = abandoned // so long who asks may take for the last that it has written
 	cmd.Env = append(os.Environ(), askedByEnv+"="+asker)
 	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
@@ -274,55 +269,5 @@ func (w jobWriter) Write(p []byte) (int, error) {
 	}
 }
 
-var errNoVerb = errors.New("want a verb")
-
-// verbs are what is done for other machines, each with its flags; true: the flag takes a value.
-var verbs = map[string]map[string]bool{
-	"status":        {"--json": false},
-	"agent list":    {"--json": false, "--home": true},
-	"agent restart": {"--home": true},
-	"restart":       {"--json": false, "--reason": true, "--timeout": true, "--all": false, "--failed": false},
-	"logs":          {"--follow": false},
-	"ack":           {"--json": false, "--by": true, "--snooze": false, "--home": true},
-	"press":         {"--home": true},
-}
-
 // askedByEnv tells outlive which machine has asked: that one is recorded, and no further machine is looked at from here.
 const askedByEnv = "OUTLIVE_ASKED_BY"
-
-// ofPermissions are the buttons that let an agent do what it asks for, or end it.
-var ofPermissions = []string{"allow", "deny", "stop"}
-
-// allowed refuses what is not done for other machines: what would start a program of the sender's choice, or look at further machines from here.
-// permissions says that others may answer what agents ask for.
-func allowed(args []string, permissions bool) error {
-	if len(args) == 0 {
-		return errNoVerb
-	}
-	verb, rest := args[0], args[1:]
-	if verb == "agent" && len(rest) > 0 {
-		verb, rest = "agent "+rest[0], rest[1:]
-	}
-	flags, ok := verbs[verb]
-	if !ok {
-		return fmt.Errorf("outlive %s is not done for other machines: want status, agent list, agent restart, restart, logs or ack", verb)
-	}
-	for len(rest) > 0 {
-		word := rest[0]
-		rest = rest[1:]
-		if len(word) == 0 || word[0] != '-' {
-			if verb == "press" && !permissions && slices.Contains(ofPermissions, word) {
-				return fmt.Errorf("%s is pressed on that machine only, or by its channels: it was joined without --permissions", word)
-			}
-			continue
-		}
-		valued, ok := flags[word]
-		if !ok {
-			return fmt.Errorf("outlive %s with %s is not done for other machines", verb, word)
-		}
-		if valued && len(rest) > 0 {
-			rest = rest[1:]
-		}
-	}
-	return nil
-}

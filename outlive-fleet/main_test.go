@@ -16,38 +16,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// What the views ask for is done for other machines; nothing that starts a program of the sender's choice, or looks further from here.
-func TestAllowed(t *testing.T) {
-	for _, line := range []string{
-		"status --json", "agent list --json --home /x", "restart --json --reason why --timeout 3m0s one", "restart --all", "logs one --follow",
-		"ack 01AB --by somebody@there --snooze", "press 01AB ack agent", "agent restart shop --home /x", "restart one --reason --hosts",
-	} {
-		if err := allowed(strings.Fields(line), true); err != nil {
-			t.Errorf("%s: %v", line, err)
-		}
-	}
-	for _, line := range []string{
-		"", "run -- sh", "agent start x", "agent", "status --hosts other", "status --hosts=other", "status --fleet", "logs one -- --hosts", "restart one -- x",
-		"monitor", "upgrade", "hooks install", "status --json=true", "agent list --exec x", "agent restart shop --by me",
-	} {
-		if err := allowed(strings.Fields(line), true); err == nil {
-			t.Errorf("%s is allowed", line)
-		}
-	}
-}
-
-// What lets an agent do what it asks for, or ends it, is pressed from other machines only where that was said when this one was joined.
-func TestAllowedWithoutPermissions(t *testing.T) {
-	for line, want := range map[string]bool{
-		"press 01AB ack": true, "press 01AB snooze": true, "press 01AB restart": true, "press --home /x 01AB resume": true,
-		"press 01AB allow TARGET": false, "press 01AB deny TARGET": false, "press --home /x 01AB stop": false, "press --home stop 01AB ack": true,
-	} {
-		if err := allowed(strings.Fields(line), false); (err == nil) != want {
-			t.Errorf("%s: %v", line, err)
-		}
-	}
-}
-
 // A machine that leaves while its member is stopped keeps no cases of the fleet: its monitor closes those that it has.
 func TestLeaveWithoutMember(t *testing.T) {
 	dir := t.TempDir()

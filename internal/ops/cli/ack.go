@@ -26,11 +26,12 @@ func newAck(io streams) *cobra.Command {
 	var snooze, asJSON bool
 	var on hostFlags
 	cmd := &cobra.Command{
-		Use:     "ack [INCIDENT|NAME]",
-		Short:   "Acknowledge an incident of an agent, or show those that are open",
-		Long:    ackLong,
-		Example: "  outlive ack\n  outlive ack shop --snooze",
-		Args:    takes(0, 1),
+		Use:         "ack [INCIDENT|NAME]",
+		Short:       "Acknowledge an incident of an agent, or show those that are open",
+		Long:        ackLong,
+		Example:     "  outlive ack\n  outlive ack shop --snooze",
+		Args:        takes(0, 1),
+		Annotations: map[string]string{forOthers: "json by snooze home"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && on.given():

@@ -117,6 +117,7 @@ func newAgentWishes(io streams) []*cobra.Command {
 		f.define(cmd.Flags())
 		if v.verb == "restart" {
 			on.define(cmd)
+			cmd.Annotations = map[string]string{forOthers: "home"}
 		}
 		cmds = append(cmds, cmd)
 	}

@@ -102,10 +102,11 @@ func newAgentList(io streams) *cobra.Command {
 	var asJSON bool
 	var on hostFlags
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "Show all agents: what each does, since when, and what is wrong",
-		Long:  agentListLong,
-		Args:  takes(0, 0),
+		Use:         "list",
+		Short:       "Show all agents: what each does, since when, and what is wrong",
+		Long:        agentListLong,
+		Args:        takes(0, 0),
+		Annotations: map[string]string{forOthers: "json home"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if on.given() {
 				return on.agents(cmd.Context(), io.out, home, asJSON)

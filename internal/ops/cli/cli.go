@@ -148,7 +148,7 @@ func newRoot(io streams) *cobra.Command {
 	root.SetHelpCommandGroupID("setup")
 	hook := newHook(io)
 	hook.Hidden = true // only agent CLIs call it
-	root.AddCommand(hook, newHandoverAbility(io), newSharedDaemon(io), newPress(io))
+	root.AddCommand(hook, newHandoverAbility(io), newSharedDaemon(io), newPress(io), newForOthers(io))
 	return root
 }
 

@@ -248,10 +248,11 @@ func (c controls) there(ctx context.Context, host string, args ...string) (strin
 func newPress(io streams) *cobra.Command {
 	var home string
 	cmd := &cobra.Command{
-		Use:    "press INCIDENT VERB [TARGET]",
-		Short:  "Do what a button of an incident stands for",
-		Hidden: true, // pages on other machines call it
-		Args:   takes(2, 3),
+		Use:         "press INCIDENT VERB [TARGET]",
+		Short:       "Do what a button of an incident stands for",
+		Hidden:      true, // pages on other machines call it
+		Args:        takes(2, 3),
+		Annotations: map[string]string{forOthers: "home"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer, err := pressed(cmd.Context(), home, args[0], args[1], strings.Join(args[2:], ""))
 			if err != nil {

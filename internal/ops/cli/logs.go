@@ -34,6 +34,7 @@ EXIT STATUS
   1  no such server, and nothing is kept of an earlier run
   2  the name is ambiguous`,
 		Args:              takesRunning,
+		Annotations:       map[string]string{forOthers: "follow"},
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if on.given() {

@@ -43,6 +43,7 @@ func newRestart(io streams) *cobra.Command {
 		Short:             "Restart servers, or a gateway; return when the new ones are ready",
 		Long:              restartLong,
 		Args:              which.takes,
+		Annotations:       map[string]string{forOthers: "json reason timeout all failed"},
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := restartOrder{io: io, reason: reason, patience: patience, asJSON: asJSON}

@@ -31,7 +31,8 @@ speak; "legacy>modern" is a client of the legacy era whose server speaks the mod
 EXIT STATUS
   0  shown, also when nothing runs
   1  the sockets could not be read, or a host did not answer`,
-		Args: takes(0, 0),
+		Args:        takes(0, 0),
+		Annotations: map[string]string{forOthers: "json"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if on.given() {
 				return on.status(cmd.Context(), io, asJSON)
