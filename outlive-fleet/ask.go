@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,17 +66,12 @@ const reconnects = 3 * time.Second
 // request sends an order until it is answered: all may be sent again. A machine that is not there at the first word is not waited for, unless
 // it, or this one, may be on its way to another server.
 func (m *member) request(ctx context.Context, host string, o order, first bool) (part, *fleetsocket.Ending) {
-	began := time.Now()
-	var sent time.Time // when it may have been delivered for the first time
+	began, outcome := time.Now(), ""
+	if !first {
+		outcome = "; what was asked for may have happened"
+	}
 	for {
-		if !sent.IsZero() {
-			o.Age = time.Since(sent)
-		}
-		begun := time.Now()
 		p, err := m.send(ctx, host, o)
-		if sent.IsZero() && !errors.Is(err, engine.ErrNoOwner) {
-			sent = begun
-		}
 		connected, since, why := m.linkNow()
 		switch {
 		case err == nil:
@@ -83,11 +79,13 @@ func (m *member) request(ctx context.Context, host string, o order, first bool) 
 		case ctx.Err() != nil:
 			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: ctx.Err().Error()}
 		case errors.Is(err, engine.ErrNoOwner) && (first && !(m.view.hears(host) && time.Since(began) < reconnects) || time.Since(began) > patience):
-			return part{}, m.silent(ctx, host)
+			e := m.silent(ctx, host)
+			e.Why += outcome
+			return part{}, e
 		case !connected && (first && time.Since(since) > reconnects || time.Since(began) > patience):
-			return part{}, &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub: " + why, From: since}
+			return part{}, &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub: " + why + outcome, From: since}
 		case time.Since(began) > patience:
-			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: fmt.Sprintf("%s has not answered within %s; what was asked for may have happened", host, patience)}
+			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: fmt.Sprintf("%s has not answered within %s", host, patience) + cmp.Or(outcome, "; what was asked for is not done")}
 		}
 		select {
 		case <-ctx.Done():

@@ -22,14 +22,13 @@ const (
 	abandoned = 15 * time.Second
 )
 
-// order is what a machine asks of another one: to run something, to tell what has come of it, or to end it. All may be sent again.
+// order is what a machine asks of another one: to run something, to tell what has come of it, or to end it. All may be sent again. What is to
+// run begins when its asker first wants to hear of it: who has given up, since no answer came, never does.
 type order struct {
 	Op   string   `json:"op"` // run, next, end
 	ID   string   `json:"id"` // of the command; its sender has made it by chance
 	Args []string `json:"args,omitempty"`
 	Part int      `json:"part,omitempty"` // of next: which part is wanted, from 1
-	// Age is how long ago a run was first sent that may have been delivered. 0: this is the first time.
-	Age time.Duration `json:"age,omitempty"`
 }
 
 // part is an answer: a piece of what a command writes.
@@ -44,14 +43,13 @@ type part struct {
 
 // jobs are the commands that run here for other machines.
 type jobs struct {
-	m     *member
-	begun time.Time // those of a member before are not known
+	m *member
 
 	mu  sync.Mutex
 	all map[string]*job
 }
 
-func newJobs(m *member) *jobs { return &jobs{m: m, begun: time.Now(), all: map[string]*job{}} }
+func newJobs(m *member) *jobs { return &jobs{m: m, all: map[string]*job{}} }
 
 // answer is an engine.Handler.
 func (j *jobs) answer(ctx context.Context, asker string, request []byte) []byte {
@@ -72,67 +70,74 @@ func (j *jobs) do(ctx context.Context, asker string, o order) part {
 	j.mu.Unlock()
 	switch o.Op {
 	case "run":
-		if one != nil {
-			return part{} // it was asked for twice
-		}
-		if o.Age > 0 && time.Since(j.begun) < o.Age+partLimit { // so long it may have been on its way
-			return part{Failed: "the member there was started anew meanwhile; what was asked for may have happened"}
-		}
-		return j.start(asker, o)
+		return j.take(asker, o)
 	case "next":
 		if one == nil {
-			return part{Failed: "it is not known any more: the member there was started anew"}
+			return part{Failed: "it is not known any more: the member there was started anew, or it was asked for too long ago"}
+		}
+		if p := j.begin(o.ID, one); p.Failed != "" {
+			return p
 		}
 		return one.next(ctx, o.Part)
 	case "end":
-		if one != nil {
-			j.drop(o.ID, one)
-		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.drop(o.ID)
 		return part{}
 	}
 	return part{Declined: fmt.Sprintf("%q is not known here: outlive is another version", o.Op)}
 }
 
-func (j *jobs) drop(id string, one *job) {
-	one.cancel()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.all, id)
+// drop ends a command. The lock is held.
+func (j *jobs) drop(id string) {
+	if one := j.all[id]; one != nil {
+		one.cancel()
+		delete(j.all, id)
+	}
 }
 
-// start has outlive do it, if it is something that it does for others.
-func (j *jobs) start(asker string, o order) part {
-	ctx, cancel := context.WithCancel(context.Background())
-	one := &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
+// take notes what is to be done, once.
+func (j *jobs) take(asker string, o order) part {
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.all[o.ID] != nil {
-		j.mu.Unlock()
-		cancel()
-		return part{} // it was asked for twice, at the same moment
+		return part{} // it was asked for twice
 	}
 	if len(j.all) >= jobsAtOnce {
-		j.mu.Unlock()
-		cancel()
 		return part{Failed: fmt.Sprintf("%d commands for other machines run already", jobsAtOnce)}
 	}
-	j.all[o.ID] = one
-	j.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	one := &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
+	one.cmd = exec.CommandContext(ctx, j.m.program, append([]string{"for-others", fmt.Sprintf("--permissions=%t", j.m.Permissions), "--"}, o.Args...)...)
+	one.cmd.WaitDelay = abandoned // so long who asks may take for the last that it has written
+	one.cmd.Env = append(os.Environ(), askedByEnv+"="+asker)
+	one.cmd.Stdout, one.cmd.Stderr = jobWriter{ctx, one, &one.out}, jobWriter{ctx, one, &one.err}
 	if len(o.Args) > 0 && o.Args[0] != "status" && o.Args[0] != "logs" {
 		j.m.log.Info("asked for by another machine", "from", asker, "what", o.Args)
 	}
-	words := []string{"for-others", fmt.Sprintf("--permissions=%t", j.m.Permissions), "--"}
-	cmd := exec.CommandContext(ctx, j.m.program, append(words, o.Args...)...)
-	cmd.WaitDelay = abandoned // so long who asks may take for the last that it has written
-	cmd.Env = append(os.Environ(), askedByEnv+"="+asker)
+	j.all[o.ID] = one
+	return part{}
+}
+
+// begin has outlive do what was taken, if it does that for others.
+func (j *jobs) begin(id string, one *job) part {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if one.begun {
+		return part{}
+	}
+	if j.all[id] != one || one.forgotten() {
+		return part{Failed: "it was asked for too long ago, and is not done"}
+	}
+	one.begun = true
 	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
-	cmd.Stdout, cmd.Stderr = jobWriter{ctx, one, &one.out}, jobWriter{ctx, one, &one.err}
-	if err := cmd.Start(); err != nil {
-		j.drop(o.ID, one)
+	if err := one.cmd.Start(); err != nil {
+		j.drop(id)
 		return part{Failed: err.Error()}
 	}
 	go func() {
-		err := cmd.Wait()
-		code := cmd.ProcessState.ExitCode()
+		err := one.cmd.Wait()
+		code := one.cmd.ProcessState.ExitCode()
 		if err != nil && code <= 0 {
 			code = 1
 		}
@@ -154,8 +159,7 @@ func (j *jobs) sweep(ctx context.Context) {
 		j.mu.Lock()
 		for id, one := range j.all {
 			if over || one.forgotten() {
-				one.cancel()
-				delete(j.all, id)
+				j.drop(id)
 			}
 		}
 		j.mu.Unlock()
@@ -165,6 +169,8 @@ func (j *jobs) sweep(ctx context.Context) {
 // job is one command.
 type job struct {
 	cancel context.CancelFunc
+	cmd    *exec.Cmd
+	begun  bool // changes with the lock of jobs
 
 	mu       sync.Mutex
 	out, err []byte // not yet told

@@ -8,17 +8,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
 // running puts a command among a member's that has no process, and is ended by what its context says.
 func running(m *member, id string) (one *job, ended context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
-	one = &job{cancel: cancel, asked: time.Now(), changed: make(chan struct{})}
+	one = &job{cancel: cancel, begun: true, asked: time.Now(), changed: make(chan struct{})}
 	m.jobs.mu.Lock()
 	defer m.jobs.mu.Unlock()
 	m.jobs.all[id] = one
@@ -39,44 +42,71 @@ func sweeping(t *testing.T, test func(t *testing.T, m *member)) {
 	})
 }
 
-// A command that is asked for twice at the same moment is begun once: the second of them finds it only when it is to start.
-func TestJobAskedForTwice(t *testing.T) {
-	m, _ := memberIn(enginemem.New(), "a", "")
-	one, _ := running(m, "x")
-	p := m.jobs.start("third", order{Op: "run", ID: "x", Args: []string{"status"}})
-	m.jobs.mu.Lock()
-	defer m.jobs.mu.Unlock()
-	if m.jobs.all["x"] != one || p.Failed != "" || p.Declined != "" {
-		t.Errorf("it was begun again: %+v", p)
-	}
-}
-
-// A command that is asked for again may have been carried out for a member that was started anew since: it is not carried out twice.
-func TestJobOfAMemberBefore(t *testing.T) {
+// A command begins when its asker first wants to hear of it, and once. One whose asker has given up does not, whatever arrives later.
+func TestJobBegins(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "outlive")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		up, age time.Duration
-		begun   bool
+		after time.Duration
+		asked int // for its first part
+		begun bool
 	}{
-		"the first time": {up: time.Second, begun: true}, "it was sent to this member before": {up: time.Minute, age: 5 * time.Second, begun: true},
-		"it was sent to the one before": {up: time.Second, age: 5 * time.Second}, "perhaps to the one before": {up: 6 * time.Second, age: 5 * time.Second},
+		"at once": {asked: 2, begun: true}, "in time": {after: abandoned, asked: 1, begun: true}, "too late": {after: abandoned + time.Second, asked: 1}, "never": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, _ := memberIn(enginemem.New(), "a", "")
 				m.program = program
-				time.Sleep(c.up)
-				p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}, Age: c.age})
-				if begun := len(m.jobs.all) == 1; begun != c.begun || begun == (p.Failed != "") || p.Declined != "" {
-					t.Errorf("begun %v: %+v", begun, p)
+				for range 2 {
+					if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}}); p.Failed+p.Declined != "" {
+						t.Fatal(p)
+					}
+				}
+				time.Sleep(c.after)
+				for range c.asked {
+					if p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 1}); (p.Failed == "") != c.begun {
+						t.Errorf("it is begun: %t, and its asker is told %+v", c.begun, p)
+					}
+				}
+				if begun := m.jobs.all["x"].begun; begun != c.begun {
+					t.Errorf("begun %t, want %t", begun, c.begun)
 				}
 				m.jobs.do(t.Context(), "third", order{Op: "end", ID: "x"})
 			})
 		})
 	}
+}
+
+// What was asked of a machine that is stopped is not done when it goes on.
+func TestOrderToAStoppedMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := enginemem.New()
+		a, _ := memberIn(fleet, "a", "")
+		b, _ := memberIn(fleet, "b", "")
+		goesOn := make(chan struct{})
+		stop, err := fleet.Serve(engine.Key(runTable, "b"), func(ctx context.Context, asker string, question []byte) []byte {
+			<-goesOn
+			return b.jobs.answer(ctx, asker, question)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ended *fleetsocket.Ending
+		a.ask(t.Context(), fleetsocket.Command{Host: "b", Args: []string{"restart", "one"}}, func(f fleetsocket.Frame) error { ended = f.Ended; return nil })
+		if ended == nil || !strings.HasSuffix(ended.Why, "what was asked for is not done") {
+			t.Errorf("the user is told %+v", ended)
+		}
+		close(goesOn)
+		time.Sleep(abandoned)
+		for _, one := range b.jobs.all {
+			if one.begun {
+				t.Error("it is done all the same")
+			}
+		}
+		stop()
+	})
 }
 
 // Who asks for more of a command that says nothing is answered after a while that there is nothing, and at once when there is.
@@ -191,8 +221,8 @@ func TestJobsLastWordsWait(t *testing.T) {
 		if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"logs", "one"}}); p.Failed+p.Declined != "" {
 			t.Fatal(p)
 		}
+		said, number := len(m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 1}).Out), 2
 		time.Sleep(abandoned - time.Second) // who asks is slow: time goes on when the command has ended
-		said, number := 0, 1
 		for {
 			p := m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: number})
 			said += len(p.Out)
