@@ -123,7 +123,7 @@ func TestJobParts(t *testing.T) {
 // The state that is read is the one that was written, and what only counts is no change.
 func TestStates(t *testing.T) {
 	s := overview.Snapshot{Version: "v1", At: time.Now().UTC().Truncate(time.Second), Instances: []overview.RunningInstance{{Name: "one", PID: 7}}}
-	text, err := packed(s)
+	text, err := packed(stated{Snapshot: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestStates(t *testing.T) {
 func TestSilent(t *testing.T) {
 	old := []byte(`{"v":1,"inc":"a","beat":1,"at":"2001-01-01T00:00:00Z"}`)
 	never := func(time.Time) bool { return false }
-	h := newSeen()
+	h := newKnownHost()
 	h.take(digestTable, old, false, never)
 	if !h.beaten.IsZero() {
 		t.Error("an old beat counts as one that was just heard")

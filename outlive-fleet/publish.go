@@ -18,6 +18,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -53,13 +54,11 @@ type digest struct {
 	Tells       bool      `json:"tells,omitempty"` // its monitor has a channel
 }
 
-// news are the last events of a machine. The first of them has the number First.
-type news struct {
-	Format      int               `json:"v"`
-	Incarnation string            `json:"inc"`
-	First       uint64            `json:"first"`
-	Lines       []json.RawMessage `json:"lines"`
-	After       string            `json:"after,omitempty"` // the position at the end of the incarnation before, as far as it is known
+// stated is how a machine stands, and with which of its digests it says so.
+type stated struct {
+	Incarnation string `json:"inc"`
+	Beat        uint64 `json:"beat"`
+	overview.Snapshot
 }
 
 // publisher writes to the hub what happens here. What could not be written is written later, in its newest form.
@@ -71,7 +70,7 @@ type publisher struct {
 	snapshot overview.Snapshot
 	sign     string // of the snapshot: what matters of it
 	have     bool
-	ring     news
+	ring     seen.Log
 	newsDue  bool
 	stateDue bool
 	beatDue  bool
@@ -85,11 +84,11 @@ type publisher struct {
 
 	// Of the goroutine that writes.
 	beat    uint64
-	resumed bool // how far the incarnation before has told was looked at
+	resumed bool // how far the run before has told was looked at
 }
 
 func newPublisher(m *member) *publisher {
-	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: news{Format: formatKnown, Incarnation: randomText()[:16], First: 1}}
+	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: seen.NewLog(formatKnown, randomText()[:16])}
 }
 
 // mark is a digest of ours: the registry has written it later than at, by our clock.
@@ -210,9 +209,9 @@ func (p *publisher) write(ctx context.Context) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
 	p.mu.Lock()
-	s, sign, ring, have := p.snapshot, p.sign, p.ring, p.have
+	s, sign, have := stated{Incarnation: p.ring.Run, Snapshot: p.snapshot}, p.sign, p.have
 	stateDue := have && (p.stateDue || sign != p.told || time.Since(p.stateAt) >= stateEvery)
-	newsDue := p.newsDue && len(ring.Lines) > 0
+	newsDue := p.newsDue && len(p.ring.Lines) > 0
 	beatDue, writes := p.beatDue || stateDue, have && !p.stopped
 	if writes { // until then everything stays due
 		p.stateDue, p.newsDue, p.beatDue = false, false, false
@@ -227,19 +226,14 @@ func (p *publisher) write(ctx context.Context) {
 		p.mu.Unlock()
 		time.AfterFunc(beatAgain, p.wake)
 	}
-	if beatDue && p.putDigest(ctx, s, ring.Incarnation) != nil {
+	if beatDue && p.putDigest(ctx, s) != nil {
 		again(&p.beatDue)
 	}
-	if newsDue {
-		err := p.resume(ctx, &ring)
-		if err == nil {
-			_, err = p.put(ctx, newsTable, ring)
-		}
-		if err != nil {
-			again(&p.newsDue)
-		}
+	if newsDue && p.putNews(ctx) != nil {
+		again(&p.newsDue)
 	}
 	if stateDue {
+		s.Beat = p.beat
 		if p.putState(ctx, s) != nil {
 			again(&p.stateDue)
 		} else {
@@ -250,9 +244,9 @@ func (p *publisher) write(ctx context.Context) {
 	}
 }
 
-func (p *publisher) putDigest(ctx context.Context, s overview.Snapshot, incarnation string) error {
+func (p *publisher) putDigest(ctx context.Context, s stated) error {
 	p.beat++
-	d := digest{Format: formatKnown, Incarnation: incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s), Tells: p.m.judging.herald.reach() == judge.People}
+	d := digest{Format: formatKnown, Incarnation: s.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s.Snapshot), Tells: p.m.judging.herald.reach() == judge.People}
 	if s.Home != nil {
 		d.Agents = len(s.Home.Agents)
 		for _, i := range s.Home.Incidents {
@@ -271,32 +265,26 @@ func (p *publisher) putDigest(ctx context.Context, s overview.Snapshot, incarnat
 	return err
 }
 
-// resume notes in the ring, before it is written for the first time, how far the incarnation before has told: whoever had not read all of
-// that is told how many events it was.
-func (p *publisher) resume(ctx context.Context, ring *news) error {
-	if p.resumed {
-		return nil
-	}
+// putNews writes the last events. Before the first time it goes on with the numbers of the run before.
+func (p *publisher) putNews(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	e, err := p.m.engine.Get(ctx, engine.Key(newsTable, p.m.Host))
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		return err
+	var before seen.Log
+	if !p.resumed {
+		e, err := p.m.engine.Get(ctx, engine.Key(newsTable, p.m.Host))
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+		_ = json.Unmarshal(e.Value, &before) // then nothing of it is known
+		p.resumed = true
 	}
-	p.resumed = true
-	var before news
-	if err != nil || json.Unmarshal(e.Value, &before) != nil || before.Incarnation == "" || before.Incarnation == ring.Incarnation {
-		return nil
-	}
-	ring.After = before.position()
 	p.mu.Lock()
-	p.ring.After = ring.After
+	p.ring.GoOn(before)
+	ring := p.ring
 	p.mu.Unlock()
-	return nil
+	_, err := p.put(ctx, newsTable, ring)
+	return err
 }
-
-// position is the end of what is told.
-func (n news) position() string { return positionAt(n.Incarnation, n.First+uint64(len(n.Lines))) }
 
 func servers(s overview.Snapshot) (n int) {
 	for _, i := range s.Instances {
@@ -320,21 +308,21 @@ func (p *publisher) putText(ctx context.Context, table string, text []byte) (eng
 }
 
 // putState writes the whole state. One that is too large is told as trouble, without its servers.
-func (p *publisher) putState(ctx context.Context, s overview.Snapshot) error {
+func (p *publisher) putState(ctx context.Context, s stated) error {
 	text, err := packed(s)
 	if err == nil {
 		_, err = p.putText(ctx, stateTable, text)
 	}
 	if errors.Is(err, engine.ErrTooLarge) {
-		short := overview.Snapshot{Version: s.Version, At: s.At, Trouble: append(s.Trouble, fmt.Sprintf("its state is too large for the fleet (%d bytes compressed, %d are allowed): outlive status shows it there", len(text), engine.MaxValue))}
-		if text, err = packed(short); err == nil {
+		s.Snapshot = overview.Snapshot{Version: s.Version, At: s.At, Trouble: append(s.Trouble, fmt.Sprintf("its state is too large for the fleet (%d bytes compressed, %d are allowed): outlive status shows it there", len(text), engine.MaxValue))}
+		if text, err = packed(s); err == nil {
 			_, err = p.putText(ctx, stateTable, text)
 		}
 	}
 	return err
 }
 
-func packed(s overview.Snapshot) ([]byte, error) {
+func packed(s stated) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	if err := errors.Join(json.NewEncoder(z).Encode(s), z.Close()); err != nil {
@@ -344,7 +332,7 @@ func packed(s overview.Snapshot) ([]byte, error) {
 }
 
 // unpacked reads a state. Members that are not known are ignored, those of another kind are passed over.
-func unpacked(text []byte) (s overview.Snapshot, err error) {
+func unpacked(text []byte) (s stated, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(text))
 	if err != nil {
 		return s, err
@@ -390,16 +378,7 @@ func (p *publisher) line(line []byte) {
 		return // it stays in the audit log here
 	}
 	p.mu.Lock()
-	r := &p.ring
-	r.Lines = append(r.Lines[:len(r.Lines):len(r.Lines)], bytes.Clone(line))
-	size := 0
-	for n := len(r.Lines) - 1; n >= 0; n-- {
-		if size += len(r.Lines[n]); size > newsBytes || len(r.Lines)-n > newsKept {
-			r.First += uint64(n + 1)
-			r.Lines = r.Lines[n+1:]
-			break
-		}
-	}
+	p.ring.Add(line, newsKept, newsBytes)
 	p.newsDue = true
 	p.mu.Unlock()
 	p.wake()

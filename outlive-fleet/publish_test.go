@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
@@ -65,13 +66,12 @@ func TestLinesAreTakenWhileTheHubTakesNothing(t *testing.T) {
 	p.mu.Unlock()
 }
 
-// A member that is started anew says how far the one before has told, for those who have not read all of it.
+// A member that is started anew goes on with the numbers of the one before.
 func TestNewsGoOn(t *testing.T) {
-	fleet, after := enginemem.New(), ""
-	for range 2 {
+	fleet := enginemem.New()
+	for _, began := range []uint64{1, 3} {
 		m, _ := memberIn(fleet, "a", "")
 		m.publisher.line(stateOf1("ready", 0))
-		var told news
 		for range 2 {
 			m.publisher.line([]byte(crashed))
 			m.publisher.write(t.Context())
@@ -79,11 +79,11 @@ func TestNewsGoOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told = (news{}); json.Unmarshal(e.Value, &told) != nil || told.After != after {
-				t.Errorf("%s: after %q, want %q", e.Value, told.After, after)
+			var told seen.Log
+			if json.Unmarshal(e.Value, &told) != nil || told.Began != began || told.First != began {
+				t.Errorf("%s: began with %d, want %d", e.Value, told.Began, began)
 			}
 		}
-		after = told.Incarnation + ":3"
 	}
 }
 
@@ -233,10 +233,10 @@ func stored(t *testing.T, e *inMemory) overview.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s.Snapshot
 }
 
-func storedNews(t *testing.T, e *inMemory) (n news) {
+func storedNews(t *testing.T, e *inMemory) (n seen.Log) {
 	t.Helper()
 	if err := json.Unmarshal(entryOf(t, e, newsTable), &n); err != nil {
 		t.Fatal(err)

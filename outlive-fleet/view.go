@@ -11,6 +11,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -27,22 +28,26 @@ const (
 	tryAgain = time.Second            // before what could not be read is tried again
 )
 
-// seen is what is known of a machine.
-type seen struct {
+// knownHost is what is known of a machine.
+type knownHost struct {
 	digest  digest
+	said    seen.Order    // of its digests
+	stands  seen.Order    // of its states
 	unread  error         // its last digest could not be read, and why
 	beaten  time.Time     // when its last beat came, by our clock; zero: it was old already
 	ahead   time.Duration // of our clock is its own; 0: it is not known yet
 	state   *overview.Snapshot
-	news    news
+	news    seen.Log
 	silent  bool
 	written map[string]bool // tables that have something of it
 	changed chan struct{}   // closed when it has changed, or something that concerns all
 }
 
-func newSeen() *seen { return &seen{written: map[string]bool{}, changed: make(chan struct{})} }
+func newKnownHost() *knownHost {
+	return &knownHost{written: map[string]bool{}, changed: make(chan struct{})}
+}
 
-func (h *seen) tell() {
+func (h *knownHost) tell() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
@@ -57,7 +62,7 @@ type view struct {
 	cancel  context.CancelFunc // nil: nothing is read
 	synced  map[string]bool    // tables that were read whole
 	again   map[string]bool    // of these those that are read anew, after the connection was lost: what they tell may be old
-	hosts   map[string]*seen
+	hosts   map[string]*knownHost
 	cases   map[string]judge.Record // that are not over, by key
 	asked   time.Time               // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
 	heard   time.Time               // when the registry began to tell again, after it had told nothing
@@ -65,7 +70,7 @@ type view struct {
 }
 
 func newView(m *member) *view {
-	return &view{m: m, hosts: map[string]*seen{}, cases: map[string]judge.Record{}, synced: map[string]bool{}, again: map[string]bool{}, changed: make(chan struct{})}
+	return &view{m: m, hosts: map[string]*knownHost{}, cases: map[string]judge.Record{}, synced: map[string]bool{}, again: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // acquire begins to look. The function that is returned ends it.
@@ -103,7 +108,7 @@ func (v *view) rest() {
 		return
 	}
 	v.cancel()
-	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*seen{}, map[string]bool{}, map[string]bool{}, map[string]judge.Record{}
+	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*knownHost{}, map[string]bool{}, map[string]bool{}, map[string]judge.Record{}
 	v.asked, v.heard = time.Time{}, time.Time{}
 }
 
@@ -197,7 +202,7 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 		return
 	}
 	if h == nil {
-		h = newSeen()
+		h = newKnownHost()
 		v.hosts[names[0]] = h
 	}
 	if !h.written[table] {
@@ -240,30 +245,34 @@ const cannotRead = "what it tells the fleet cannot be read here, another version
 
 // take takes what a machine has written. Events that are not understood are passed over: another version may be there. now says that it was
 // written just now, and young whether a digest of a time by the other machine's clock is younger than [silentAfter].
-func (h *seen) take(table string, value []byte, now bool, young func(at time.Time) bool) {
+func (h *knownHost) take(table string, value []byte, now bool, young func(at time.Time) bool) {
 	switch table {
 	case digestTable:
 		var d digest
 		if h.unread = json.Unmarshal(value, &d); h.unread != nil {
 			return
 		}
-		another := h.digest.Incarnation != d.Incarnation || h.digest.Beat != d.Beat
 		first := h.digest.Incarnation == ""
+		if !h.said.Newer(d.Incarnation, d.Beat) {
+			return // it is told again, perhaps by a registry that was behind
+		}
 		h.digest = d
-		if another && (now || !first || young(d.At)) {
+		if now || !first || young(d.At) {
 			h.beaten, h.silent = time.Now(), false
 		}
-		if another && now {
+		if now {
 			h.ahead = d.At.Sub(h.beaten)
 		}
 	case stateTable:
 		s, err := unpacked(value)
 		if err != nil {
-			s = overview.Snapshot{Version: h.digest.Version, At: h.digest.At, Trouble: []string{cannotRead + err.Error()}}
+			s.Snapshot = overview.Snapshot{Version: h.digest.Version, At: h.digest.At, Trouble: []string{cannotRead + err.Error()}}
+		} else if s.Incarnation != "" && !h.stands.Newer(s.Incarnation, s.Beat) {
+			return
 		}
-		h.state = &s
+		h.state = &s.Snapshot
 	case newsTable:
-		var n news
+		var n seen.Log
 		if json.Unmarshal(value, &n) == nil {
 			h.news = n
 		}
@@ -319,7 +328,7 @@ func (v *view) notice(connected bool, since, now time.Time) {
 }
 
 // due are the machines of which nothing was heard for too long. What was said before since did not reach us.
-func (v *view) due(since, now time.Time) (list []*seen) {
+func (v *view) due(since, now time.Time) (list []*knownHost) {
 	for _, h := range v.hosts {
 		last := h.beaten
 		if !last.IsZero() && since.After(last) {
@@ -332,7 +341,7 @@ func (v *view) due(since, now time.Time) (list []*seen) {
 	return list
 }
 
-func fallSilent(list []*seen) {
+func fallSilent(list []*knownHost) {
 	for _, h := range list {
 		h.silent = true
 		h.tell()
@@ -345,7 +354,7 @@ type glance struct {
 	ending  *fleetsocket.Ending // nil: it is connected
 	digest  digest
 	state   *overview.Snapshot
-	news    news
+	news    seen.Log
 	ready   bool // everything was read once
 	changed <-chan struct{}
 }

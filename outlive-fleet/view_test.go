@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
+	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
@@ -186,7 +187,7 @@ func TestFirstLook(t *testing.T) {
 // A machine is said to be gone since its last word, also where the machine that found it began to look later.
 func TestGoneSinceItsLastWord(t *testing.T) {
 	w, last := newWatched(), time.Now().Add(-time.Hour).UTC()
-	w.hosts["b"] = newSeen()
+	w.hosts["b"] = newKnownHost()
 	for at, want := range map[time.Time]time.Time{last: last, last.Add(time.Hour): last.Add(time.Minute)} {
 		w.hosts["b"].digest.At = at
 		w.cases["x"] = judge.Record{Case: judge.Case{Kind: judge.Silent, Subject: "b", Since: last.Add(time.Minute)}}
@@ -200,7 +201,7 @@ func TestGoneSinceItsLastWord(t *testing.T) {
 func TestToldOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched()
-		says := func(beat uint64, at time.Time) *seen {
+		says := func(beat uint64, at time.Time) *knownHost {
 			text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: beat, At: at}) // texts and numbers
 			w.take(t.Context(), digestTable, engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, "b"), Value: text}})
 			return w.hosts["b"]
@@ -277,7 +278,7 @@ func TestFollowTellsThePosition(t *testing.T) {
 		defer m.view.close()
 		for table, value := range map[string]any{
 			digestTable: digest{Format: formatKnown, Incarnation: "x", Beat: 1, At: time.Now()},
-			newsTable:   news{Format: formatKnown, Incarnation: "x", First: 1, Lines: []json.RawMessage{json.RawMessage(crashed)}},
+			newsTable:   seen.Log{Format: formatKnown, Run: "x", Began: 1, First: 1, Lines: []json.RawMessage{json.RawMessage(crashed)}},
 		} {
 			text, _ := json.Marshal(value) // texts and numbers
 			if _, err := e.Put(t.Context(), engine.Key(table, "b"), text); err != nil {
@@ -342,8 +343,8 @@ func TestFollowing(t *testing.T) {
 		}
 		return list
 	}
-	said := func(inc string, first uint64, texts ...string) glance {
-		return glance{ready: true, news: news{Incarnation: inc, First: first, Lines: lines(texts...)}}
+	said := func(run string, first uint64, texts ...string) glance {
+		return glance{ready: true, news: seen.Log{Run: run, Began: first, First: first, Lines: lines(texts...)}}
 	}
 	for name, c := range map[string]struct {
 		after string
@@ -353,14 +354,15 @@ func TestFollowing(t *testing.T) {
 	}{
 		"from now on":                      {sees: []glance{said("x", 1, "1", "2"), said("x", 1, "1", "2", "3")}, told: "3", at: "x:4"},
 		"nothing was told yet":             {sees: []glance{said("", 0), said("x", 1, "1")}, told: "1", at: "x:2"},
-		"nothing is known yet":             {sees: []glance{{}, {news: news{Incarnation: "x", First: 1, Lines: lines("1")}}, said("x", 1, "1"), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
+		"nothing is known yet":             {sees: []glance{{}, {news: said("x", 1, "1").news}, said("x", 1, "1"), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
 		"some are kept no more":            {sees: []glance{said("x", 1, "1"), said("x", 4, "4", "5")}, told: "(2 events of this machine were not kept for the fleet; its audit logs have them) 4 5", at: "x:6"},
-		"it was started anew":              {sees: []glance{said("x", 1, "1"), said("y", 1, "2")}, told: "2", at: "y:2"},
-		"anew, and some are kept no more":  {sees: []glance{said("x", 1, "1"), {ready: true, news: news{Incarnation: "y", First: 3, Lines: lines("3"), After: "x:4"}}}, told: "(4 events of this machine were not kept for the fleet; its audit logs have them) 3", at: "y:4"},
+		"it was started anew":              {sees: []glance{said("x", 1, "1"), said("y", 2, "2")}, told: "2", at: "y:3"},
+		"anew, and some are kept no more":  {sees: []glance{said("x", 1, "1"), {ready: true, news: seen.Log{Run: "y", Began: 4, First: 6, Lines: lines("6")}}}, told: "(4 events of this machine were not kept for the fleet; its audit logs have them) 6", at: "y:7"},
 		"what it has told is lost":         {sees: []glance{said("x", 1, "1"), said("", 0), said("x", 1, "1", "2")}, told: "2", at: "x:3"},
+		"what it has told comes back old":  {sees: []glance{said("x", 1, "1", "2"), said("x", 1, "1"), said("x", 1, "1", "2", "3")}, told: "3", at: "x:4"},
 		"from a position on":               {after: "x:2", sees: []glance{said("x", 1, "1", "2")}, told: "2", at: "x:3"},
-		"from the position before all":     {after: "none:0", sees: []glance{said("x", 1, "1", "2")}, told: "1 2", at: "x:3"},
-		"the position of who saw nothing":  {sees: []glance{said("", 0)}, at: "none:0"},
+		"from the position before all":     {after: "none:1", sees: []glance{said("x", 1, "1", "2")}, told: "1 2", at: "x:3"},
+		"the position of who saw nothing":  {sees: []glance{said("", 0)}, at: "none:1"},
 		"the position of who knew nothing": {sees: []glance{{}}, at: ":0"},
 		"from the position of nothing":     {after: ":0", sees: []glance{{}, said("x", 1, "1", "2"), said("x", 1, "1", "2", "3")}, told: "3", at: "x:4"},
 	} {
@@ -374,18 +376,49 @@ func TestFollowing(t *testing.T) {
 				told = append(told, text)
 				return nil
 			}}
-			f.inc, f.next, _ = positionOf(c.after)
+			f.read, _ = seen.ReaderAt(c.after)
 			for _, g := range c.sees {
-				f.start(g)
 				if err := f.tell(g, c.after == ""); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := strings.Join(told, " "); got != c.told || f.position() != c.at {
-				t.Errorf("told %q up to %s, want %q up to %s", got, f.position(), c.told, c.at)
+			if got := strings.Join(told, " "); got != c.told || f.read.String() != c.at {
+				t.Errorf("told %q up to %s, want %q up to %s", got, f.read, c.told, c.at)
 			}
 		})
 	}
+}
+
+// What a registry that was behind tells again is passed over. Who has died does not live again by it.
+func TestToldByARegistryThatWasBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched()
+		says := func(table string, value []byte) {
+			w.take(t.Context(), table, engine.Change{Entry: engine.Entry{Key: engine.Key(table, "b"), Value: value}})
+		}
+		states := func(beat uint64, version string) {
+			text, err := packed(stated{Incarnation: "b", Beat: beat, Snapshot: overview.Snapshot{Version: version}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(stateTable, text)
+		}
+		old, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
+		says(digestTable, old)
+		states(1, "old")
+		w.take(t.Context(), digestTable, engine.Change{Synced: true})
+		time.Sleep(beatEvery)
+		w.beats["b"] = 1
+		w.beat(t, "b")
+		states(2, "new")
+		time.Sleep(time.Minute)
+		heard := w.hosts["b"].beaten
+		says(digestTable, old)
+		states(1, "old")
+		if b := w.hosts["b"]; !b.beaten.Equal(heard) || b.digest.Beat != 2 || b.state.Version != "new" {
+			t.Errorf("heard %s later, by digest %d, and stands as %s", b.beaten.Sub(heard), b.digest.Beat, b.state.Version)
+		}
+	})
 }
 
 // The registry counts anew when it has lost everything: what was written before says nothing any more.
