@@ -21,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
@@ -222,45 +221,30 @@ type writtenTables interface {
 	DeleteAt(ctx context.Context, key string, revision engine.Revision) error
 }
 
-// lookEvery is how often the tokens are looked at where their file cannot be watched.
-const lookEvery = 2 * time.Second
-
-// notices are the events of the hub's directory, and that some were lost, until stop is called. Where the system has no watcher left (128 for each user, by default of
-// Linux) the hub looks by itself.
-func (h *hubRun) notices() (events <-chan fsnotify.Event, lost <-chan error, looks <-chan time.Time, stop func()) {
-	watcher, err := fsnotify.NewWatcher()
-	if err == nil {
-		if err = watcher.Add(h.hubDir()); err == nil {
-			return watcher.Events, watcher.Errors, nil, func() { _ = watcher.Close() }
-		}
-		_ = watcher.Close()
-	}
-	h.log.Warn("the file of the tokens cannot be watched; it is looked at every "+lookEvery.String(), "why", err)
-	tick := time.NewTicker(lookEvery)
-	return nil, nil, tick.C, tick.Stop
-}
+// lookEvery is how often it is looked whether the file of the tokens is another one.
+const lookEvery = time.Second
 
 // followTokens acts on what is done with the tokens until ctx ends.
 func (h *hubRun) followTokens(ctx context.Context) error {
-	events, lost, looks, stop := h.notices()
-	defer stop()
 	if err := h.tokensChanged(); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "The hub listens on %s. A token for a machine: outlive fleet token make NAME\n", h.hub.Address())
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	said := "" // of what is wrong with the file
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-looks:
-		case <-lost: // some events, such as by too many at once; the watcher waits until it has said so
-		case n := <-events:
-			if filepath.Base(n.Name) != filepath.Base(h.tokensPath()) {
-				continue
-			}
+		case <-tick.C:
 		}
-		if err := h.tokensChanged(); err != nil && ctx.Err() == nil {
+		err := h.tokensChanged()
+		if err != nil && err.Error() != said {
 			h.log.Error("the tokens cannot be read; who is in stays in", "error", err)
+		}
+		if said = ""; err != nil {
+			said = err.Error()
 		}
 	}
 }
