@@ -33,28 +33,19 @@ func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleet
 			_, _ = m.send(ended, c.Host, order{Op: "end", ID: o.ID}) // it ends by itself otherwise
 		}()
 	}
-	for number := 1; ending == nil; {
-		if p.Declined != "" || p.Failed != "" {
-			break
-		}
-		if p, ending = m.request(ctx, c.Host, order{Op: "next", ID: o.ID, Part: number}, false); ending != nil || p.None {
+	for number := 1; ending == nil && p.Failed == ""; {
+		if p, ending = m.request(ctx, c.Host, order{Op: "next", ID: o.ID, Part: number}, false); ending != nil || p.None || p.Failed != "" {
 			continue
 		}
 		number++
-		f := fleetsocket.Frame{Out: p.Out, Err: p.Err, Exit: p.Exit}
-		if p.Declined != "" || p.Failed != "" {
-			break
-		}
-		if each(f) != nil || p.Exit != nil {
+		if each(fleetsocket.Frame{Out: p.Out, Err: p.Err, Exit: p.Exit}) != nil || p.Exit != nil {
 			return
 		}
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return
-	case p.Declined != "":
-		ending = &fleetsocket.Ending{Word: fleetsocket.Declined, Why: p.Declined}
-	case p.Failed != "":
+	}
+	if p.Failed != "" {
 		ending = &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: p.Failed}
 	}
 	_ = each(fleetsocket.Frame{Ended: ending}) // who has asked may be gone

@@ -33,12 +33,11 @@ type order struct {
 
 // part is an answer: a piece of what a command writes.
 type part struct {
-	Declined string `json:"declined,omitempty"` // why it is not done
-	Failed   string `json:"failed,omitempty"`   // why it could not be
-	Out      []byte `json:"out,omitempty"`
-	Err      []byte `json:"err,omitempty"`
-	None     bool   `json:"none,omitempty"` // there is nothing new yet
-	Exit     *int   `json:"exit,omitempty"` // the last part
+	Failed string `json:"failed,omitempty"` // why it could not be done
+	Out    []byte `json:"out,omitempty"`
+	Err    []byte `json:"err,omitempty"`
+	None   bool   `json:"none,omitempty"` // there is nothing new yet
+	Exit   *int   `json:"exit,omitempty"` // the last part
 }
 
 // jobs are the commands that run here for other machines.
@@ -56,7 +55,7 @@ func (j *jobs) answer(ctx context.Context, asker string, request []byte) []byte 
 	var o order
 	var p part
 	if err := json.Unmarshal(request, &o); err != nil || o.ID == "" {
-		p.Declined = "the request is not understood: another version of outlive may be there"
+		p.Failed = "the request is not understood: another version of outlive may be there"
 	} else {
 		p = j.do(ctx, asker, o)
 	}
@@ -85,7 +84,7 @@ func (j *jobs) do(ctx context.Context, asker string, o order) part {
 		j.drop(o.ID)
 		return part{}
 	}
-	return part{Declined: fmt.Sprintf("%q is not known here: outlive is another version", o.Op)}
+	return part{Failed: fmt.Sprintf("%q is not known here: outlive is another version", o.Op)}
 }
 
 // drop ends a command. The lock is held.

@@ -60,7 +60,7 @@ func TestJobBegins(t *testing.T) {
 				m, _ := memberIn(enginemem.New(), "a", "")
 				m.program = program
 				for range 2 {
-					if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}}); p.Failed+p.Declined != "" {
+					if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}}); p.Failed != "" {
 						t.Fatal(p)
 					}
 				}
@@ -218,7 +218,7 @@ func TestJobsLastWordsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := memberIn(enginemem.New(), "a", "")
 		m.program = program
-		if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"logs", "one"}}); p.Failed+p.Declined != "" {
+		if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"logs", "one"}}); p.Failed != "" {
 			t.Fatal(p)
 		}
 		said, number := len(m.jobs.do(t.Context(), "third", order{Op: "next", ID: "x", Part: 1}).Out), 2
@@ -250,7 +250,7 @@ func TestJobKnowsWhoAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.program = program
-	if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}}); p.Failed+p.Declined != "" {
+	if p := m.jobs.do(t.Context(), "third", order{Op: "run", ID: "x", Args: []string{"restart", "one"}}); p.Failed != "" {
 		t.Fatal(p)
 	}
 	var said []byte

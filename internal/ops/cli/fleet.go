@@ -123,24 +123,14 @@ func (c fleetCarrier) Carry(ctx context.Context, host string, args []string, out
 	exit, err := c.client.Run(ctx, fleetsocket.Command{Host: host, Args: args}, out, errs)
 	var e *fleetsocket.Ending
 	switch {
-	case errors.As(err, &e):
-		return &hosts.Failure{Kind: kindOfEnding(e.Word), Text: e.Why}
+	case errors.As(err, &e) && (e.Word == fleetsocket.Silent || e.Word == fleetsocket.NoAnswer):
+		return &hosts.Failure{Kind: hosts.Silent, Text: e.Why}
 	case err != nil:
 		return &hosts.Failure{Kind: hosts.Unreachable, Text: err.Error()}
 	case exit != 0:
 		return &hosts.Failure{Kind: hosts.Refused, Code: exit}
 	}
 	return nil
-}
-
-func kindOfEnding(word string) hosts.Kind {
-	switch word {
-	case fleetsocket.Silent, fleetsocket.NoAnswer:
-		return hosts.Silent
-	case fleetsocket.Declined:
-		return hosts.Declined
-	}
-	return hosts.Unreachable
 }
 
 // followFleet has a collector follow all machines of the fleet, also those that join later.

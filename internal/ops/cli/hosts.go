@@ -136,7 +136,7 @@ type hostRecord struct {
 }
 
 type hostError struct {
-	Kind string `json:"kind"` // no answer, no connection, no outlive, failed, not understood, not allowed
+	Kind string `json:"kind"` // no answer, no connection, no outlive, failed, not understood
 	Text string `json:"text"`
 }
 

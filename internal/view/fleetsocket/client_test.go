@@ -224,7 +224,6 @@ func TestRun(t *testing.T) {
 		t.Error(d)
 	}
 	for word, h := range map[string]http.HandlerFunc{
-		Declined: says(text(t, Frame{Ended: &Ending{Word: Declined, Why: "not for others"}})),
 		NoAnswer: says(frames[0], text(t, Frame{Ended: &Ending{Word: NoAnswer, Why: "no answer"}})),
 		NoMember: says(frames[0]), // its end is missing
 	} {

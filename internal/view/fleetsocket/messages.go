@@ -59,12 +59,11 @@ type Host struct {
 // The words for how a machine stands.
 const (
 	Connected = "connected"
-	Silent    = "silent"      // nothing was heard of it for two beats and a second
-	Unknown   = "not known"   // we have no connection to the hub, nothing is written there, or what it says cannot be read
-	Left      = "has left"    // it is in the fleet no more
-	NoAnswer  = "no answer"   // it was asked, and did not answer
-	NoMember  = "no member"   // there is no member on this machine
-	Declined  = "not allowed" // what was asked for is not done for other machines
+	Silent    = "silent"    // nothing was heard of it for two beats and a second
+	Unknown   = "not known" // we have no connection to the hub, nothing is written there, or what it says cannot be read
+	Left      = "has left"  // it is in the fleet no more
+	NoAnswer  = "no answer" // it was asked, and did not answer
+	NoMember  = "no member" // there is no member on this machine
 )
 
 // Trouble is one of an agent here, whose cause agents of other machines may share.

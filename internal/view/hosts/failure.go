@@ -19,12 +19,11 @@ const (
 	NoOutlive               // there is no outlive
 	Refused                 // outlive there could not do it
 	Unreadable              // what it said is not understood
-	Declined                // it does not do that for others
 )
 
 // Word is a kind in a table.
 func (k Kind) Word() string {
-	return [...]string{"no answer", "no connection", "no outlive", "failed", "not understood", "not allowed"}[k]
+	return [...]string{"no answer", "no connection", "no outlive", "failed", "not understood"}[k]
 }
 
 // Failure is the error of a host that gave no answer.
