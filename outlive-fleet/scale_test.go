@@ -161,7 +161,7 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 	case <-time.After(m.begins):
 	}
 	one := &member{settings: &settings{release: "1"}, membership: membership{Host: m.token.Host, Machine: m.token.Host, Address: m.address, Token: m.token.String()}}
-	one.publisher = newPublisher(one)
+	one.publisher, one.judging = newPublisher(one), &judging{m: one, herald: newHerald(one)}
 	one.publisher.snapshot, one.publisher.sign, one.publisher.have = m.snapshot, "1", true
 	o, err := one.options()
 	if err != nil {
