@@ -71,6 +71,7 @@ type publisher struct {
 	sign     string // of the snapshot: what matters of it
 	have     bool
 	ring     seen.Log
+	since    time.Time // the last event that was told is of before; zero: there was none
 	newsDue  bool
 	stateDue bool
 	beatDue  bool
@@ -78,13 +79,14 @@ type publisher struct {
 	cut      func()     // ends what is being written; nil: nothing was yet
 	marks    []mark     // our last digests, the oldest first
 	taken    time.Time  // when what was written last was sent, or could have been for the first time
-	told     string     // sign of the last state that was written
+	shown    string     // sign of the last state that was written
 	stateAt  time.Time  // when that was
 	busy     sync.Mutex // held while something is written
 
-	// Of the goroutine that writes.
-	beat    uint64
-	resumed bool // how far the run before has told was looked at
+	beat uint64 // of the goroutine that writes
+
+	looking sync.Mutex
+	looked  bool // how far the run before has told is known
 }
 
 func newPublisher(m *member) *publisher {
@@ -210,7 +212,7 @@ func (p *publisher) write(ctx context.Context) {
 	defer p.busy.Unlock()
 	p.mu.Lock()
 	s, sign, have := stated{Incarnation: p.ring.Run, Snapshot: p.snapshot}, p.sign, p.have
-	stateDue := have && (p.stateDue || sign != p.told || time.Since(p.stateAt) >= stateEvery)
+	stateDue := have && (p.stateDue || sign != p.shown || time.Since(p.stateAt) >= stateEvery)
 	newsDue := p.newsDue && len(p.ring.Lines) > 0
 	beatDue, writes := p.beatDue || stateDue, have && !p.stopped
 	if writes { // until then everything stays due
@@ -238,7 +240,7 @@ func (p *publisher) write(ctx context.Context) {
 			again(&p.stateDue)
 		} else {
 			p.mu.Lock()
-			p.told, p.stateAt = sign, time.Now()
+			p.shown, p.stateAt = sign, time.Now()
 			p.mu.Unlock()
 		}
 	}
@@ -265,21 +267,57 @@ func (p *publisher) putDigest(ctx context.Context, s stated) error {
 	return err
 }
 
-// putNews writes the last events. Before the first time it goes on with the numbers of the run before.
-func (p *publisher) putNews(ctx context.Context) error {
+// look looks once how far the run before has told, and goes on from there.
+func (p *publisher) look(ctx context.Context) error {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	if p.looked {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
+	e, err := p.m.engine.Get(ctx, engine.Key(newsTable, p.m.Host))
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
 	var before seen.Log
-	if !p.resumed {
-		e, err := p.m.engine.Get(ctx, engine.Key(newsTable, p.m.Host))
-		if err != nil && !errors.Is(err, engine.ErrNotFound) {
-			return err
+	_ = json.Unmarshal(e.Value, &before) // then nothing of it is known
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looked = true
+	p.ring.GoOn(before)
+	for _, line := range before.Lines {
+		if e, err := overview.ParseEvent(line); err == nil {
+			p.told(e)
 		}
-		_ = json.Unmarshal(e.Value, &before) // then nothing of it is known
-		p.resumed = true
+	}
+	return nil
+}
+
+// told notes an event that is told, by millisecond. The lock is held.
+func (p *publisher) told(e overview.Event) {
+	if next := e.At.Truncate(time.Millisecond).Add(time.Millisecond); next.After(p.since) {
+		p.since = next
+	}
+}
+
+// watchArgs has outlive tell what happens here, first what nobody has told of: while no member ran, or no outlive watch.
+func (p *publisher) watchArgs() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	args := []string{"watch", "--json", "--state"}
+	if !p.since.IsZero() && p.since.Before(time.Now()) { // or the clock was wrong: then what happens from now on counts
+		args = append(args, "--since", p.since.UTC().Format(time.RFC3339Nano))
+	}
+	return args
+}
+
+// putNews writes the last events.
+func (p *publisher) putNews(ctx context.Context) error {
+	if err := p.look(ctx); err != nil {
+		return err
 	}
 	p.mu.Lock()
-	p.ring.GoOn(before)
 	ring := p.ring
 	p.mu.Unlock()
 	_, err := p.put(ctx, newsTable, ring)
@@ -366,7 +404,7 @@ func (p *publisher) line(line []byte) {
 			p.taken = time.Now()
 		}
 		p.snapshot, p.sign, p.have = *l.State, sign, true
-		due := first || sign != p.told
+		due := first || sign != p.shown
 		p.mu.Unlock()
 		if due {
 			p.wake()
@@ -379,6 +417,7 @@ func (p *publisher) line(line []byte) {
 	}
 	p.mu.Lock()
 	p.ring.Add(line, newsKept, newsBytes)
+	p.told(e)
 	p.newsDue = true
 	p.mu.Unlock()
 	p.wake()
@@ -411,6 +450,7 @@ func signOf(s overview.Snapshot) string {
 
 // watch has outlive tell what happens here, and starts it again when it ends.
 func (m *member) watch(ctx context.Context) {
+	_ = m.publisher.look(ctx) // without an answer it begins now
 	for ctx.Err() == nil {
 		err := m.watchOnce(ctx)
 		if ctx.Err() != nil {
@@ -425,7 +465,7 @@ func (m *member) watch(ctx context.Context) {
 }
 
 func (m *member) watchOnce(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, m.program, "watch", "--json", "--state")
+	cmd := exec.CommandContext(ctx, m.program, m.publisher.watchArgs()...)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Second

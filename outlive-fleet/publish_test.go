@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,34 @@ func TestNewsGoOn(t *testing.T) {
 				t.Errorf("%s: began with %d, want %d", e.Value, told.Began, began)
 			}
 		}
+	}
+}
+
+// A member has told what has happened since the one before it, or its own outlive watch, has told of something.
+func TestEventsWithoutAMember(t *testing.T) {
+	fleet := enginemem.New()
+	const since = " --since 2001-05-04T12:00:00.001Z" // the event is of the millisecond before
+	for n, want := range []string{"", since} {
+		m, _ := memberIn(fleet, "a", "")
+		watches := func(when, want string) {
+			t.Helper()
+			if got := strings.Join(m.publisher.watchArgs(), " "); got != "watch --json --state"+want {
+				t.Errorf("member %d, %s: outlive %s", n+1, when, got)
+			}
+		}
+		if err := m.publisher.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		watches("at first", want)
+		m.publisher.line(stateOf1("ready", 0))
+		m.publisher.line([]byte(strings.Replace(crashed, "2026-", "2001-", 1)))
+		watches("anew", since)
+		m.publisher.write(t.Context())
+	}
+	m, _ := memberIn(fleet, "a", "")
+	m.publisher.line([]byte(strings.Replace(crashed, "2026-", "9026-", 1)))
+	if got := m.publisher.watchArgs(); len(got) != 3 {
+		t.Errorf("after an event of a clock that was wrong: outlive %q", got)
 	}
 }
 

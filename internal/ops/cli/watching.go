@@ -108,8 +108,8 @@ func (f *watchFlags) options(ctx context.Context) (collect.Options, error) {
 		return collect.Options{}, fail(exitUsage, "--history goes with --state")
 	case f.noFollow && f.since == "":
 		return collect.Options{}, fail(exitUsage, "--no-follow goes with --since")
-	case f.since != "" && (f.state || f.on.given()):
-		return collect.Options{}, fail(exitUsage, "--since is of this machine, and for events: leave out --state, --hosts and --fleet")
+	case f.since != "" && (f.history || f.on.given()):
+		return collect.Options{}, fail(exitUsage, "--since is of this machine, and the past by itself: leave out --history, --hosts and --fleet")
 	case f.on.given() && f.state:
 		return collect.Options{}, fail(exitUsage, "--state is of this machine: leave out --hosts and --fleet")
 	}
