@@ -217,7 +217,8 @@ type hubRun struct {
 
 // writtenTables are what machines have said, as far as a hub deletes it.
 type writtenTables interface {
-	Written(ctx context.Context) ([]engine.Entry, error)
+	Written(ctx context.Context) (keys []string, last engine.Revision, err error)
+	Get(ctx context.Context, key string) (engine.Entry, error)
 	DeleteAt(ctx context.Context, key string, revision engine.Revision) error
 }
 
@@ -307,27 +308,30 @@ func (h *hubRun) forgetting(ctx context.Context) {
 func (h *hubRun) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
-	said, err := h.engine.Written(ctx)
+	keys, last, err := h.engine.Written(ctx)
 	if err != nil {
 		return err
 	}
-	return h.forgetOf(ctx, said)
+	return h.forgetOf(ctx, keys, last)
 }
 
-// forgetOf deletes what, of all that was said, is of machines that have no token now. What has been said since stays.
-func (h *hubRun) forgetOf(ctx context.Context, said []engine.Entry) error {
+// forgetOf deletes what, of all that was said, is of machines that have no token now. What has been said since the last revision stays.
+func (h *hubRun) forgetOf(ctx context.Context, keys []string, last engine.Revision) error {
 	f, err := h.tokens()
 	if err != nil {
 		return err
 	}
 	known := f.good()
-	for _, one := range said {
-		table, _, _ := strings.Cut(one.Key, ".")
-		names := engine.Names(table, one.Key)
-		if !slices.Contains(ownTables, table) || len(names) != 1 || known[names[0]] != "" {
+	for _, key := range keys {
+		table, _, _ := strings.Cut(key, ".")
+		if names := engine.Names(table, key); !slices.Contains(ownTables, table) || len(names) != 1 || known[names[0]] != "" {
 			continue
 		}
-		if err := h.engine.DeleteAt(ctx, one.Key, one.Revision); err != nil && !errors.Is(err, engine.ErrConflict) {
+		e, err := h.engine.Get(ctx, key)
+		if err == nil && e.Revision <= last {
+			err = h.engine.DeleteAt(ctx, key, e.Revision)
+		}
+		if err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrConflict) {
 			return err
 		}
 	}

@@ -68,14 +68,14 @@ func TestForgetting(t *testing.T) {
 	}
 
 	l.write("returns", "revoked")
-	said, err := l.engine.Written(t.Context())
+	keys, last, err := l.engine.Written(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.write("returns") // once more, after that was read
 	l.letIn("new")
 	l.write("new")
-	if err := l.forgetOf(t.Context(), said); err != nil {
+	if err := l.forgetOf(t.Context(), keys, last); err != nil {
 		t.Fatal(err)
 	}
 	if left := l.left("new", "returns", "revoked"); !slices.Equal(left, []string{"new", "returns"}) {
@@ -92,24 +92,24 @@ type inTables struct {
 var errAway = errors.New("the tables do not answer")
 
 // Written implements writtenTables.
-func (e *inTables) Written(ctx context.Context) (list []engine.Entry, err error) {
+func (e *inTables) Written(ctx context.Context) (keys []string, last engine.Revision, err error) {
 	if e.fails > 0 {
 		e.fails--
-		return nil, errAway
+		return nil, 0, errAway
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, err := e.Watch(ctx, digestTable)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for c := range changes {
 		if c.Synced {
 			break
 		}
-		list = append(list, c.Entry)
+		keys, last = append(keys, c.Key), max(last, c.Revision)
 	}
-	return list, nil
+	return keys, last, nil
 }
 
 // DeleteAt implements writtenTables.

@@ -1,7 +1,6 @@
 package natsengine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -409,48 +408,22 @@ func (e *Engine) MakeTables(ctx context.Context) error {
 	return nil
 }
 
-// Written are the keys of all that machines have said, each with its revision and without its value.
-func (e *Engine) Written(ctx context.Context) ([]engine.Entry, error) {
+// Written are the keys of all that machines have said, or have deleted, and the last revision of them.
+func (e *Engine) Written(ctx context.Context) (keys []string, last engine.Revision, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	kv, err := e.bucket(ctx, saidBucket)
-	for err == nil {
-		one, cancel := context.WithTimeout(ctx, answerLimit)
-		var entries []engine.Entry
-		var whole bool
-		entries, whole, err = written(one, kv)
-		unanswered := one.Err() != nil // then they may be a part of all
-		cancel()
-		switch {
-		case whole:
-			return entries, nil
-		case unanswered && ctx.Err() == nil:
-			err = nil // it is asked again
-		case err == nil:
-			err = cmp.Or(ctx.Err(), errLost)
-		}
-	}
-	return nil, late(ctx, err)
-}
-
-// written asks once; whole says that nothing is missing.
-func written(ctx context.Context, kv jetstream.KeyValue) (entries []engine.Entry, whole bool, err error) {
-	source, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	stream, err := e.js.Stream(ctx, "KV_"+bucketPrefix+saidBucket)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, late(ctx, err)
 	}
-	defer end(source)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, false, nil
-		case entry, more := <-source.Updates():
-			if entry == nil {
-				return entries, more, nil
-			}
-			entries = append(entries, engine.Entry{Key: entry.Key(), Revision: engine.Revision(entry.Revision())})
-		}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(said+">"))
+	if err != nil {
+		return nil, 0, late(ctx, err)
 	}
+	for subject := range info.State.Subjects {
+		keys = append(keys, strings.TrimPrefix(subject, said))
+	}
+	return keys, engine.Revision(info.State.LastSeq), nil
 }
 
 // DeleteAt removes a key that has the revision, otherwise it returns [engine.ErrConflict].
