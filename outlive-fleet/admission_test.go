@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime/pprof"
@@ -16,7 +17,7 @@ func TestManyMachinesComeAtOnce(t *testing.T) {
 	secrets := make([]string, n)
 	if err := s.changeTokens(func(f *tokenFile) error {
 		for i := range secrets {
-			secrets[i] = randomText()
+			secrets[i] = rand.Text()
 			f.Tokens = append(f.Tokens, known{Host: fmt.Sprintf("m%d", i), Hash: hashOf(secrets[i])})
 		}
 		return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ const (
 
 // ask has outlive on a machine do something, and hands on what it writes. The last frame says how it has ended.
 func (m *member) ask(ctx context.Context, c fleetsocket.Command, each func(fleetsocket.Frame) error) {
-	o := order{Op: "run", ID: randomText(), Args: c.Args}
+	o := order{Op: "run", ID: rand.Text(), Args: c.Args}
 	p, ending := m.request(ctx, c.Host, o, true)
 	if ending == nil {
 		defer func() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -160,7 +161,7 @@ func (s *settings) machine() (string, error) {
 	var m membership
 	there, err := readFile(s.machineFile(), &m)
 	if err == nil && !there {
-		m = membership{Version: fileVersion, Machine: randomText()}
+		m = membership{Version: fileVersion, Machine: rand.Text()}
 		err = writeFile(s.machineFile(), m)
 	}
 	return m.Machine, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func TestMachineThatTriesAgain(t *testing.T) {
 	defer e.Close()
 	dir := t.TempDir()
 	s := &settings{state: dir, socket: filepath.Join(dir, "member.sock")}
-	f := joining{token: token{Host: "b", Secret: randomText(), Pin: id.pin()}.String()}
+	f := joining{token: token{Host: "b", Secret: rand.Text(), Pin: id.pin()}.String()}
 	for range 2 {
 		if err := s.join(t.Context(), f, hub.Address()); err == nil {
 			t.Fatal("it is let in")

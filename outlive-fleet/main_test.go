@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestLeaveWithoutMember(t *testing.T) {
 
 // A token is read as it was made; what is cut or changed where its form shows it is refused.
 func TestTokenText(t *testing.T) {
-	made := token{Host: "build-1", Secret: randomText(), Pin: bytes.Repeat([]byte{7}, 32)}
+	made := token{Host: "build-1", Secret: rand.Text(), Pin: bytes.Repeat([]byte{7}, 32)}
 	got, err := parseToken(" " + made.String() + "\n")
 	if err != nil || got.Host != made.Host || got.Secret != made.Secret || !bytes.Equal(got.Pin, made.Pin) {
 		t.Fatalf("%v, %v", got, err)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -90,7 +91,7 @@ type publisher struct {
 }
 
 func newPublisher(m *member) *publisher {
-	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: seen.NewLog(formatKnown, randomText()[:16])}
+	return &publisher{m: m, wakes: make(chan struct{}, 1), ring: seen.NewLog(formatKnown, rand.Text())}
 }
 
 // mark is a digest of ours: the registry has written it later than at, by our clock.

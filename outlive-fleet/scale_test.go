@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,7 +61,7 @@ func measureFleet(b *testing.B, programs string, n int) {
 	tokens := make([]token, n+1) // the last one is the member's
 	if err := hubSettings.changeTokens(func(f *tokenFile) error {
 		for i := range tokens {
-			tokens[i] = token{Host: fmt.Sprintf("m%d", i), Secret: randomText(), Pin: id.pin()}
+			tokens[i] = token{Host: fmt.Sprintf("m%d", i), Secret: rand.Text(), Pin: id.pin()}
 			f.Tokens = append(f.Tokens, known{Host: tokens[i].Host, Hash: hashOf(tokens[i].Secret), Made: time.Now()})
 		}
 		return nil

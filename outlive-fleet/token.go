@@ -205,13 +205,6 @@ func hashOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// randomText is a text of 128 bits that nobody guesses.
-func randomText() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // it never fails
-	return hex.EncodeToString(b)
-}
-
 func newToken(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
@@ -250,7 +243,7 @@ func (s *settings) makeToken(name string) error {
 	if before != nil {
 		fmt.Fprintf(os.Stderr, "No hub has run on this machine yet: the token is for one that is started here. If your hub is elsewhere, make it there, and delete %s here.\n", s.hubDir())
 	}
-	t := token{Host: name, Secret: randomText(), Pin: id.pin()}
+	t := token{Host: name, Secret: rand.Text(), Pin: id.pin()}
 	err = s.changeTokens(func(f *tokenFile) error { return f.make(name, t.Secret) })
 	if err == nil {
 		_, err = fmt.Println(t)

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -262,13 +260,6 @@ func (e *Engine) Close() {
 func token(host string) string { return strings.TrimPrefix(engine.Key("x", host), "x.") }
 
 func inboxOf(host string) string { return inboxes + "." + token(host) }
-
-// randomText is a text of 128 bits that nobody guesses.
-func randomText() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // it never fails
-	return hex.EncodeToString(b)
-}
 
 // late makes an error of NATS one of package engine's: what was not answered may have happened.
 func late(ctx context.Context, err error) error {

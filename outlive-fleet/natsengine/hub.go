@@ -1,6 +1,7 @@
 package natsengine
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
@@ -73,7 +74,7 @@ type Hub struct {
 // StartHub starts a hub, and returns when it can be reached.
 func StartHub(o HubOptions) (*Hub, *Engine, error) {
 	h := &Hub{opts: o, conns: map[string]map[uint64]string{}}
-	password := randomText()
+	password := rand.Text()
 	h.own, h.ownPassword = sha256.Sum256([]byte(password)), password
 	so := &server.Options{
 		ServerName: "outlive", DontListen: o.Listen == "", NoSigs: true, NoLog: true,
