@@ -311,7 +311,7 @@ func TestAgentsAreCounted(t *testing.T) {
 
 // Every metric stands in the document, and the alert rules and the dashboard know no others.
 func TestNamesInOtherFiles(t *testing.T) {
-	source, err := os.ReadFile("families.go")
+	source, err := os.ReadFile("exposition.go")
 	if err != nil {
 		t.Fatal(err)
 	}
