@@ -100,11 +100,13 @@ func TestOrderToAStoppedMachine(t *testing.T) {
 		}
 		close(goesOn)
 		time.Sleep(abandoned)
+		b.jobs.mu.Lock()
 		for _, one := range b.jobs.all {
 			if one.begun {
 				t.Error("it is done all the same")
 			}
 		}
+		b.jobs.mu.Unlock()
 		stop()
 	})
 }
