@@ -9,6 +9,8 @@
 //	free, or unchanged for a TTL ──CAS──> held, epoch+1 ──renew──> held, same epoch ──raise──> held, higher epoch
 //	                                        └─ released (free, same epoch) · lost (somebody else has it, or too long without an answer)
 //
+// Who does not want a lease, but what its holder had, waits for the end of that holder's time with [Outlast].
+//
 // # What a lease is worth
 //
 // It saves work; it does not make anything safe. A holder whose process is stopped, or whose machine sleeps, may go on for a

@@ -21,7 +21,7 @@ type Held struct {
 
 	mu    sync.Mutex // of what follows, which that goroutine alone changes
 	term  Term
-	until time.Time // by the monotonic clock
+	until time.Duration // by Options.Up
 	alarm *time.Timer
 }
 
@@ -52,14 +52,14 @@ func (h *Held) set(g got) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.term = Term{Lease: h.name, Holder: g.Holder, Epoch: g.Epoch}
-	h.until = g.sent.Add(h.opts.TTL - h.opts.Skew)
-	h.alarm.Reset(time.Until(h.until))
+	h.until = g.sent + h.opts.TTL - h.opts.Skew
+	h.alarm.Reset(h.until - h.opts.Up())
 }
 
 // expire ends the context when the time is over. A renewal may have come meanwhile.
 func (h *Held) expire() {
 	h.mu.Lock()
-	over := !time.Now().Before(h.until)
+	over := h.opts.Up() >= h.until
 	h.mu.Unlock()
 	if over {
 		h.lose(ErrUnanswered)
@@ -160,7 +160,7 @@ func (h *Held) free(g got) error {
 func (h *Held) write(g got, next record) got {
 	for h.ctx.Err() == nil {
 		next.Beat++
-		sent := time.Now()
+		sent := h.opts.Up()
 		ctx, cancel := context.WithTimeout(h.ctx, h.opts.Skew)
 		revision, err := h.from.CAS(ctx, h.key, next.text(), g.revision)
 		cancel()
@@ -187,7 +187,7 @@ func (h *Held) again(g *got, next *record) {
 	case r.Holder == g.Holder: // the write was carried out after all, or this is an old value
 		g.revision, next.Beat = max(g.revision, revision), max(next.Beat, r.Beat)
 	case revision > g.revision:
-		h.lose(fmt.Errorf("%w: somebody else holds it: %q", ErrLost, r.Holder))
+		h.lose(fmt.Errorf("%w: somebody else has taken or ended it: %q", ErrLost, r.Holder))
 	}
 	select {
 	case <-h.ctx.Done():

@@ -34,6 +34,8 @@ type Options struct {
 	Holder string
 	// Patience is how much longer than others one waits who should have the lease only if they do not take it. nil: 0.
 	Patience func() time.Duration
+	// Up is a clock that goes on while the machine sleeps: the holder's time ends by it. nil: one that may stand still then.
+	Up func() time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -48,6 +50,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Patience == nil {
 		o.Patience = func() time.Duration { return 0 }
+	}
+	if o.Up == nil {
+		begun := time.Now()
+		o.Up = func() time.Duration { return time.Since(begun) }
 	}
 	return o
 }
@@ -121,55 +127,122 @@ func Acquire(ctx context.Context, from Registry, name, owner string, opts Option
 		if got, ok := w.try(ctx); ok {
 			return hold(ctx, from, name, got, opts), nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("acquire the lease %s: %w", name, context.Cause(ctx))
-		case <-time.After(opts.Renew / 2):
+		if err := w.pause(ctx); err != nil {
+			return nil, fmt.Errorf("acquire the lease %s: %w", name, err)
 		}
 	}
 }
 
-// wait is one who wants a lease that others may have.
+// Outlast waits until somebody's time with a lease is over, or ctx ends: until the lease is free or another's. One that nobody has renewed
+// for TTL is written down as free, so that its holder finds that out, too. A lease that the registry has lost is waited for as long: its
+// holder writes it again. Without a holder the time of whoever has the lease is meant.
+//
+// An engine that does not answer is asked again; so the error is ctx's.
+func Outlast(ctx context.Context, from Registry, t Term, opts Options) error {
+	e := end{wait: wait{from: from, key: Key(t.Lease), opts: opts.withDefaults()}, of: t}
+	for !e.came(ctx) {
+		if err := e.pause(ctx); err != nil {
+			return fmt.Errorf("outlast %s with the lease %s: %w", t.Holder, t.Lease, err)
+		}
+	}
+	return nil
+}
+
+// wait is one who waits for a lease that others may have, or for the end of their time with it.
 type wait struct {
 	from   Registry
 	key    string
-	holder string
+	holder string // we, who want it; "": we do not
 	opts   Options
 
 	seen   engine.Revision // the last that was read
 	seenAt time.Time       // since when it is the same; zero: nothing was read yet
 }
 
-// got is a lease that is ours: what is written, at which revision, and when that was sent.
+// pause is the time between two looks. The error is ctx's.
+func (w *wait) pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(w.opts.Renew / 2):
+		return nil
+	}
+}
+
+// look reads the lease, and says for how long it has been so.
+func (w *wait) look(ctx context.Context) (r record, revision engine.Revision, age time.Duration, err error) {
+	if r, revision, err = read(ctx, w.from, w.key); err != nil {
+		return r, revision, 0, err
+	}
+	now := time.Now()
+	if revision != w.seen || w.seenAt.IsZero() {
+		w.seen, w.seenAt = revision, now
+	}
+	return r, revision, now.Sub(w.seenAt), nil
+}
+
+// got is a lease that is ours: what is written, at which revision, and when that was sent, by Options.Up.
 type got struct {
 	record
 	revision engine.Revision
-	sent     time.Time
+	sent     time.Duration
 }
 
 // try looks once, and takes the lease if it is free.
 func (w *wait) try(ctx context.Context) (got, bool) {
 	ctx, cancel := context.WithTimeout(ctx, w.opts.Renew)
 	defer cancel()
-	r, revision, err := read(ctx, w.from, w.key)
+	r, revision, age, err := w.look(ctx)
 	if err != nil {
 		return got{}, false
-	}
-	now := time.Now()
-	if revision != w.seen || w.seenAt.IsZero() {
-		w.seen, w.seenAt = revision, now
 	}
 	mine := record{Holder: w.holder, Epoch: r.Epoch + 1, Beat: r.Beat + 1}
 	switch {
 	case r.Holder == w.holder: // an earlier try whose answer was lost
 		mine.Epoch = r.Epoch
 	case r.Holder != "" && r.Holder == w.opts.Holder:
-	case now.Sub(w.seenAt) < w.ripens(r):
+	case age < w.ripens(r):
 		return got{}, false
 	}
 	// Who conflicts has read what is old by now; it is read again next time.
+	sent := w.opts.Up()
 	revision, err = w.from.CAS(ctx, w.key, mine.text(), revision)
-	return got{mine, revision, now}, err == nil
+	return got{mine, revision, sent}, err == nil
+}
+
+// end is the end of a time with a lease that is waited for.
+type end struct {
+	wait
+	of    Term
+	other time.Time // since when it is another's by what is read; zero: it is not
+}
+
+// came looks once whether the time is over, and ends it if nothing was heard of its holder for TTL.
+func (e *end) came(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Renew)
+	defer cancel()
+	r, revision, age, err := e.look(ctx)
+	free := revision != 0 && r.Holder == ""
+	switch {
+	case err != nil:
+		return false
+	case e.of.Holder == "":
+		if free {
+			return true
+		}
+	case revision != 0 && r.Holder != e.of.Holder:
+		// With a lower epoch it is an old value, or the registry had lost the lease: then the holder has lost it, too.
+		if e.other.IsZero() {
+			e.other = time.Now()
+		}
+		return r.Epoch >= e.of.Epoch || time.Since(e.other) >= e.opts.TTL
+	}
+	e.other = time.Time{}
+	if age < e.opts.TTL {
+		return false
+	}
+	_, err = e.from.CAS(ctx, e.key, record{Epoch: r.Epoch, Beat: r.Beat + 1}.text(), revision)
+	return err == nil
 }
 
 // ripens is how long a record of another's must not change until the lease is taken.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -323,5 +324,129 @@ func TestLateAnswer(t *testing.T) {
 			t.Errorf("after 38 s, 28 s after the last acknowledged renewal was sent: %v", err)
 		}
 		time.Sleep(time.Minute) // the last answer
+	})
+}
+
+// outlast waits for the end of somebody's time with the lease, and returns how long that has taken.
+func outlast(t *testing.T, from Registry, of Term) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	begun := time.Now()
+	if err := Outlast(ctx, from, of, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begun)
+}
+
+// A time with a lease is over when it was released, and not before; and so it is if another time has begun since then.
+func TestOutlast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		one := acquire(t, e, "one", time.Second)
+		of, err := one.Term()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(3*time.Minute, func() { _ = one.Release(t.Context()) })
+		if took := outlast(t, e, of); took < 3*time.Minute || took > 3*time.Minute+5*time.Second {
+			t.Errorf("it is over after %s", took)
+		}
+		two := acquire(t, e, "two", time.Second)
+		if took := outlast(t, e, of); took > 0 {
+			t.Errorf("it is over after %s, when another one has the lease", took)
+		}
+		if _, err := two.Term(); err != nil {
+			t.Errorf("who has it now: %v", err)
+		}
+	})
+}
+
+// Nobody waits for ever for a holder that says nothing any more. It has given up before, and finds out that its time was ended.
+func TestOutlastASilentHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		network := enginetest.NewFaults(e, 1, 0)
+		defer network.Close()
+		one := acquire(t, network, "one", time.Second)
+		of, err := one.Term()
+		if err != nil {
+			t.Fatal(err)
+		}
+		network.Cut()
+		if took := outlast(t, e, of); took < 30*time.Second || took > 40*time.Second {
+			t.Errorf("it is over after %s", took)
+		}
+		if _, err := one.Term(); !errors.Is(err, ErrLost) {
+			t.Errorf("the holder says %v", err)
+		}
+		begin := time.Now()
+		acquire(t, e, "two", time.Second)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("the next one waits for %s", took)
+		}
+	})
+}
+
+// A lease that the registry has lost is not over: its holder writes it again. If that has ended, too, it is over after a while. A lower epoch
+// is an old value for as long.
+func TestOutlastWhatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		one := acquire(t, e, "one", time.Second)
+		of, err := one.Term()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		time.AfterFunc(time.Minute, func() { _ = e.Delete(t.Context(), Key("judge")) })
+		if err := Outlast(ctx, e, of, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("of a holder that lives: %v", err)
+		}
+		if err := one.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := e.Delete(t.Context(), Key("judge")); err != nil {
+			t.Error(err)
+		}
+		if took := outlast(t, e, of); took < 30*time.Second || took > 40*time.Second {
+			t.Errorf("of one that was lost it is over after %s", took)
+		}
+		if took := outlast(t, e, Term{Lease: "judge", Holder: "three/x", Epoch: 7}); took < 30*time.Second || took > 40*time.Second {
+			t.Errorf("of one with a later epoch it is over after %s", took)
+		}
+	})
+}
+
+// Without a holder the time of whoever has the lease is meant.
+func TestOutlastAnybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		one := acquire(t, e, "one", time.Second)
+		time.AfterFunc(time.Minute, func() { _ = one.Release(t.Context()) })
+		if took := outlast(t, e, Term{Lease: "judge"}); took < time.Minute || took > time.Minute+5*time.Second {
+			t.Errorf("it is over after %s", took)
+		}
+	})
+}
+
+// A holder's time goes on while its machine sleeps, if its clock does.
+func TestClockThatDoesNotSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var slept atomic.Int64
+		h, err := Acquire(t.Context(), enginemem.New(), "judge", "one", Options{Up: func() time.Duration { return time.Since(begun) + time.Duration(slept.Load()) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(11 * time.Second)
+		if _, err := h.Term(); err != nil {
+			t.Errorf("awake: %v", err)
+		}
+		slept.Store(int64(time.Hour))
+		if _, err := h.Term(); !errors.Is(err, ErrUnanswered) {
+			t.Errorf("after an hour's sleep: %v", err)
+		}
 	})
 }
