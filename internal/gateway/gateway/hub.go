@@ -32,6 +32,9 @@ func (r *Runner) open(peer streamhttp.Peer, from *record) streamhttp.Session {
 		if from != nil {
 			v.early = &unheard{}
 			early = v.early
+			if loss := from.loss(); loss != nil {
+				early.Send(loss)
+			}
 		}
 		v.session = r.gw.Open(early, nil)
 		v.session.principal, v.session.view, v.session.keep = peer.Subject, peer.View, peer.Keep

@@ -39,6 +39,23 @@ func readRecord(text []byte) (r record, ok bool) {
 		len(r.Servers) == len(r.Subscriptions)
 }
 
+// lossLevel is that of the message about what a session has lost.
+const lossLevel = "warning"
+
+// loss tells the client of a record what it has lost with the gateway before this one; nil: nothing, or it wants no such messages. Who has
+// read no list and subscribed to nothing has had no process yet.
+func (r *record) loss() []byte {
+	had := len(r.Subscribed) > 0
+	for _, shown := range r.Shown {
+		had = had || shown != nil
+	}
+	level := jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel)
+	if !had || mcp.Severity(level) > mcp.Severity(jsonrpc.AppendQuoted(nil, lossLevel)) {
+		return nil
+	}
+	return mcp.LogLine(lossLevel, "This session goes on in another process of outlive: what servers had in memory for it is lost, and messages that were on their way may be")
+}
+
 // remember has the session's record stored. It is called when the record has changed, which no plain request does.
 func remember(s *Session) {
 	if s.keep == nil || s.own == nil || s.ended {

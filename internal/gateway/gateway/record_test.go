@@ -285,6 +285,31 @@ func TestListThatChangesBeforeTheFirstRequest(t *testing.T) {
 	}
 }
 
+// A client is told what it has lost with its gateway, unless that was nothing or it wants to hear of errors only.
+func TestWhatASessionHasLost(t *testing.T) {
+	for _, test := range []struct {
+		name, does string
+		told       bool
+	}{
+		{"nothing was asked", `"method":"ping"`, false},
+		{"it has read its tools", `"method":"tools/list"`, true},
+		{"it wants all messages", `"method":"logging/setLevel","params":{"level":"debug"}`, true},
+		{"it wants errors", `"method":"logging/setLevel","params":{"level":"error"}`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, kept := warmed(t).recorded("{}")
+			if strings.Contains(test.does, "setLevel") {
+				c.tools()
+			}
+			has(t, "answered", c.ask(`{"jsonrpc":"2.0","id":1,`+test.does+`}`), `"result"`)
+			r, ok := readRecord(*kept)
+			if line := string(r.loss()); !ok || strings.Contains(line, "what servers had in memory for it is lost") != test.told || (line != "") != test.told {
+				t.Errorf("%t: the client is told %q", ok, line)
+			}
+		})
+	}
+}
+
 // A record is made when something of the session has changed, never for a call.
 func TestWhenARecordIsMade(t *testing.T) {
 	w := warmed(t)

@@ -79,6 +79,13 @@ func UpdatedLine(uri, subscription []byte) []byte {
 	return jsonrpc.AppendNotification(nil, NoteResourceUpdated.String(), append(params, '}'))
 }
 
+// LogLine is a log message of outlive's own for a client of the legacy era, at one of LogLevels.
+func LogLine(level, text string) []byte {
+	params := jsonrpc.AppendQuoted([]byte(`{"level":`), level)
+	params = jsonrpc.AppendQuoted(append(params, `,"logger":"outlive","data":`...), text)
+	return jsonrpc.AppendNotification(nil, "notifications/message", append(params, '}'))
+}
+
 // ChangedLine tells a client that a list is another one now; subscription is the raw id of the listen request it
 // belongs to, nil in the legacy era.
 func ChangedLine(l List, subscription []byte) []byte {
