@@ -46,8 +46,6 @@ func parts() []part {
 				{name: "settings", measure: (*bench).settings}, {name: "load", measure: (*bench).loads}, {name: "kills", measure: (*bench).killings},
 				{name: "checks", long: true, measure: (*bench).checks}, {name: "sessions", measure: (*bench).sessionCurves},
 				{name: "backends", measure: (*bench).backendCurves}, {name: "lazy", measure: (*bench).lazyServers}}},
-		{name: "replicas", about: "three replicas of a gateway beside one, and beside replicas whose core is reached as on another machine; for docs/GATEWAY.md",
-			pieces: []piece{{name: "one", measure: (*bench).replicasBesideOne}, {name: "tcp", measure: (*bench).replicasByTCP}}},
 		{name: "sharing", about: "`outlive run --shared`: memory of real servers, and latency; two minutes", title: "Shared servers", note: peersNote,
 			pieces: []piece{{name: "memory", long: true, measure: (*bench).sharedMemory}, {name: "latency", measure: (*bench).sharedLatency}}},
 		{name: "transports", about: "the ways between stdio and HTTP beside other programs; three minutes", title: "Transports", note: peersNote,
