@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
-// gatewayAsks is longer than a gateway whose sessions are in the fleet asks for nothing: a core that waits looks every 5 s.
+// gatewayAsks is longer than a gateway whose sessions are in the fleet asks for nothing: it renews its lease every 4 s.
 const gatewayAsks = 30 * time.Second
 
 // entries tells whether a gateway here has its sessions in the fleet.

@@ -432,7 +432,7 @@ func newLeave(s *settings) *cobra.Command {
 					fmt.Printf("To join again it needs a new token, after that: outlive fleet token make %s\n", m.Host)
 				}
 				if left.Gateway {
-					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet), or waits for them. If its core has them it ends within 17 s, and that of another machine goes on with them, if there is one. Started again, a core waits until this machine has joined again.")
+					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet). It has none any more within 17 s, and the gateways of other machines go on with them, if there are some. It has sessions again when this machine has joined again.")
 				}
 			}
 			return nil

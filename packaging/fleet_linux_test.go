@@ -45,7 +45,7 @@ func TestFleetArchive(t *testing.T) {
 	p := newPlace(t)
 	p.run("/usr/bin/tar", "-xzf", main, "--strip-components=1")
 	p.run("/usr/bin/tar", "-xzf", from, "--strip-components=1")
-	for _, name := range []string{"LICENSE", notices, "compose.yaml", "kubernetes/hub.yaml", "kubernetes/gateway.yaml", "kubernetes/gateway-replicas.yaml", "systemd/outlive-fleet-hub.service", "systemd/outlive-fleet-join.service"} {
+	for _, name := range []string{"LICENSE", notices, "compose.yaml", "kubernetes/hub.yaml", "kubernetes/gateway.yaml", "kubernetes/gateways.yaml", "systemd/outlive-fleet-hub.service", "systemd/outlive-fleet-join.service"} {
 		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -25,7 +25,7 @@ const (
 	Kept = 7 * 24 * time.Hour
 	// MostIdle is how long a session may be unused so that its record is written again before it is deleted.
 	MostIdle = 5 * 24 * time.Hour
-	// answerLimit is how long one answer of the registry is waited for. It is less than [LeaseOptions] leave between the end of one time
+	// answerLimit is how long one answer of the registry is waited for. It is less than [leaseOptions] leave between the end of one time
 	// with the lease and the next.
 	answerLimit = 2 * time.Second
 	// tryAgain is the pause before a write is tried again.
@@ -35,8 +35,19 @@ const (
 	writeLimit = 30 * time.Second
 )
 
-// ErrElsewhere says that another machine has the sessions by now.
-var ErrElsewhere = errors.New("another machine has the sessions of this gateway")
+// Elsewhere is the error for a session that another gateway has.
+type Elsewhere struct {
+	// At is where that takes what is passed on.
+	At string
+	// Over is closed when its time is over, and somebody else may take the session.
+	Over <-chan struct{}
+}
+
+// Error implements error.
+func (e *Elsewhere) Error() string { return "the gateway at " + e.At + " has the session" }
+
+// errOlder is the error for a session of a core of an older outlive, to which nothing can be passed on.
+var errOlder = errors.New("a core of an older outlive has the sessions of this gateway: end it, and they go on here")
 
 // Registry is what a store needs of an engine.
 type Registry interface {
@@ -44,10 +55,7 @@ type Registry interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Lease is the name of the lease of a gateway's sessions.
-func Lease(gateway string) string { return "gateway/" + gateway }
-
-// Own reports whether a key of the registry is one that the cores of gateways read and write.
+// Own reports whether a key of the registry is one that gateways read and write.
 func Own(key string) bool {
 	return strings.HasPrefix(key, Table+".") || strings.HasPrefix(key, Leases()+".")
 }
@@ -55,40 +63,32 @@ func Own(key string) bool {
 // Leases is how the keys of all gateways' leases begin, without the last dot.
 func Leases() string { return lease.Key("gateway") }
 
-// LeaseOptions are those of that lease. Clients wait while nobody has it, so it is shorter than the default; it outlasts an election of
-// the engine (4 to 9 s).
-func LeaseOptions() lease.Options {
-	return lease.Options{TTL: 20 * time.Second, Renew: 4 * time.Second, Skew: 3 * time.Second}
-}
-
 // Options are a store's.
 type Options struct {
 	// Gateway is the gateway's name in the registry.
 	Gateway string
 	// Key encrypts the records: 32 bytes.
 	Key []byte
-	// Turn is our time with the lease.
-	Turn Turn
+	// Owner is this process, for its time now.
+	Owner func() (Owner, error)
+	// Outlasted is called when the time of another gateway is over, with its address, by any goroutine. nil: nobody is told.
+	Outlasted func(at string)
 }
 
-// Turn is what a store needs of a [lease.Held].
-type Turn interface {
-	Term() (lease.Term, error)
-	Raise(ctx context.Context, floor uint64) error
-}
-
-// Store is the sessions of one gateway. Its methods may be called from any goroutine; calls for one key must not overlap.
+// Store is the sessions of equal gateways, as one of them has them. Its methods may be called from any goroutine; calls for one key must
+// not overlap.
 type Store struct {
-	from Registry
-	opts Options
-	seal cipher.AEAD
+	from   Registry
+	opts   Options
+	seal   cipher.AEAD
+	others others
 
 	mu        sync.Mutex
 	revisions map[string]engine.Revision // of the records that were read or written here
 	refused   bool                       // the latest write was tried for writeLimit in vain; the next is tried once
 }
 
-// New returns the store of a gateway.
+// New returns the store of a gateway. It is to be closed.
 func New(from Registry, opts Options) (*Store, error) {
 	block, err := aes.NewCipher(opts.Key)
 	if err != nil {
@@ -98,69 +98,124 @@ func New(from Registry, opts Options) (*Store, error) {
 	if err != nil { // not reached: it is AES
 		return nil, err
 	}
-	return &Store{from: from, opts: opts, seal: seal, revisions: map[string]engine.Revision{}}, nil
+	s := &Store{from: from, opts: opts, seal: seal, revisions: map[string]engine.Revision{}}
+	s.others.begin(from, opts)
+	return s, nil
 }
+
+// Close ends what the store waits for.
+func (s *Store) Close() { s.others.close() }
 
 // record is what the registry has of a session, encrypted. Its words must not change: other versions read them.
 type record struct {
-	Epoch  uint64          `json:"epoch"` // of the lease by which it was written
-	Until  time.Time       `json:"until"` // by the clock of the machine that has written it
+	Owner  Owner           `json:"owner"` // whose the session is; the zero value: nobody's
+	Until  time.Time       `json:"until"` // by the clock of the machine that has written it; zero: it cannot be read
 	Record json.RawMessage `json:"record"`
+	older  bool            // an older outlive has written it: the session is its core's
 }
+
+// taken reports whether somebody has the session, or has had it.
+func (r record) taken() bool { return r.older || r.Owner != Owner{} }
 
 func (s *Store) key(key string) string { return engine.Key(Table, s.opts.Gateway, key) }
 
-// encrypt makes a value for the registry.
-func (s *Store) encrypt(at string, r record) ([]byte, error) {
+// form tells our records from those of an older outlive, whose core would take them for its own.
+const form = " 2"
+
+// put writes a record in place of another revision.
+func (s *Store) put(at string, r record, before engine.Revision) (engine.Revision, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	nonce := make([]byte, s.seal.NonceSize())
 	_, _ = rand.Read(nonce) // it does not fail
-	return s.seal.Seal(nonce, nonce, text, []byte(at)), nil
+	value := s.seal.Seal(nonce, nonce, text, []byte(at+form))
+	if len(value) > engine.MaxValue {
+		return 0, fmt.Errorf("%d KB: %w", len(value)>>10, engine.ErrTooLarge)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	return s.from.CAS(ctx, at, value, before)
 }
 
-// decrypt returns false for what nobody with the key has written here.
-func (s *Store) decrypt(e engine.Entry) (r record, ok bool) {
-	size := s.seal.NonceSize()
-	if len(e.Value) < size {
-		return r, false
-	}
-	text, err := s.seal.Open(nil, e.Value[:size], e.Value[size:], []byte(e.Key))
-	return r, err == nil && json.Unmarshal(text, &r) == nil
-}
-
-// Load returns a record. An error that wraps [fs.ErrNotExist] says that there is none that is valid; [ErrElsewhere], that it is not ours.
-func (s *Store) Load(key string) ([]byte, error) {
-	term, err := s.opts.Turn.Term()
-	if err != nil {
-		return nil, fmt.Errorf("load a session: %w", err)
-	}
-	r, revision, err := s.read(s.key(key))
-	switch {
-	case err != nil && !errors.Is(err, engine.ErrNotFound):
-		return nil, fmt.Errorf("load a session: %w", err)
-	case err != nil, !time.Now().Before(r.Until):
-		return nil, fs.ErrNotExist
-	}
-	if err := s.outrank(term, r); err != nil {
-		return nil, fmt.Errorf("load a session: %w", err)
-	}
-	s.note(key, revision)
-	return r.Record, nil
-}
-
-// read reads what is there. What cannot be decrypted is the zero record.
-func (s *Store) read(at string) (record, engine.Revision, error) {
+// read reads what is there. What nobody with the key has written is the zero record.
+func (s *Store) read(at string) (r record, revision engine.Revision, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
 	e, err := s.from.Get(ctx, at)
 	if err != nil {
-		return record{}, 0, err
+		return r, 0, err
 	}
-	r, _ := s.decrypt(e)
+	size := s.seal.NonceSize()
+	if len(e.Value) < size {
+		return r, e.Revision, nil
+	}
+	text, err := s.seal.Open(nil, e.Value[:size], e.Value[size:], []byte(at+form))
+	older := err != nil
+	if older {
+		text, err = s.seal.Open(nil, e.Value[:size], e.Value[size:], []byte(at))
+	}
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return record{}, e.Revision, nil
+	}
+	r.older = older
 	return r, e.Revision, nil
+}
+
+// takeTries is how often a session is taken that somebody else changes at the same time.
+const takeTries = 5
+
+// Load returns the record of a session that is ours, and takes it if nobody has it any more. An error that wraps [fs.ErrNotExist] says
+// that there is none that is valid, and one that wraps an [Elsewhere] that another gateway has it.
+func (s *Store) Load(key string) ([]byte, error) {
+	for range takeTries {
+		text, err := s.load(s.key(key), key)
+		switch {
+		case err == nil:
+			return text, nil
+		case errors.Is(err, engine.ErrNotFound):
+			return nil, fs.ErrNotExist
+		case !errors.Is(err, engine.ErrConflict):
+			return nil, fmt.Errorf("load a session: %w", err)
+		}
+	}
+	return nil, fmt.Errorf("load a session: %w", engine.ErrUnknown)
+}
+
+// load tries once. After ErrConflict it is worth another try.
+func (s *Store) load(at, key string) ([]byte, error) {
+	me, err := s.opts.Owner()
+	if err != nil {
+		return nil, err
+	}
+	r, revision, err := s.read(at)
+	switch {
+	case err != nil:
+		return nil, err
+	case !time.Now().Before(r.Until):
+		return nil, engine.ErrNotFound
+	case r.Owner == me && !r.older:
+		s.note(key, revision)
+		return r.Record, nil
+	case r.Owner.At == me.At && r.Owner.Epoch < me.Epoch: // of the process that was here before, or of our own earlier time
+	case r.taken():
+		over := s.others.over(r.Owner)
+		select {
+		case <-over:
+		default:
+			if r.older {
+				return nil, errOlder
+			}
+			return nil, &Elsewhere{At: r.Owner.At, Over: over}
+		}
+	}
+	r.Owner = me
+	if revision, err = s.put(at, r, revision); err != nil {
+		return nil, err
+	}
+	s.note(key, revision)
+	return r.Record, nil
 }
 
 func (s *Store) note(key string, revision engine.Revision) {
@@ -169,13 +224,24 @@ func (s *Store) note(key string, revision engine.Revision) {
 	s.revisions[key] = revision
 }
 
-// Save stores a record until a time, in place of an earlier one. It returns when the registry has it, has not taken it for 30 s, or the
-// lease is lost.
+func (s *Store) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.revisions, key)
+}
+
+// Save stores the record of a session that is ours until a time, in place of an earlier one. It returns when the registry has it, has not
+// taken it for 30 s, or the lease is lost. An error that wraps an [Elsewhere] says that the session is not ours any more.
 func (s *Store) Save(key string, text []byte, until time.Time) error {
 	if !json.Valid(text) {
 		return fmt.Errorf("save a session: %q is no JSON", text)
 	}
-	return s.write(func() error { return s.save(key, text, until) })
+	return s.write(func() error {
+		if err := s.save(s.key(key), key, text, until); err != nil {
+			return fmt.Errorf("save a session: %w", err)
+		}
+		return nil
+	})
 }
 
 // write tries something until it was done. If the registry has just refused something for writeLimit it is tried once.
@@ -197,74 +263,65 @@ func (s *Store) write(try func() error) (err error) {
 }
 
 // save tries once. After ErrConflict or ErrUnknown it is worth another try.
-func (s *Store) save(key string, text []byte, until time.Time) error {
-	term, err := s.opts.Turn.Term()
+func (s *Store) save(at, key string, text []byte, until time.Time) error {
+	me, err := s.opts.Owner()
 	if err != nil {
-		return fmt.Errorf("save a session: %w", err)
-	}
-	at := s.key(key)
-	value, err := s.encrypt(at, record{term.Epoch, until.Round(0), text})
-	if err != nil {
-		return fmt.Errorf("save a session: %w", err)
-	}
-	if len(value) > engine.MaxValue {
-		return fmt.Errorf("save a session of %d KB: %w", len(value)>>10, engine.ErrTooLarge)
+		return err
 	}
 	s.mu.Lock()
 	before := s.revisions[key]
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
-	defer cancel()
-	revision, err := s.from.CAS(ctx, at, value, before)
+	revision, err := s.put(at, record{Owner: me, Until: until.Round(0), Record: text}, before)
 	switch {
 	case err == nil:
 		s.note(key, revision)
 		return nil
 	case !errors.Is(err, engine.ErrConflict):
-		return fmt.Errorf("save a session: %w", err)
+		return err
 	}
-	// It is another revision: of an earlier try whose answer was lost, of the time before us, or of somebody who has the lease now.
+	// It is another revision: of an earlier try whose answer was lost, of what the registry has forgotten, or of somebody who has taken it.
 	there, revision, missing := s.read(at)
 	switch {
 	case errors.Is(missing, engine.ErrNotFound):
-		revision = 0 // the registry has lost it
+		revision = 0
 	case missing != nil:
-		return fmt.Errorf("save a session: %w", missing)
-	}
-	if ours := s.outrank(term, there); ours != nil {
-		return fmt.Errorf("save a session: %w", ours)
+		return missing
+	case !there.Until.IsZero() && there.Owner != me:
+		s.forget(key)
+		return &Elsewhere{At: there.Owner.At}
 	}
 	s.note(key, revision)
-	return fmt.Errorf("save a session: %w", err)
+	return err
 }
 
-// outrank makes sure that a record which somebody has written with a higher epoch was not written after our time: the lease is still
-// ours if its epoch can be raised. So it is in a registry that has lost the lease and not the records.
-func (s *Store) outrank(term lease.Term, r record) error {
-	if r.Epoch <= term.Epoch {
-		return nil
+// Release gives a session of ours back, so that whoever is asked for it next may take it. It is tried once.
+func (s *Store) Release(key string) error {
+	me, err := s.opts.Owner()
+	if err != nil {
+		return fmt.Errorf("release a session: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
-	defer cancel()
-	switch err := s.opts.Turn.Raise(ctx, r.Epoch); {
-	case errors.Is(err, lease.ErrLost):
-		return ErrElsewhere
-	case err != nil:
-		return fmt.Errorf("%w: %w", engine.ErrUnknown, err)
+	at := s.key(key)
+	r, revision, err := s.read(at)
+	if err == nil && r.Owner == me {
+		r.Owner = Owner{}
+		_, err = s.put(at, r, revision)
 	}
+	if err != nil {
+		return fmt.Errorf("release a session: %w", err)
+	}
+	s.forget(key)
 	return nil
 }
 
-// Drop removes a record, if there is one. It returns when the registry has removed it, has not done so for 30 s, or the lease is lost.
+// Drop removes the record of a session that is ours, if there is one. It returns when the registry has removed it, has not done so for
+// 30 s, or the lease is lost.
 func (s *Store) Drop(key string) error {
-	s.mu.Lock()
-	delete(s.revisions, key)
-	s.mu.Unlock()
+	s.forget(key)
 	return s.write(func() error { return s.drop(key) })
 }
 
 func (s *Store) drop(key string) error {
-	if _, err := s.opts.Turn.Term(); err != nil {
+	if _, err := s.opts.Owner(); err != nil {
 		return fmt.Errorf("drop a session: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)

@@ -3,6 +3,7 @@ package sessions
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// line is a core's way to the registry.
+// line is a gateway's way to the registry.
 type line struct {
 	Registry
 	mu    sync.Mutex
@@ -82,136 +83,193 @@ func (f *full) CAS(ctx context.Context, key string, value []byte, before engine.
 	return f.Registry.CAS(ctx, key, value, before)
 }
 
-// A registry that has no room does not hold up a core for ever, and one session's record no other's for long.
-func TestNoRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &full{Registry: enginemem.New()}
-		c := begin(t, e, "a")
-		c.save(t, "one", `1`)
-		e.is.Store(true)
-		begun := time.Now()
-		if err := c.Save("one", []byte(`2`), time.Now().Add(time.Hour)); !errors.Is(err, engine.ErrUnknown) || time.Since(begun) > writeLimit+answerLimit {
-			t.Errorf("without room: %v after %v", err, time.Since(begun))
-		}
-		begun = time.Now()
-		if err := c.Save("two", []byte(`2`), time.Now().Add(time.Hour)); err == nil || time.Since(begun) > answerLimit {
-			t.Errorf("once more: %v after %v", err, time.Since(begun))
-		}
-		e.is.Store(false)
-		c.save(t, "one", `2`)
-		c.wants(t, "one", `2`)
-		if err := c.Save("large", []byte(`"`+strings.Repeat("x", engine.MaxValue)+`"`), time.Now().Add(time.Hour)); !errors.Is(err, engine.ErrTooLarge) {
-			t.Errorf("too large: %v", err)
-		}
-		_ = c.held.Release(t.Context())
-	})
-}
-
-// A session that was ended while the registry did not answer stays ended.
-func TestDropIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, enginemem.New(), "a")
-		c.save(t, "one", `1`)
-		c.line.set(engine.ErrUnknown, 0)
-		time.AfterFunc(9*time.Second, func() { c.line.set(nil, 0) })
-		if err := c.Drop("one"); err != nil {
-			t.Error(err)
-		}
-		if got, err := c.Load("one"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%q %v", got, err)
-		}
-		_ = c.held.Release(t.Context())
-	})
-}
-
-// core is one that has the sessions.
-type core struct {
+// gateway is one of several.
+type gateway struct {
 	*Store
 	line *line
-	held *lease.Held
+	seat *Seat
+	told chan error   // what it is told of its lease: nil, it has one
+	gone chan string  // the addresses of others whose time is over
+	slip atomic.Int64 // by how much its clock is ahead, since its machine has slept
+	ends sync.Once
 }
 
-// begin waits for the lease, and opens the store.
-func begin(t *testing.T, from Registry, name string) *core {
+// begin starts a gateway at an address, and waits for its lease. last is the holder of the one before it there.
+func begin(t *testing.T, from Registry, at, last string) *gateway {
 	t.Helper()
-	c := &core{line: &line{Registry: from}}
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
+	g := &gateway{line: &line{Registry: from}, told: make(chan error, 100), gone: make(chan string, 100)}
+	begun := time.Now()
+	g.seat = TakeSeat(g.line, SeatOptions{
+		Gateway: "g", At: at, Last: last, Tell: func(_ string, why error) { g.told <- why },
+		Up: func() time.Duration { return time.Since(begun) + time.Duration(g.slip.Load()) },
+	})
 	var err error
-	if c.held, err = lease.Acquire(ctx, c.line, Lease("g"), name, LeaseOptions()); err != nil {
+	g.Store, err = New(g.line, Options{Gateway: "g", Key: make([]byte, 32), Owner: g.seat.Owner, Outlasted: func(at string) { g.gone <- at }})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Store, err = New(c.line, Options{Gateway: "g", Key: make([]byte, 32), Turn: c.held}); err != nil {
-		t.Fatal(err)
+	t.Cleanup(g.end)
+	if why := g.hears(t); why != nil {
+		t.Fatalf("%s has no lease: %v", at, why)
 	}
-	return c
+	return g
 }
 
-func (c *core) save(t *testing.T, key, text string) {
+// end is that of a process that is stopped as it should be.
+func (g *gateway) end() {
+	g.ends.Do(func() {
+		g.seat.End(context.Background())
+		g.Close()
+	})
+}
+
+// hears is what it is told of its lease next.
+func (g *gateway) hears(t *testing.T) error {
 	t.Helper()
-	if err := c.Save(key, []byte(text), time.Now().Add(time.Hour)); err != nil {
+	select {
+	case why := <-g.told:
+		return why
+	case <-time.After(2 * time.Minute):
+		t.Fatal("nothing is told of the lease")
+		return nil
+	}
+}
+
+// regains waits until it has a lease again. Meanwhile it may be told that the fleet cannot be asked.
+func (g *gateway) regains(t *testing.T) {
+	t.Helper()
+	for g.hears(t) != nil {
+	}
+}
+
+func (g *gateway) save(t *testing.T, key, text string) {
+	t.Helper()
+	if err := g.Save(key, []byte(text), time.Now().Add(time.Hour)); err != nil {
 		t.Fatalf("save %s: %v", key, err)
 	}
 }
 
-func (c *core) wants(t *testing.T, key, text string) {
+func (g *gateway) wants(t *testing.T, key, text string) {
 	t.Helper()
-	if got, err := c.Load(key); err != nil || string(got) != text {
+	if got, err := g.Load(key); err != nil || string(got) != text {
 		t.Fatalf("load %s: %q, %v; want %q", key, got, err, text)
 	}
 }
 
-// What one core has saved the next one has, however the first has ended; what was dropped or is over, nobody has.
-func TestNextCoreHasTheSessions(t *testing.T) {
+// elsewhere wants a session that the gateway at an address has, and returns what is closed when that one's time is over.
+func (g *gateway) elsewhere(t *testing.T, key, at string) <-chan struct{} {
+	t.Helper()
+	var other *Elsewhere
+	if text, err := g.Load(key); !errors.As(err, &other) || other.At != at {
+		t.Fatalf("load %s: %q, %v; want it at %s", key, text, err, at)
+	}
+	return other.Over
+}
+
+// after waits for something, and returns how long that has taken.
+func after(t *testing.T, over <-chan struct{}) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	select {
+	case <-over:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it is not over")
+	}
+	return time.Since(begun)
+}
+
+// A session is its gateway's until that has ended as it should; then whoever is asked for it has it. What was dropped or is over, nobody has.
+func TestASessionGoesOnAtAnotherGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := enginemem.New()
-		first := begin(t, e, "a")
-		first.save(t, "one", `1`)
-		first.save(t, "one", `11`)
-		first.save(t, "two", `2`)
-		if err := first.Drop("two"); err != nil {
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		a.save(t, "one", `11`)
+		a.save(t, "two", `2`)
+		if err := a.Drop("two"); err != nil {
 			t.Error(err)
 		}
-		if err := first.Save("short", []byte(`3`), time.Now().Add(time.Second)); err != nil {
+		if err := a.Save("short", []byte(`3`), time.Now().Add(time.Second)); err != nil {
 			t.Error(err)
 		}
-		if err := first.held.Release(t.Context()); err != nil {
-			t.Error(err)
+		over := b.elsewhere(t, "one", "a:1")
+		time.Sleep(time.Hour / 2)
+		b.elsewhere(t, "one", "a:1") // however long it lives
+		a.wants(t, "one", `11`)
+		a.end()
+		if took := after(t, over); took > leaseOptions().Renew {
+			t.Errorf("the end of a is known after %v", took)
 		}
-		if _, err := first.Load("one"); !errors.Is(err, lease.ErrReleased) {
-			t.Errorf("load after its time: %v", err)
+		b.wants(t, "one", `11`)
+		if at := <-b.gone; at != "a:1" {
+			t.Errorf("b is told of the end of %s", at)
 		}
-		begun := time.Now()
-		second := begin(t, e, "b")
-		if took := time.Since(begun); took > LeaseOptions().Renew {
-			t.Errorf("a lease that was released is there after %v", took)
-		}
-		second.wants(t, "one", `11`)
-		time.Sleep(time.Second)
 		for _, key := range []string{"two", "short", "never"} {
-			if _, err := second.Load(key); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := b.Load(key); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("load %s: %v", key, err)
 			}
 		}
-		second.save(t, "one", `111`)
-		second.wants(t, "one", `111`)
+		b.save(t, "one", `111`)
+		b.wants(t, "one", `111`)
+		if _, err := a.Load("one"); !errors.Is(err, lease.ErrReleased) {
+			t.Errorf("load after its end: %v", err)
+		}
 	})
 }
 
-// What a core has sent that was cut off arrives when another one has the sessions: it changes nothing, and the first has given up before.
+// A gateway that is cut off gives its sessions up by its own clock, before anybody else has one; and of several that want one, one has it.
+func TestASessionIsTakenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a, b, c := begin(t, e, "a:1", ""), begin(t, e, "b:1", ""), begin(t, e, "c:1", "")
+		a.save(t, "one", `1`)
+		overForB, overForC := b.elsewhere(t, "one", "a:1"), c.elsewhere(t, "one", "a:1")
+		a.line.set(engine.ErrUnknown, 0)
+		cut := time.Now()
+		if why := a.hears(t); !errors.Is(why, lease.ErrUnanswered) {
+			t.Errorf("a is told %v", why)
+		}
+		gaveUp := time.Since(cut)
+		if _, err := a.Load("one"); !errors.Is(err, lease.ErrLost) {
+			t.Errorf("a still loads: %v", err)
+		}
+		after(t, overForB)
+		after(t, overForC)
+		if took := time.Since(cut); took > leaseOptions().TTL+2*leaseOptions().Renew || took < gaveUp+leaseOptions().Skew/2 {
+			t.Errorf("a has given up after %v, and others may have its sessions after %v", gaveUp, took)
+		}
+		outcomes := make(chan error, 2)
+		for _, g := range []*gateway{b, c} {
+			go func() {
+				_, err := g.Load("one")
+				outcomes <- err
+			}()
+		}
+		first, second := <-outcomes, <-outcomes
+		if first != nil {
+			first, second = second, first
+		}
+		var other *Elsewhere
+		if first != nil || !errors.As(second, &other) || other.At != "b:1" && other.At != "c:1" {
+			t.Errorf("both want it: %v, %v", first, second)
+		}
+		a.line.set(nil, 0)
+		a.regains(t)
+		a.elsewhere(t, "one", other.At)
+	})
+}
+
+// What a gateway has sent that was cut off arrives when another one has the session: it changes nothing, and the first has given up before.
 func TestLateWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := enginemem.New()
-		first := begin(t, e, "a")
-		first.save(t, "one", `1`)
-		first.line.set(nil, time.Hour)
-		cut := time.Now()
-		failed := make(chan error)
-		go func() { failed <- first.Save("one", []byte(`"late"`), time.Now().Add(time.Hour)) }()
-		second := begin(t, e, "b")
-		if took := time.Since(cut); took > LeaseOptions().TTL+LeaseOptions().Renew {
-			t.Errorf("the next one has the lease after %v", took)
-		}
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		over := b.elsewhere(t, "one", "a:1")
+		a.line.set(nil, time.Hour)
+		failed := make(chan error, 1)
+		go func() { failed <- a.Save("one", []byte(`"late"`), time.Now().Add(time.Hour)) }()
+		after(t, over)
 		select {
 		case err := <-failed:
 			if !errors.Is(err, lease.ErrLost) {
@@ -220,65 +278,220 @@ func TestLateWrite(t *testing.T) {
 		default:
 			t.Fatal("who was cut off has not given up when the next one begins")
 		}
-		second.wants(t, "one", `1`)
-		second.save(t, "one", `2`) // as every session is saved that is gone on with
+		b.wants(t, "one", `1`)
 		time.Sleep(2 * time.Hour)
-		if r, _, err := second.read(second.key("one")); err != nil || string(r.Record) != `2` {
+		if r, _, err := b.read(b.key("one")); err != nil || string(r.Record) != `1` {
 			t.Errorf("after the late write: %s, %v", r.Record, err)
 		}
 	})
 }
 
-// An engine that does not answer for less than a lease lasts costs time, and nothing else.
+// A gateway whose session was taken from it all the same, such as after a restored backup of the registry, finds that out when it saves it.
+func TestASessionThatWasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		if err := e.Delete(t.Context(), a.key("one")); err != nil {
+			t.Fatal(err)
+		}
+		b.save(t, "one", `2`)
+		var other *Elsewhere
+		if err := a.Save("one", []byte(`3`), time.Now().Add(time.Hour)); !errors.As(err, &other) || other.At != "b:1" {
+			t.Errorf("%v", err)
+		}
+		b.wants(t, "one", `2`)
+	})
+}
+
+// A process that was killed and is started again at its address does not let others wait for the end of its own lease.
+func TestAGatewayThatStartsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		a.save(t, "two", `2`)
+		was, err := a.seat.Owner()
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := b.elsewhere(t, "one", "a:1")
+		a.line.set(engine.ErrUnknown, 0) // killed
+		begun := time.Now()
+		again := begin(t, e, "a:1", was.Holder)
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("it has its lease after %v", took)
+		}
+		again.wants(t, "two", `2`)
+		if took := after(t, over); took > leaseOptions().Renew {
+			t.Errorf("another one knows after %v", took)
+		}
+		b.wants(t, "one", `1`)
+	})
+}
+
+// Another process at the same address, such as one whose file was copied to another machine, waits, and says so.
+func TestTwoAtOneAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a := begin(t, e, "a:1", "")
+		told := make(chan error, 100)
+		other := TakeSeat(e, SeatOptions{Gateway: "g", At: "a:1", Tell: func(_ string, why error) { told <- why }})
+		if why := <-told; why == nil || !strings.Contains(why.Error(), "another process has the lease of a:1") {
+			t.Errorf("it is told %v", why)
+		}
+		if owner, err := other.Owner(); err == nil {
+			t.Errorf("it has %v", owner)
+		}
+		a.end()
+		if why := <-told; why != nil {
+			t.Errorf("then it is told %v", why)
+		}
+		other.End(t.Context())
+	})
+}
+
+// A session that its gateway gives back is whose is asked for it next.
+func TestReleasedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		b.elsewhere(t, "one", "a:1")
+		if err := a.Release("one"); err != nil {
+			t.Fatal(err)
+		}
+		b.wants(t, "one", `1`)
+		a.elsewhere(t, "one", "b:1")
+		b.save(t, "one", `2`)
+	})
+}
+
+// While the engine is away for less than the lease a gateway has its sessions; for longer, nobody has any, and nobody takes one. Then they go on.
 func TestEngineThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, enginemem.New(), "a")
-		c.save(t, "one", `1`)
-		c.line.set(engine.ErrUnknown, 0)
-		if _, err := c.Load("one"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		e := enginemem.New()
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		both := func(fails error) { a.line.set(fails, 0); b.line.set(fails, 0) }
+		both(engine.ErrUnknown)
+		if _, err := a.Load("one"); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("load from an engine that does not answer: %v", err)
 		}
-		time.AfterFunc(10*time.Second, func() { c.line.set(nil, 0) })
+		time.AfterFunc(10*time.Second, func() { both(nil) })
 		begun := time.Now()
-		c.save(t, "one", `2`)
+		a.save(t, "one", `2`)
 		if took := time.Since(begun); took < 10*time.Second {
 			t.Errorf("saved after %v", took)
 		}
-		c.wants(t, "one", `2`)
+		if owner, err := a.seat.Owner(); err != nil || owner.Epoch != 1 {
+			t.Errorf("after a short absence: %+v, %v", owner, err)
+		}
+		both(engine.ErrUnknown)
+		for _, g := range []*gateway{a, b} {
+			if why := g.hears(t); !errors.Is(why, lease.ErrUnanswered) {
+				t.Errorf("it is told %v", why)
+			}
+			if _, err := g.Load("one"); !errors.Is(err, lease.ErrLost) {
+				t.Errorf("load: %v", err)
+			}
+		}
+		time.Sleep(time.Minute)
+		both(nil)
+		a.regains(t)
+		b.regains(t)
+		var other *Elsewhere
+		for {
+			text, err := b.Load("one")
+			if !errors.As(err, &other) {
+				if err != nil || string(text) != `2` {
+					t.Errorf("in the end %q, %v", text, err)
+				}
+				return
+			}
+			after(t, other.Over)
+		}
+	})
+}
+
+// A machine that has slept knows before anything else that its time is over.
+func TestMachineThatHasSlept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := begin(t, enginemem.New(), "a:1", "")
+		if _, err := a.seat.Owner(); err != nil {
+			t.Fatal(err)
+		}
+		a.slip.Store(int64(time.Minute))
+		if owner, err := a.seat.Owner(); !errors.Is(err, lease.ErrLost) {
+			t.Errorf("after a minute's sleep: %+v, %v", owner, err)
+		}
 	})
 }
 
 // A write that was carried out, and whose answer was lost, is written again.
 func TestLostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, enginemem.New(), "a")
-		c.line.set(nil, time.Nanosecond) // it arrives all the same
-		time.AfterFunc(time.Second, func() { c.line.set(nil, 0) })
-		c.save(t, "one", `1`)
-		c.save(t, "one", `2`)
-		c.wants(t, "one", `2`)
+		a := begin(t, enginemem.New(), "a:1", "")
+		a.line.set(nil, time.Nanosecond) // it arrives all the same
+		time.AfterFunc(time.Second, func() { a.line.set(nil, 0) })
+		a.save(t, "one", `1`)
+		a.save(t, "one", `2`)
+		a.wants(t, "one", `2`)
 	})
 }
 
-// A registry that has lost the lease and not the records: its holder's epoch rises above theirs.
+// A registry that has lost the lease and not the records: its holder writes it again, and nobody takes a session meanwhile.
 func TestLeaseThatWasForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := enginemem.New()
-		for range 3 {
-			c := begin(t, e, "a")
-			c.save(t, "one", `1`)
-			if err := c.held.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := e.Delete(t.Context(), lease.Key(Lease("g"))); err != nil {
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		b.elsewhere(t, "one", "a:1")
+		if err := e.Delete(t.Context(), lease.Key(leaseOf("g", "a:1"))); err != nil {
 			t.Fatal(err)
 		}
-		c := begin(t, e, "b")
-		c.wants(t, "one", `1`)
-		c.save(t, "one", `2`)
-		if term, err := c.held.Term(); err != nil || term.Epoch <= 3 {
-			t.Errorf("its epoch is %d, %v", term.Epoch, err)
+		time.Sleep(5 * time.Minute)
+		b.elsewhere(t, "one", "a:1")
+		a.save(t, "one", `2`)
+	})
+}
+
+// A registry that has no room does not hold up a gateway for ever, and one session's record no other's for long.
+func TestNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &full{Registry: enginemem.New()}
+		a := begin(t, e, "a:1", "")
+		a.save(t, "one", `1`)
+		e.is.Store(true)
+		begun := time.Now()
+		if err := a.Save("one", []byte(`2`), time.Now().Add(time.Hour)); !errors.Is(err, engine.ErrUnknown) || time.Since(begun) > writeLimit+answerLimit {
+			t.Errorf("without room: %v after %v", err, time.Since(begun))
+		}
+		begun = time.Now()
+		if err := a.Save("two", []byte(`2`), time.Now().Add(time.Hour)); err == nil || time.Since(begun) > answerLimit {
+			t.Errorf("once more: %v after %v", err, time.Since(begun))
+		}
+		e.is.Store(false)
+		a.save(t, "one", `2`)
+		a.wants(t, "one", `2`)
+		if err := a.Save("large", []byte(`"`+strings.Repeat("x", engine.MaxValue)+`"`), time.Now().Add(time.Hour)); !errors.Is(err, engine.ErrTooLarge) {
+			t.Errorf("too large: %v", err)
+		}
+	})
+}
+
+// A session that was ended while the registry did not answer stays ended.
+func TestDropIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := begin(t, enginemem.New(), "a:1", "")
+		a.save(t, "one", `1`)
+		a.line.set(engine.ErrUnknown, 0)
+		time.AfterFunc(9*time.Second, func() { a.line.set(nil, 0) })
+		if err := a.Drop("one"); err != nil {
+			t.Error(err)
+		}
+		if got, err := a.Load("one"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q %v", got, err)
 		}
 	})
 }
@@ -287,21 +500,63 @@ func TestLeaseThatWasForgotten(t *testing.T) {
 func TestSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := enginemem.New()
-		c := begin(t, e, "a")
-		c.save(t, "one", `"secret"`)
-		got, err := e.Get(t.Context(), c.key("one"))
+		a := begin(t, e, "a:1", "")
+		a.save(t, "one", `"secret"`)
+		got, err := e.Get(t.Context(), a.key("one"))
 		if err != nil || bytes.Contains(got.Value, []byte("secret")) {
 			t.Errorf("the registry has %q, %v", got.Value, err)
 		}
-		for key, value := range map[string][]byte{"moved": got.Value, "made": []byte(`{"epoch":1,"until":"2999-01-01T00:00:00Z","record":1}`), "empty": nil} {
-			if _, err := e.Put(t.Context(), c.key(key), value); err != nil {
+		for key, value := range map[string][]byte{"moved": got.Value, "made": []byte(`{"owner":{},"until":"2999-01-01T00:00:00Z","record":1}`), "empty": nil} {
+			if _, err := e.Put(t.Context(), a.key(key), value); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Load(key); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := a.Load(key); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a record that was %s: %v", key, err)
 			}
 		}
-		c.save(t, "made", `1`) // in the place of what nobody can read
-		c.wants(t, "made", `1`)
+		a.save(t, "made", `1`) // in the place of what nobody can read
+		a.wants(t, "made", `1`)
+	})
+}
+
+// The sessions of a core of an older outlive are its own while it lives, and go on here when it has ended. It cannot read ours.
+func TestRecordsOfAnOlderOutlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		core, err := lease.Acquire(t.Context(), e, "gateway/g", "m", leaseOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := begin(t, e, "a:1", "")
+		text, err := json.Marshal(map[string]any{"epoch": 7, "until": time.Now().Add(time.Hour), "record": 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, nonce := a.key("one"), make([]byte, a.seal.NonceSize())
+		if _, err := e.Put(t.Context(), at, a.seal.Seal(nonce, nonce, text, []byte(at))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Load("one"); !errors.Is(err, errOlder) {
+			t.Errorf("while the core lives: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := a.Load("one"); !errors.Is(err, errOlder) {
+			t.Errorf("while the core lives on: %v", err)
+		}
+		if err := core.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(leaseOptions().Renew)
+		a.wants(t, "one", `1`)
+		a.save(t, "one", `2`)
+		a.wants(t, "one", `2`)
+		ours, err := e.Get(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := a.seal.NonceSize()
+		if text, err := a.seal.Open(nil, ours.Value[:size], ours.Value[size:], []byte(at)); err == nil {
+			t.Errorf("a core of an older outlive reads %s", text)
+		}
 	})
 }

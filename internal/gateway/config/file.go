@@ -25,7 +25,7 @@ type Sessions string
 const (
 	SessionsOnDisk   Sessions = "disk"   // they go on with the next gateway at the address
 	SessionsInMemory Sessions = "memory" // they end with the gateway
-	SessionsInFleet  Sessions = "fleet"  // they go on with a core on another machine
+	SessionsInFleet  Sessions = "fleet"  // the other ones of several gateways go on with them
 )
 
 // LocalUsers says which users of this machine may use an HTTP endpoint on loopback.

@@ -76,7 +76,7 @@ func rootShape(policy []PolicyKey) *schema.Shape {
 		{Name: "hosts", Shape: &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: hostForm}, Doc: "host, or host:port"},
 			Doc: "Host headers that are accepted, besides loopback"},
 		{Name: "sessions", Shape: &schema.Shape{Kind: schema.Word, Words: []string{string(SessionsOnDisk), string(SessionsInMemory), string(SessionsInFleet)}},
-			Doc: "where the sessions of HTTP clients are kept: disk (the default): they go on when the gateway was killed or started again; memory: they end with it; fleet: a core on another machine goes on with them (--core-listen)"},
+			Doc: "where the sessions of HTTP clients are kept: disk (the default): they go on when the gateway was killed or started again; memory: they end with it; fleet: the other ones of several gateways go on with them (--peer-listen)"},
 		{Name: "limits", Shape: limitsShape, Doc: "limits of the HTTP endpoint"},
 		{Name: "inputs", Shape: &schema.Shape{Kind: schema.List, Of: inputShape, Doc: "value that is asked for"},
 			Doc: "values that are asked for when ${input:ID} needs them, as in VS Code"},

@@ -45,7 +45,7 @@ const lossLevel = "warning"
 // loss tells the client of a record what it has lost with the gateway before this one; nil: nothing, or it wants no such messages. Who has
 // read no list and subscribed to nothing has had no process yet.
 func (r *record) loss() []byte {
-	had := len(r.Subscribed) > 0
+	had := len(r.Subscriptions) > 0
 	for _, shown := range r.Shown {
 		had = had || shown != nil
 	}

@@ -125,8 +125,20 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 }
 
 // Those without a right have a limit of their own, which those with one are not part of.
-func TestMaxAnonymous(t *testing.T) {
-	address, _ := run(t, &testHub{}, Options{Bearer: []string{"secret"}, MaxAnonymous: 2})
+func TestMostStrangers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(&testHub{}, Options{Bearer: []string{"secret"}})
+	server, ended := f.server(f), make(chan error, 1)
+	go func() { ended <- server.Serve(newAnonymousConns(l, 1000, 2)) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-ended
+		f.Close()
+	})
+	address := l.Addr().String()
 	var known []net.Conn
 	for range 5 {
 		known = append(known, dialled(t, address))

@@ -25,11 +25,18 @@
 // A client sees everything, or one view: the one that its token or subject is bound to, or the one whose path below
 // Options.Path it has chosen. The front finds out which; the Hub shows it no more than that.
 //
-// # Two fronts in a row
+// # Several gateways
 //
-// With Options.Forward a front only admits clients, and passes their requests on to one with Options.Admitted, which has the
-// Hub and the sessions (package replica). What is about connections, tokens and web pages is the first one's; what is about sessions and
-// messages the second one's.
+// With Options.Peers a front is one of several that are equal, each with its own Hub. A request for a session that another one has
+// (Store.Load says where) is authorized here and passed on there, over Peers.Transport; what that one says is passed back as it comes. So is
+// the next round of a modern client's call (rounds.go). Who is asked believes whose a request is, and passes nothing on. A session of which
+// nothing was asked yet is given to whoever passes its first request on.
+//
+//	the other has it no more     it says so (421), and it is looked up again, here or elsewhere
+//	it cannot be reached         that is looked up each second, for 30 s. When its time is over (Elsewhere.Over) the session goes on here
+//	it is lost after it was asked  a request is answered "outcome unknown", also in a stream that has begun; a notification gets 502
+//	we have no sessions now      (Peers.Serves) requests for them get 503, a stream is held open; what we were asked before is answered
+//	                             "outcome unknown": nobody gets an answer of a gateway that has a session no more
 //
 // # Answers
 //
@@ -49,10 +56,9 @@
 // # Goroutines and ownership
 //
 // A message costs no goroutine beside net/http's own, which reads the body, calls the Session, waits for the Stream's
-// messages and writes them. Serve starts one goroutine that waits for its context and then shuts down; Serve returns
-// when that and every request has ended. A session has one timer, which ends it when idle; Front.Close ends all. One
-// goroutine writes to the Store while there is something to write. A stream without end that is forwarded has one that ends it.
-// None of them outlives Close.
+// messages and writes them. Serve starts one goroutine for each listener; it returns when these and every request have
+// ended. A session has one timer, which ends it when idle; Front.Close ends all. One goroutine writes to the Store while
+// there is something to write. A request that is passed on has one that ends it. None of them outlives Close.
 //
 // A session's streams share one lock, under which nothing is called but the count of the bytes under way. The Session and everything behind it belong to the
 // Hub, which owns the lines it gets. Streams may be used from any goroutine at any time: after their end they drop

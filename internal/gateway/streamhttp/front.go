@@ -2,7 +2,6 @@ package streamhttp
 
 import (
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -18,17 +17,18 @@ type Front struct {
 	// underWay are the bytes of requests.
 	underWay *shares
 	writer   writer
-	drain    ending                         // of endless streams
-	endless  atomic.Int64                   // endless streams in progress
-	stop     chan struct{}                  // closed when every request must end
-	conns    atomic.Pointer[anonymousConns] // of Serve's listener
+	rounds   *rounds                     // nil: there are no other gateways
+	drain    ending                      // of endless streams
+	endless  atomic.Int64                // endless streams in progress
+	stop     chan struct{}               // closed when every request must end
+	conns    atomic.Pointer[connections] // of Serve's listeners
 
 	mu       sync.Mutex
 	closed   bool           // no more requests are accepted
 	requests sync.WaitGroup // in progress
 }
 
-// New makes a front; hub is nil with Options.Forward. The caller ends it with Close, or by the context given to Serve.
+// New makes a front. The caller ends it with Close, or by the context given to Serve.
 func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
 	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{})}
@@ -36,7 +36,7 @@ func New(hub Hub, opts Options) *Front {
 	f.gate = newGate(opts.Hosts, opts.Origins)
 	f.guard.init(opts.Bearer, opts.OAuth, opts.Views)
 	f.table.sessions, f.table.waking = make(map[string]*session), make(map[string]chan struct{})
-	f.writer.front = f
+	f.writer.front, f.rounds = f, newRounds(opts.Peers)
 	return f
 }
 
@@ -47,10 +47,6 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.requests.Done()
-	if f.opts.Admitted {
-		f.admitted(w, r)
-		return
-	}
 	stranger(w, r)
 	no := f.gate.check(r)
 	if no == "" {
@@ -77,14 +73,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.guard.describe(w, r, view)
 		return
 	}
-	switch {
-	case f.opts.Extra[r.URL.Path] != nil:
-		f.opts.Extra[r.URL.Path].ServeHTTP(w, r)
-	case slices.Contains(f.opts.ForwardExtra, r.URL.Path):
-		f.forwardExtra(w, r)
-	default:
-		http.Error(w, "404: nothing is here; MCP is at "+f.opts.Path, http.StatusNotFound)
+	if extra := f.opts.Extra[r.URL.Path]; extra != nil {
+		extra.ServeHTTP(w, r)
+		return
 	}
+	http.Error(w, "404: nothing is here; MCP is at "+f.opts.Path, http.StatusNotFound)
 }
 
 // endpoint serves the MCP endpoint, or a view of it, to an authorized client.
@@ -102,14 +95,10 @@ func (f *Front) endpoint(w http.ResponseWriter, r *http.Request, asked string) {
 		return
 	}
 	who.Remote, who.replaced = r.RemoteAddr, rights.replaced
-	if f.opts.Forward != nil {
-		f.forward(w, r, who)
-		return
-	}
 	f.dispatch(w, r, who)
 }
 
-// dispatch serves a request of an admitted client.
+// dispatch serves a request of an authorized client.
 func (f *Front) dispatch(w http.ResponseWriter, r *http.Request, who caller) {
 	switch r.Method {
 	case http.MethodPost:
@@ -149,14 +138,14 @@ func (f *Front) Close() {
 	f.closed = true
 	close(f.stop)
 	f.mu.Unlock()
-	f.leaveAll()
+	f.LeaveSessions()
 	f.requests.Wait()
-	f.leaveAll() // those that were being opened
+	f.LeaveSessions() // those that were being opened
 	f.writer.wait()
 }
 
-// leaveAll ends all sessions here. What is stored of them stays.
-func (f *Front) leaveAll() {
+// LeaveSessions ends all sessions here. What is stored of them stays, for whoever goes on with them.
+func (f *Front) LeaveSessions() {
 	for _, s := range f.table.all() {
 		f.leaveTo(s)
 	}

@@ -27,14 +27,14 @@ var ErrNotQuiet = errors.New("no quiet moment")
 // connections can then be given to another process, which reads those requests; everything is stored. If ctx ends first, everything goes
 // on. Serve must have been called.
 func (f *Front) Hold(ctx context.Context, quiet func() (why string)) error {
-	v := f.conns.Load()
-	if v == nil {
+	conns := f.conns.Load()
+	if conns == nil {
 		return errNotServed
 	}
 	begun := time.Now()
 	for {
-		v.hold()
-		why := f.untilQuiet(ctx, v, quiet)
+		conns.hold()
+		why := f.untilQuiet(ctx, conns, quiet)
 		if why == "" {
 			f.writer.wait()
 			return nil
@@ -51,10 +51,10 @@ func (f *Front) Hold(ctx context.Context, quiet func() (why string)) error {
 }
 
 // untilQuiet waits for the end of the requests in progress, and says why it has given up; "": it has not.
-func (f *Front) untilQuiet(ctx context.Context, v *anonymousConns, quiet func() string) (why string) {
+func (f *Front) untilQuiet(ctx context.Context, conns *connections, quiet func() string) (why string) {
 	late := time.After(holdFor)
 	for {
-		switch requests, streams := v.busy(), int(f.endless.Load()); {
+		switch requests, streams := conns.busy(), int(f.endless.Load()); {
 		case requests < 0:
 			why = "a connection is being accepted"
 		case requests > streams:
@@ -85,18 +85,19 @@ func (f *Front) untilQuiet(ctx context.Context, v *anonymousConns, quiet func() 
 // Release lets requests and streams pass again.
 func (f *Front) Release() {
 	f.drain.renew()
-	if v := f.conns.Load(); v != nil {
-		v.release()
+	if conns := f.conns.Load(); conns != nil {
+		conns.release()
 	}
 }
 
-// Connections returns copies of the connections of a front that holds requests back, for another process. Those of TLS
-// cannot be handed on. The caller closes them.
+// Connections returns copies of clients' connections of a front that holds requests back, for another process. Those of TLS, such as
+// other gateways have, cannot be handed on. The caller closes them.
 func (f *Front) Connections() (all []*os.File, err error) {
-	v := f.conns.Load()
-	if v == nil || f.opts.TLS != nil {
+	conns := f.conns.Load()
+	if conns == nil || f.opts.TLS != nil {
 		return nil, nil
 	}
+	v := conns.clients
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for c := range v.all {
@@ -178,7 +179,48 @@ func (v *anonymousConns) release() {
 	}
 }
 
+// connections are those of Serve.
+type connections struct {
+	clients *anonymousConns
+	peers   *anonymousConns // nil: there are no other gateways
+	others  *http.Server    // which serves these
+}
+
+// hold keeps requests from being read. Other gateways lose connections that they do not use: what they would send there is not handed on.
+func (c *connections) hold() {
+	for _, v := range c.all() {
+		v.hold()
+	}
+	c.others.SetKeepAlivesEnabled(false)
+}
+
+func (c *connections) release() {
+	c.others.SetKeepAlivesEnabled(true)
+	for _, v := range c.all() {
+		v.release()
+	}
+}
+
+func (c *connections) all() []*anonymousConns {
+	if c.peers == nil {
+		return []*anonymousConns{c.clients}
+	}
+	return []*anonymousConns{c.clients, c.peers}
+}
+
 // busy is how many connections have a request in progress, or may have one in a moment; -1: one is being accepted.
+func (c *connections) busy() (n int) {
+	for _, v := range c.all() {
+		some := v.busy()
+		if some < 0 {
+			return some
+		}
+		n += some
+	}
+	return n
+}
+
+// busy is how many of these connections are, likewise.
 func (v *anonymousConns) busy() (n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

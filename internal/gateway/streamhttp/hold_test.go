@@ -157,7 +157,7 @@ func TestConnectionsAreHandedOn(t *testing.T) {
 // awaitHeld begins to hold requests back, and returns when all connections but some with a request in progress wait.
 func awaitHeld(t *testing.T, f *Front, inProgress int) <-chan error {
 	t.Helper()
-	v := f.conns.Load()
+	v := f.conns.Load().clients
 	begun := func() (n int) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -205,9 +205,10 @@ func TestARequestThatHasBegunIsNotHandedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "net/http has read the byte", func() (read bool) {
-		f.conns.Load().mu.Lock()
-		defer f.conns.Load().mu.Unlock()
-		for c := range f.conns.Load().all {
+		v := f.conns.Load().clients
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for c := range v.all {
 			c.reads.Lock()
 			read = read || c.early
 			c.reads.Unlock()

@@ -1,9 +1,12 @@
 package streamhttp
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -56,7 +59,7 @@ func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, l
 		f.greet(w, r, who, line, id, held)
 		return
 	}
-	s := f.mustFind(w, r, who, id)
+	s := f.mustFind(w, r, who, line, id)
 	if s == nil {
 		return
 	}
@@ -77,6 +80,10 @@ func unsupportedVersion(version string) string {
 
 // greet opens a session with its first message.
 func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, id []byte, held *load) {
+	if !f.serves() {
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no session can be opened now: this gateway does not reach the fleet, where they are kept; try again", retry: true})
+		return
+	}
 	s, why := f.open(peerOf(r, who, mcp.Legacy), who)
 	if s == nil {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: why, retry: true})
@@ -89,25 +96,98 @@ func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, 
 	}
 }
 
-// mustFind finds a request's session, or answers with an error.
-func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, id []byte) *session {
+// mustFind finds a request's session, or answers it: with an error, or with what the gateway says that has the session.
+func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, line, id []byte) *session {
 	sessionID := r.Header.Get(headerSession)
 	if sessionID == "" {
 		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: "the header Mcp-Session-Id is missing"})
 		return nil
 	}
-	s := f.find(sessionID, who.Subject, who.View)
-	busy := false
-	if s == nil {
-		s, busy = f.wake(sessionID, peerOf(r, who, mcp.Legacy), who)
+	p := &passing{front: f, w: w, r: r, who: who, line: line, id: id, endless: r.Method == http.MethodGet}
+	for {
+		s, err := f.lookUp(sessionID, r, who)
+		var at *Elsewhere
+		switch {
+		case err == nil && !f.use(s, who):
+			return s
+		case err == nil:
+			f.left(s)
+			if who.passed {
+				misdirected(w)
+				return nil
+			}
+			<-s.over // it can be looked up again in a moment
+		case errors.Is(err, fs.ErrNotExist):
+			refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
+			return nil
+		case who.passed && !errors.Is(err, errNotNow):
+			misdirected(w)
+			return nil
+		case !errors.As(err, &at):
+			f.refuseBusy(w, r, who, id)
+			return nil
+		case p.pass(at):
+			return nil
+		default:
+			f.table.setPlace(keyOf(sessionID), nil)
+			if !p.await(at) {
+				f.refuseBusy(w, r, who, id)
+				return nil
+			}
+		}
 	}
-	switch {
-	case busy:
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "this session cannot be had now: there is no room for it, or its record cannot be read; try again", retry: true})
-	case s == nil:
-		refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
+}
+
+// lookUp finds a session here, or where it is. It may be made here from its record.
+func (f *Front) lookUp(id string, r *http.Request, who caller) (*session, error) {
+	if s := f.find(id, who.Subject, who.View); s != nil {
+		return s, nil
 	}
-	return s
+	key := keyOf(id)
+	if at := f.table.place(key); at != nil && !who.passed {
+		return nil, at
+	}
+	s, err := f.wake(id, peerOf(r, who, mcp.Legacy), who)
+	var at *Elsewhere
+	if errors.As(err, &at) {
+		f.table.setPlace(key, at)
+	}
+	return s, err
+}
+
+// refuseBusy answers a request for a session that cannot be had now. A stream begins all the same, and ends when it can be: then its client
+// opens it again. It may end its session for a status that says that nobody is there, as the Go SDK's does.
+func (f *Front) refuseBusy(w http.ResponseWriter, r *http.Request, who caller, id []byte) {
+	if r.Context().Err() != nil {
+		return // nobody waits for it
+	}
+	if r.Method != http.MethodGet || !f.sharesSessions() {
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "this session cannot be had now: there is no room for it, its record cannot be read, or the gateway that has it does not answer; try again", retry: true})
+		return
+	}
+	f.endless.Add(1)
+	defer f.endless.Add(-1)
+	drained := f.drain.done()
+	out := eventWriter{w: w, control: http.NewResponseController(w), timeout: f.opts.WriteTimeout}
+	defer out.end()
+	for err := out.begin(false, 0); err == nil; err = out.comment() {
+		select {
+		case <-time.After(lookAgain):
+		case <-drained:
+			return
+		case <-r.Context().Done():
+			return
+		}
+		s, missing := f.lookUp(r.Header.Get(headerSession), r, who)
+		var at *Elsewhere
+		switch {
+		case missing == nil:
+			f.left(s)
+			return
+		case errors.Is(missing, fs.ErrNotExist), errors.As(missing, &at):
+			return
+		}
+	}
 }
 
 // incoming is one message of a client, which was checked.
@@ -120,7 +200,7 @@ type incoming struct {
 func (f *Front) tell(w http.ResponseWriter, s *session, messages []incoming) {
 	for _, m := range messages {
 		if !s.message(m.line, nil) {
-			f.refuseOver(w, s, nil, "session not found")
+			refuseOver(w, s, nil, "session not found")
 			return
 		}
 	}
@@ -151,6 +231,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 		if !s.message(m.line, to) {
 			break // s.over says so, too
 		}
+		p.given = true
 	}
 	p.run()
 	if p.stream.left(p.reader) {
@@ -199,7 +280,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 		refuse(w, http.StatusNotAcceptable, nil, refusal{code: codeInvalidRequest, text: "Accept must list text/event-stream"})
 		return
 	}
-	s := f.mustFind(w, r, who, nil)
+	s := f.mustFind(w, r, who, nil, nil)
 	if s == nil {
 		return
 	}
@@ -235,7 +316,7 @@ func (f *Front) delete(w http.ResponseWriter, r *http.Request, who caller) {
 	if !f.sessionRequest(w, r) {
 		return
 	}
-	s := f.mustFind(w, r, who, nil)
+	s := f.mustFind(w, r, who, nil, nil)
 	if s == nil {
 		return
 	}

@@ -41,6 +41,11 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 			refuse(w, no.status, id, no)
 			return
 		}
+		var here bool
+		if line, here = f.goOn(w, r, who, line, e); !here {
+			return
+		}
+		id = e.ID.Of(line)
 	case jsonrpc.Notification:
 	default:
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "only requests and notifications are sent to a server of " + mcp.ModernVersion})
@@ -60,11 +65,15 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 	alone := &streamStore{maxQueue: f.opts.QueueBytes}
 	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
 	p.stream, p.reader = alone.newStream(1, nil)
+	if f.rounds != nil {
+		p.stream.mark = f.rounds.mark
+	}
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
 		p.drain, p.ends, p.replaced = f.drain.done(), who.Expires, who.replaced
 	}
 	p.tell("request read")
 	session.Message(line, p.stream)
+	p.given = true
 	p.tell("request handed on")
 	p.run()
 	p.tell("reply over")

@@ -52,8 +52,6 @@ type Options struct {
 	// MaxConnections is how many connections Serve has open at once. A further one replaces one without an authorized
 	// request within a second, from the address that has most of those; otherwise it waits. 0: 1000.
 	MaxConnections int
-	// MaxAnonymous is how many of them may be without an authorized request; a further one replaces one of those, as above. 0: all.
-	MaxAnonymous int
 	// SessionIdle is after how long without any HTTP request a legacy session ends. An open stream keeps it, and so does a
 	// request that still runs, that for up to eight times as long. 0: 30 min.
 	SessionIdle time.Duration
@@ -81,17 +79,8 @@ type Options struct {
 	// they end with it.
 	Store Store
 
-	// Forward sends a request of a client that was admitted here to a front with Admitted, and returns its answer. An error
-	// that wraps ErrNotSent says that the other one got nothing of it. nil: there is a Hub.
-	Forward func(*http.Request) (*http.Response, error)
-	// ForwardExtra are paths that are answered by Extra of the other front.
-	ForwardExtra []string
-	// Admitted says that all requests come from fronts with Forward, which have done everything that is above this but Extra,
-	// the limits of sessions and what becomes of views. Whoever reaches it can be anybody: it has to be a socket for one user.
-	Admitted bool
-	// Endless are, with Admitted, further handlers by exact path whose answers do not end by themselves. They end them when
-	// over is closed.
-	Endless map[string]func(w http.ResponseWriter, r *http.Request, over <-chan struct{})
+	// Peers are the other gateways of the same configuration. nil: there are none.
+	Peers *Peers
 
 	// Log gets refused clients (at debug) and errors of net/http (at warn). nil: none.
 	Log *slog.Logger

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -30,6 +31,7 @@ type reply struct {
 	replaced <-chan struct{}
 	over     <-chan struct{} // closed when there is nothing to wait for
 	opened   bool            // it is the answer to the initialize that has opened the session
+	given    bool            // the hub has got something of the request
 }
 
 // tell logs the progress of a request, for debugging.
@@ -68,6 +70,9 @@ func (p *reply) runSingle() (done bool) {
 	for {
 		answers, only, begun := p.stream.answers()
 		switch {
+		case only && len(answers) > 0 && !p.ours():
+			p.lose()
+			return true
 		case only && len(answers) == 0:
 			p.w.WriteHeader(http.StatusAccepted)
 			return true
@@ -115,11 +120,25 @@ func (p *reply) refuse(status int, text string) {
 
 // overWith answers a request whose session has ended here, or a modern one when the server stops.
 func (p *reply) overWith() {
-	if p.session == nil {
+	switch {
+	case p.given && (p.session == nil || p.session.goesOn()):
+		p.lose()
+	case p.session == nil:
 		p.refuse(http.StatusServiceUnavailable, "shutting down")
-		return
+	default:
+		refuseOver(p.w, p.session, p.id, "the session has ended")
 	}
-	p.front.refuseOver(p.w, p.session, p.id, "the session has ended")
+}
+
+// ours reports whether what the hub says may be passed on: nobody gets an answer of a gateway that has the session no more.
+func (p *reply) ours() bool { return p.session == nil || p.front.serves() }
+
+// lose answers a request that may have been carried out, and whose answer will not come: it must not be sent again.
+func (p *reply) lose() {
+	if p.id == nil { // of several: they are cut off, since they have no status together
+		panic(http.ErrAbortHandler)
+	}
+	p.single(outcomeUnknown(p.id))
 }
 
 // single writes the answer, or the array of answers.
@@ -128,7 +147,7 @@ func (p *reply) single(line []byte) {
 	if p.session != nil {
 		era = mcp.Legacy
 	}
-	p.settle(line)
+	line = p.settle(line)
 	if len(line) >= longMessage {
 		control := http.NewResponseController(p.w)
 		_ = control.SetWriteDeadline(time.Now().Add(p.front.opts.WriteTimeout))
@@ -138,16 +157,24 @@ func (p *reply) single(line []byte) {
 	p.tell("answer written")
 }
 
-// settle takes the negotiated version from the answer to initialize, and sends the session id.
-func (p *reply) settle(line []byte) {
+// settle takes the negotiated version from the answer to initialize, and sends the session id. It returns what is to be answered: where
+// others look for the session, too, there is none that could not be stored.
+func (p *reply) settle(line []byte) []byte {
 	if !p.opened {
-		return
+		return line
 	}
-	if version := negotiated(line); version != "" {
-		p.session.version.Store(version)
-		p.front.writer.write(p.session) // no client has the id of a session that is not stored, unless the store fails
-		p.w.Header().Set(headerSession, p.session.id)
+	version := negotiated(line)
+	if version == "" {
+		return line
 	}
+	p.session.version.Store(version)
+	// No client has the id of a session that is not stored, unless the store fails.
+	if p.front.writer.write(p.session) != nil && p.front.sharesSessions() {
+		p.session.version.Store("")
+		return jsonrpc.AppendError(nil, p.id, codeInternal, "no session can be opened now: it could not be stored where the other gateways look for it; try again", nil)
+	}
+	p.w.Header().Set(headerSession, p.session.id)
+	return line
 }
 
 // runEvents writes the event stream until its end.
@@ -171,9 +198,9 @@ func (p *reply) runEvents() {
 		if b.taken {
 			return
 		}
-		if len(b.lines) > 0 {
-			if p.opened && b.ended {
-				p.settle(b.lines[len(b.lines)-1])
+		if len(b.lines) > 0 && p.ours() {
+			if last := len(b.lines) - 1; p.opened && b.ended {
+				b.lines[last] = p.settle(b.lines[last])
 			}
 			if out.write(b.lines, b.first) != nil {
 				return
@@ -186,9 +213,19 @@ func (p *reply) runEvents() {
 			defer p.front.endless.Add(-1)
 			p.drain = p.front.drain.done()
 		}
-		if b.ended || !p.wait(&out, alive) {
+		if !p.ours() || b.ended || !p.wait(&out, alive) {
+			p.endLost(&out, b)
 			return
 		}
+	}
+}
+
+// endLost ends the event stream of a request whose answer will not come, if it is one: nobody else has what would follow, so that a client
+// which resumed it would wait in vain.
+func (p *reply) endLost(out *eventWriter, b batch) {
+	lost := !p.ours() || closed(p.over) && !p.stream.hasAnswer()
+	if lost && p.given && p.id != nil && p.drain == nil && (p.session == nil || p.session.goesOn()) {
+		_ = out.write([][]byte{outcomeUnknown(p.id)}, b.first+uint64(len(b.lines))) // after an error the client is gone
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -14,61 +15,84 @@ import (
 // s), so that they close first and no request meets a closing connection.
 const idleConnection = 2 * time.Minute
 
-// Serve serves a listener until ctx is done, then waits Options.Grace for running requests, ends everything, closes the
-// listener and returns nil. Any other end is an error. The front cannot be used afterwards.
+// mostPeerConnections is how many connections other gateways may have here, mostStrangers how many may not have shown that they are of one.
+const mostPeerConnections, mostStrangers = 1 << 20, 1024
+
+// Serve serves a listener, and that of Options.Peers, until ctx is done, then waits Options.Grace for running requests, ends everything,
+// closes the listeners and returns nil. Any other end is an error. The front cannot be used afterwards.
 func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler:           f,
-		TLSConfig:         f.opts.TLS,
-		ReadHeaderTimeout: f.opts.ReadTimeout,
-		IdleTimeout:       idleConnection,
-		MaxHeaderBytes:    f.opts.MaxHeader,
-		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
+	clients, others := f.server(f), f.server(http.HandlerFunc(f.passedOn))
+	clients.TLSConfig = f.opts.TLS
+	conns := &connections{clients: newAnonymousConns(listener, f.opts.MaxConnections, 0), others: others}
+	ended := make(chan error, 2) // of each server
+	started := 1
+	if p := f.opts.Peers; p != nil {
+		conns.peers = newAnonymousConns(p.Listener, mostPeerConnections, mostStrangers)
+		started++
+		go func() { ended <- others.Serve(conns.peers) }()
 	}
-	all := newAnonymousConns(listener, f.opts.MaxConnections, f.opts.MaxAnonymous)
-	f.conns.Store(all)
-	listener = all
-	server.ConnState = func(c net.Conn, state http.ConnState) {
-		if c := connBelow(c); c != nil {
-			c.note(state)
-		}
-	}
-	server.ConnContext = rememberConn
-	served := make(chan struct{})
-	stopped := make(chan struct{})
+	f.conns.Store(conns)
 	go func() {
-		defer close(stopped)
-		select {
-		case <-ctx.Done():
-		case <-served: // it failed
+		if f.opts.TLS != nil {
+			ended <- clients.ServeTLS(conns.clients, "", "")
+		} else {
+			ended <- clients.Serve(conns.clients)
 		}
-		f.shutdown(server, all)
 	}()
 	var err error
-	if f.opts.TLS != nil {
-		err = server.ServeTLS(listener, "", "")
-	} else {
-		err = server.Serve(listener)
+	select {
+	case <-ctx.Done():
+	case err = <-ended: // it has failed
+		started--
 	}
-	close(served)
-	<-stopped
+	f.shutdown(conns, clients, others)
+	for range started {
+		if one := <-ended; err == nil {
+			err = one
+		}
+	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 }
 
+// server makes one of Serve's.
+func (f *Front) server(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: f.opts.ReadTimeout,
+		IdleTimeout:       idleConnection,
+		MaxHeaderBytes:    f.opts.MaxHeader,
+		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if c := connBelow(c); c != nil {
+				c.note(state)
+			}
+		},
+		ConnContext: rememberConn,
+	}
+}
+
 // shutdown ends endless streams, waits for the rest, and cuts what takes longer.
-func (f *Front) shutdown(server *http.Server, all *anonymousConns) {
-	all.release()
+func (f *Front) shutdown(conns *connections, servers ...*http.Server) {
+	conns.release()
 	f.endStreams()
-	all.closeUnused()
+	for _, v := range conns.all() {
+		v.closeUnused()
+	}
 	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)
 	defer cancel()
-	if server.Shutdown(patience) != nil {
-		// Cutting the connections ends the requests; an error does not matter.
-		_ = server.Close()
+	var all sync.WaitGroup
+	for _, server := range servers {
+		all.Go(func() {
+			if server.Shutdown(patience) != nil {
+				// Cutting the connections ends the requests; an error does not matter.
+				_ = server.Close()
+			}
+		})
 	}
+	all.Wait()
 	f.Close()
 }
 

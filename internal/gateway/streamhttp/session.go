@@ -25,6 +25,8 @@ type session struct {
 	attach  sync.Mutex // orders the calls of Attach
 	general *stream    // the GET stream, guarded by attach; nil until the first GET
 
+	use atomic.Int32 // opened, used or leaving
+
 	expiry  *time.Timer // guarded by clock
 	clock   sync.Mutex  // leaf
 	since   time.Time   // when the last request ended
@@ -35,7 +37,8 @@ type session struct {
 type table struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
-	waking   map[string]chan struct{} // stored sessions that are being made; closed when they are
+	waking   map[string]chan struct{} // stored sessions that are being made or given away; closed when they are
+	places   map[string]*Elsewhere    // where sessions of other gateways were found last
 }
 
 // open makes a session for a client, unless there are too many or the hub refuses; then it says why. The caller's request is
@@ -63,15 +66,19 @@ func (f *Front) newSession(id string, peer Peer, who caller) *session {
 	return s
 }
 
-// begin starts the clock of a session that the hub has made. false: the session has ended, because its owner's rights have
-// changed just now.
+// begin starts the clock of a session that the hub has made. false: the session has ended, because its owner's rights, or whether we have
+// sessions, have changed just now.
 func (f *Front) begin(s *session) bool {
 	s.clock.Lock()
 	s.since = time.Now()
 	s.expiry = time.AfterFunc(f.opts.SessionIdle, func() { f.check(s) })
 	s.clock.Unlock()
-	if !f.guard.rights.Load().allows(s.peer.Subject, s.peer.View) {
+	switch {
+	case !f.guard.rights.Load().allows(s.peer.Subject, s.peer.View):
 		f.end(s)
+		return false
+	case !f.serves(): // it was ours a moment ago
+		f.leaveTo(s)
 		return false
 	}
 	return true
@@ -99,6 +106,9 @@ func keyOf(id string) string {
 
 // find returns the session with an id, this owner and this view, and counts the caller's request until left.
 func (f *Front) find(id, owner, view string) *session {
+	if !f.serves() {
+		return nil
+	}
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
 	f.table.mu.RUnlock()
@@ -140,6 +150,16 @@ func (s *session) visit() bool {
 	defer s.clock.Unlock()
 	s.present++
 	return true
+}
+
+// closed reports whether a channel is closed that nothing is sent on.
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
 }
 
 // left ends what find began.

@@ -19,10 +19,11 @@ import (
 // block: no message waits for them but initialize, the first one of a session that another process has opened, and
 // DELETE. A failed Save or Drop is the store's to tell; the session goes on.
 type Store interface {
-	// Load returns the record under a key. An error that wraps fs.ErrNotExist says that there is none; after any other the
-	// client is told to come back.
+	// Load returns the record under a key. An error that wraps fs.ErrNotExist says that there is none, and an Elsewhere that another
+	// gateway has it; after any other the client is told to come back.
 	Load(key string) ([]byte, error)
-	// Save stores a record, one JSON value, in place of an earlier one. It counts until a time.
+	// Save stores a record, one JSON value, in place of an earlier one. It counts until a time. An Elsewhere says that another gateway has
+	// the session by now.
 	Save(key string, record []byte, until time.Time) error
 	// Drop removes the record of a session that has ended.
 	Drop(key string) error
@@ -48,8 +49,18 @@ type recorded struct {
 	mu    sync.Mutex // leaf
 	hub   []byte     // what Peer.Keep was given; nil: nothing is stored
 	over  bool       // the session has ended, and with it the record
+	left  bool       // it is another gateway's: nothing is stored any more
 	saved time.Time  // when it was last stored, or that was tried
 	stale bool       // what the store has is older, or nothing: storing it has failed
+}
+
+// leave has nothing stored any more. What is being stored is stored before.
+func (r *recorded) leave() {
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = true
 }
 
 // ownerOf identifies the principal of a session, and the view that it sees, to later processes.
@@ -80,7 +91,7 @@ func (f *Front) drop(s *session) {
 	s.record.mu.Lock()
 	s.record.over = true
 	s.record.mu.Unlock()
-	f.writer.write(s)
+	_ = f.writer.write(s)
 }
 
 // touchEvery is how often the record of a session in use is stored anew, so that it does not count as unused.
@@ -142,7 +153,7 @@ func (w *writer) run() {
 		}
 		w.mu.Unlock()
 		for s := range batch {
-			w.write(s)
+			_ = w.write(s)
 		}
 	}
 }
@@ -157,64 +168,82 @@ func (w *writer) wait() {
 	}
 }
 
-// write stores a session now.
-func (w *writer) write(s *session) {
-	store, r := w.front.opts.Store, &s.record
+// write stores a session now. The error says that the store has not taken it; the store tells of it.
+func (w *writer) write(s *session) error {
+	store := w.front.opts.Store
 	if store == nil {
-		return
+		return nil
 	}
+	err := w.store(store, s)
+	var elsewhere *Elsewhere
+	if errors.As(err, &elsewhere) {
+		s.record.leave()
+		w.front.leaveTo(s)
+	}
+	return err
+}
+
+func (w *writer) store(store Store, s *session) error {
+	r := &s.record
 	r.order.Lock()
 	defer r.order.Unlock()
 	now := time.Now()
 	r.mu.Lock()
 	record := stored{Format: storedFormat, Owner: r.owner, Version: s.protocol(), Hub: r.hub}
-	over, first := r.over, r.saved.IsZero()
+	over, first, left := r.over, r.saved.IsZero(), r.left
 	if record.Hub != nil {
 		r.saved = now
 	}
 	r.mu.Unlock()
 	switch {
+	case left:
+		return nil
 	case over && !first:
-		_ = store.Drop(storeKey(s.id)) // the store tells
+		return store.Drop(storeKey(s.id))
 	case over || record.Hub == nil || record.Version == "":
-	default:
-		// It was used up to a quarter of the time after it was last stored.
-		text, err := json.Marshal(record)
-		if err == nil { // it fails only if the hub's part is no JSON
-			err = store.Save(storeKey(s.id), text, now.Add(w.front.opts.SessionIdle+w.front.touchEvery())) // the store tells
-			r.mu.Lock()
-			r.stale = err != nil
-			r.mu.Unlock()
-		}
+		return nil
 	}
+	// It was used up to a quarter of the time after it was last stored.
+	text, err := json.Marshal(record)
+	if err != nil { // the hub's part is no JSON
+		return nil
+	}
+	err = store.Save(storeKey(s.id), text, now.Add(w.front.opts.SessionIdle+w.front.touchEvery()))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = err != nil
+	return err
 }
 
+// errNotNow says that a session may be there, but cannot be had now.
+var errNotNow = errors.New("the session cannot be had now")
+
 // wake makes a session that another process has opened, if its record is stored and it belongs to the caller. The caller's
-// request is counted until left. busy: it may be there, but not now.
-func (f *Front) wake(id string, peer Peer, who caller) (s *session, busy bool) {
+// request is counted until left. The error is fs.ErrNotExist, an Elsewhere, or any other: it may be there, but not now.
+func (f *Front) wake(id string, peer Peer, who caller) (*session, error) {
 	if f.opts.Store == nil {
-		return nil, false
+		return nil, fs.ErrNotExist
 	}
 	done, first := f.table.wakes(keyOf(id))
 	for !first {
 		<-done
-		if s = f.find(id, who.Subject, who.View); s != nil {
-			return s, false
+		if s := f.find(id, who.Subject, who.View); s != nil {
+			return s, nil
 		}
 		done, first = f.table.wakes(keyOf(id))
 	}
 	defer f.table.woken(keyOf(id), done)
-	if s = f.find(id, who.Subject, who.View); s != nil { // it was made meanwhile
-		return s, false
+	if s := f.find(id, who.Subject, who.View); s != nil { // it was made meanwhile
+		return s, nil
 	}
 	text, err := f.opts.Store.Load(storeKey(id))
 	if err != nil {
-		return nil, !errors.Is(err, fs.ErrNotExist)
+		return nil, err
 	}
 	var record stored
 	if json.Unmarshal(text, &record) != nil || record.Format != storedFormat || !mcp.IsLegacy(record.Version) ||
 		!hmac.Equal(record.Owner, ownerOf(id, who)) {
-		return nil, false
+		return nil, fs.ErrNotExist
 	}
 	return f.resume(id, peer, who, record)
 }
@@ -239,34 +268,45 @@ func (t *table) woken(key string, done chan struct{}) {
 }
 
 // resume makes a session from its record.
-func (f *Front) resume(id string, peer Peer, who caller, record stored) (s *session, busy bool) {
-	s = f.newSession(id, peer, who)
+func (f *Front) resume(id string, peer Peer, who caller, record stored) (*session, error) {
+	s := f.newSession(id, peer, who)
+	s.use.Store(used)
 	s.record.hub, s.record.saved = record.Hub, time.Now()
 	// Streams and events have numbers that no earlier process can have used: there are fewer than one each microsecond.
 	s.streamStore.before = uint64(time.Now().UnixMicro())
 	s.streamStore.lastID = s.streamStore.before
 	s.version.Store(record.Version)
 	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
-		return nil, true
+		return nil, errNotNow
 	}
 	hub, ok := f.hub.Resume(s.peer, record.Hub)
 	s.hub = hub
 	if !f.settle(s) {
-		return nil, ok
+		if ok {
+			return nil, errNotNow
+		}
+		return nil, fs.ErrNotExist
 	}
 	if !f.begin(s) {
-		return nil, false
+		if f.serves() {
+			return nil, fs.ErrNotExist
+		}
+		return nil, errNotNow
 	}
 	f.writer.later(s) // its time begins anew
-	return s, false
+	return s, nil
 }
 
-// refuseOver answers a request for a session that has ended here.
-func (f *Front) refuseOver(w http.ResponseWriter, s *session, id []byte, text string) {
+// goesOn reports whether the session has ended here only.
+func (s *session) goesOn() bool {
 	s.record.mu.Lock()
-	goesOn := s.record.hub != nil && !s.record.over
-	s.record.mu.Unlock()
-	if goesOn {
+	defer s.record.mu.Unlock()
+	return s.record.hub != nil && !s.record.over
+}
+
+// refuseOver answers a request that nobody has got, since its session has ended here.
+func refuseOver(w http.ResponseWriter, s *session, id []byte, text string) {
+	if s.goesOn() {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "shutting down; the session goes on", retry: true})
 		return
 	}

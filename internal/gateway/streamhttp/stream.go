@@ -46,6 +46,8 @@ type stream struct {
 	ended    bool    // it takes no more messages, and its reader ends
 	load     *load   // of its requests, until they are answered; nil: it is somebody else's
 	lost     bool    // its reader was too slow
+
+	mark func(line []byte) []byte // changes an answer, if it is not nil; set before anything is sent
 }
 
 // reader is one connection that writes a stream. Each has its own channel, so that none takes another one's signal.
@@ -107,6 +109,9 @@ func (s *stream) Send(line []byte) {
 	copied := bytes.Clone(line)
 	jsonrpc.OneLine(copied) // an event's data ends with its line
 	final := !s.endless && isAnswer(copied)
+	if final && s.mark != nil {
+		copied = s.mark(copied)
+	}
 	s.streamStore.mu.Lock()
 	if s.ended || s.complete() || s.reader == nil && !s.keep {
 		s.finish(final)
@@ -280,6 +285,13 @@ func (s *stream) answers() (all [][]byte, ok, begun bool) {
 		return s.log, true, true
 	}
 	return nil, false, s.said || s.ended || s.waits > s.streamStore.maxQueue/2
+}
+
+// hasAnswer reports whether it has had one.
+func (s *stream) hasAnswer() bool {
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
+	return s.answered
 }
 
 // holds reports whether there is something to write.

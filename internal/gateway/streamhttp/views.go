@@ -119,6 +119,7 @@ type caller struct {
 	View     string          `json:"view,omitempty"`  // all that it sees; "": everything
 	Remote   string          `json:"remote"`          // the address of its connection
 	replaced <-chan struct{} // closed when its rights have to be looked up anew
+	passed   bool            // another gateway has authorized it, and passes its request on
 }
 
 // viewAt returns the view that a path asks for: "" at Options.Path itself. A slash at the end means nothing: a client takes the

@@ -32,11 +32,9 @@ FILE is an outlive.yaml, or a client's own file as it is: .mcp.json, .vscode/mcp
 Windsurf's, Zed's, Gemini's settings, Codex' config.toml. Tools are called <server>_<tool>. When the file changes, and on
 SIGHUP, servers that are configured differently are replaced; the others are not touched.
 
-With --replica it is one of several on a machine, each at its own address, that are one gateway for their clients: any of them takes any
-request, and one that is killed ends no session. Sessions and servers are in a process of its own, the core. For replicas on several
-machines the core is started by hand, or as a service:
-  outlive gateway -c outlive.yaml --core --core-listen 10.0.0.1:7420 --core-secret-file secret.txt
-  outlive gateway -c outlive.yaml --replica --core-at 10.0.0.1:7420 --core-secret-file secret.txt --listen 0.0.0.0:8080
+Several gateways can be one for their clients, behind any load balancer. They have the same FILE, a secret, and each its own servers:
+  outlive gateway -c outlive.yaml --listen 0.0.0.0:8080 --peer-listen 10.0.0.1:7420 --peer-secret-file secret.txt
+A request for a session that another one has is passed on to it. With "sessions: fleet" the others go on with the sessions of one that ends.
 
 Each ${input:NAME} is taken from the environment variable OUTLIVE_INPUT_NAME.
 
@@ -56,18 +54,14 @@ type gatewayFlags struct {
 	view      string // what the client on stdin sees; "": everything
 	noTools   bool
 	browser   bool
-	replica   bool          // one of several, whose sessions and servers a core has
-	core      bool          // the core of replicas
-	coreIdle  time.Duration // how long that goes on without them; 0: for ever
-	link      linkFlags     // between a core and replicas on several machines
-	given     []string      // the flags that were given, as they are for the core
+	peers     peerFlags
 	logLevel  string
 	logFormat string
 	audit     string
 }
 
 func newGatewayFlags() gatewayFlags {
-	return gatewayFlags{name: "gateway", coreIdle: coreIdle, logLevel: "info", logFormat: "text"}
+	return gatewayFlags{name: "gateway", logLevel: "info", logFormat: "text"}
 }
 
 // table is what can be set, in the order that help shows it in. The defaults are those of f.
@@ -80,12 +74,8 @@ func (f *gatewayFlags) table() []setting {
 		{name: "view", to: &f.view, usage: "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW"},
 		{name: "no-tools", to: &f.noTools, usage: "do not offer outlive_server_status and outlive_restart_server"},
 		{name: "open-browser", to: &f.browser, usage: "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait"},
-		{name: "replica", to: &f.replica, usage: "be one of several at addresses of their own, behind a load balancer: they have sessions and servers together"},
-		{name: "core", to: &f.core, usage: "be what has the sessions and servers of replicas; they start one if there is none"},
-		{name: "core-idle", to: &f.coreIdle, natural: true, usage: "how long a core that replicas have started goes on without them; 0: for ever"},
-		{name: "core-listen", to: &f.link.listen, usage: "with --core, take replicas of other machines at this address, such as 10.0.0.1:7420, and no others"},
-		{name: "core-at", to: &f.link.at, usage: "with --replica, `HOST:PORT` of a core on another machine, or several with commas; none is started then"},
-		{name: "core-secret-file", to: &f.link.secretFile, usage: "`FILE` with the secret by which core and replicas of several machines know each other"},
+		{name: "peer-listen", to: &f.peers.listen, usage: "be one of several gateways, and take what the others pass on at this address, such as 10.0.0.1:7420"},
+		{name: "peer-secret-file", to: &f.peers.secretFile, usage: "`FILE` with the secret by which they know each other"},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none"},
@@ -102,7 +92,7 @@ func newGateway(io streams) *cobra.Command {
 		Example: "  outlive gateway -c outlive.yaml                   # on stdin and stdout\n" +
 			"  outlive gateway -c .mcp.json --listen 127.0.0.1:8080\n" +
 			"  outlive gateway --listen 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything\n" +
-			"  outlive gateway -c outlive.yaml --listen 127.0.0.1:8081 --replica   # and others at 8082, 8083",
+			"  outlive gateway -c outlive.yaml --listen 127.0.0.1:8081 --peer-listen 127.0.0.1:7421 --peer-secret-file secret.txt   # and others",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() == 0 || len(args) == 1 && isURL(args[0]) {
@@ -115,16 +105,11 @@ func newGateway(io streams) *cobra.Command {
 			if err := f.check(cmd.Flags().Changed("name")); err != nil {
 				return err
 			}
-			if err := f.checkReplica(cmd.Flags()); err != nil {
-				return err
-			}
-			if f.replica {
-				return runReplica(cmd.Context(), io, f)
-			}
 			return runGateway(cmd.Context(), io, f)
 		},
 	}
 	cmd.AddCommand(newLogin(io))
+	cmd.SetFlagErrorFunc(withoutReplicas)
 	define(cmd.Flags(), f.table())
 	return cmd
 }
@@ -142,10 +127,13 @@ func (f *gatewayFlags) check(named bool) error {
 	case len(f.one) == 0:
 	case f.config != "":
 		return fail(exitUsage, "gateway: -c and a server on the command line cannot go together: leave out one of them, or name the server in %s", f.config)
-	case f.listen == "" && !f.core:
+	case f.listen == "":
 		return fail(exitUsage, "gateway: one server needs --listen, such as --listen 127.0.0.1:8080; on stdin and stdout it is: outlive run")
 	case !named:
 		f.name = nameOf(f.one)
+	}
+	if err := f.peers.check(); err != nil {
+		return err
 	}
 	return checkName(f.name)
 }
@@ -190,13 +178,12 @@ type endpoint struct {
 	flags gatewayFlags
 	path  string       // of the configuration; "": it was made from the command line
 	begun *config.File // the configuration at the start
-	core  *coreOf      // nil: it is no core
 
 	listener net.Listener       // nil: stdio
 	front    streamhttp.Options // Views guarded by mu
 	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
 	sessions keptSessions
-	turn     *turn         // with sessions that are in the fleet; nil: they are not
+	others   *equal        // nil: there are none
 	url      string        // of the endpoint; "" on stdio
 	byHand   bool          // stdin is a terminal
 	client   clientProcess // on stdio; the zero value for an endpoint
@@ -239,18 +226,17 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer tellFatal(k, &err)
 	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser), from: from}
 	defer g.served.close()
-	defer func() { g.turn.end(); g.core.close() }() // the last of all: then the next one may begin
+	defer func() { g.others.end() }() // the last of all: then others may go on
 	defer g.sessions.close()
 	servers, err := g.served.load(file)
 	if err != nil {
 		return err
 	}
-	servers, err = g.begin(ctx, io, servers)
-	switch {
-	case errors.Is(err, errInterruptedStandby): // before its turn came
-		return nil
-	case err != nil:
+	if err := g.open(io, file); err != nil {
 		return err
+	}
+	if g.program, err = programPath(); err != nil {
+		return fail(exitFailure, "%w", err)
 	}
 	g.tellStarting(len(servers), passedOver)
 	go k.clearAway()
@@ -275,21 +261,6 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	return err
 }
 
-// begin opens the gateway, and returns the servers of its configuration: a core that has waited for its turn may have read that again.
-func (g *endpoint) begin(ctx context.Context, io streams, servers []gateway.Server) (_ []gateway.Server, err error) {
-	file := g.begun
-	if err := g.open(ctx, io, file); err != nil {
-		return nil, err
-	}
-	if g.program, err = programPath(); err != nil {
-		return nil, fail(exitFailure, "%w", err)
-	}
-	if g.begun == file {
-		return servers, nil
-	}
-	return g.served.load(g.begun)
-}
-
 // tellStarting reports the start with so many servers.
 func (g *endpoint) tellStarting(servers int, passedOver bool) {
 	g.sinks.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(servers, "server"), g.begun.Name))
@@ -303,21 +274,18 @@ func (g *endpoint) tellStarting(servers int, passedOver bool) {
 }
 
 // open makes the runner: for the client's descriptors, or for an endpoint if it is to listen.
-func (g *endpoint) open(ctx context.Context, io streams, file *config.File) (err error) {
+func (g *endpoint) open(io streams, file *config.File) (err error) {
 	address := cmp.Or(g.flags.listen, file.Listen)
 	if err := g.checkView(file, address); err != nil {
 		return err
 	}
 	switch {
-	case g.flags.core:
-		if err := g.listenAsCore(ctx, io, file); err != nil {
-			return err
-		}
-		address, file = g.replace.address, g.begun
 	case address != "":
 		if err := g.listen(file, address); err != nil {
 			return err
 		}
+	case g.flags.peers.listen != "":
+		return fail(exitUsage, "gateway: --peer-listen is for a gateway that speaks HTTP: --listen ADDRESS")
 	}
 	opts := gateway.RunnerOptions{
 		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks,

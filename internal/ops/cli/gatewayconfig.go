@@ -94,9 +94,6 @@ func (g *endpoint) Reload() error {
 		return err
 	}
 	g.apply(servers, file.Views)
-	if g.core != nil {
-		g.core.Reload()
-	}
 	g.rewatch()
 	g.sinks.say(event.ConfigLoaded, fmt.Sprintf("Configuration read: %s of %s", counted(len(servers), "server"), g.path),
 		slog.Any(event.KeyFiles, []string{g.path}), slog.Int(event.KeyCount, len(servers)))

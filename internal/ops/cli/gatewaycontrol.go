@@ -26,9 +26,7 @@ func (r reachableGateway) Status() control.Status {
 	defer cancel()
 	s := r.sinks.status(backend.Status{Name: r.flags.name, State: "serving"})
 	s.URL, s.Upgrades, s.ClientProcess, s.DamagedSessions = r.url, r.upgrades(), r.client.status(), r.sessions.damaged()
-	if r.core != nil {
-		s.URL, s.Replicas, s.CoreAt = r.core.url(), r.core.Replicas(), r.core.at
-	}
+	s.PeersAt, s.SessionsAway = r.others.status()
 	if s.Config = r.begun.Name; r.path != "" {
 		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
 	}

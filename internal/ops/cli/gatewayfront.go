@@ -27,12 +27,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// listen opens the address of the endpoint.
+// listen opens the address of the endpoint, with all that says who may come in.
 func (g *endpoint) listen(file *config.File, address string) (err error) {
-	if file.Sessions == config.SessionsInFleet {
-		return noFleetSessions()
+	if err := config.CheckListen(address, file.Auth != nil); err != nil {
+		if len(g.flags.one) > 0 {
+			return fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
+		}
+		return fail(exitUsage, "listen: %w", err)
 	}
-	if g.front, g.tokenFile, err = admitting(file, address, g.flags); err != nil {
+	if g.front, err = frontOptions(file); err == nil && file.Auth == nil {
+		g.tokenFile, err = admitLocal(&g.front, file, g.flags.name)
+	}
+	if err != nil {
 		return err
 	}
 	left, err := g.inherit(address)
@@ -43,24 +49,12 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 		return fail(exitFailure, "%w%s", err, whoListens(address))
 	}
 	g.replace.address = address
-	g.keepSessions(file, address)
 	g.url = urlOf(g.listener, g.front)
+	if err := g.joinOthers(file); err != nil || g.front.Store != nil {
+		return err
+	}
+	g.keepSessions(file, address)
 	return nil
-}
-
-// admitting are the options of a front at an address, with all that says who may come in. tokenFile is the file with the token for
-// local clients, "" if there is none.
-func admitting(file *config.File, address string, f gatewayFlags) (o streamhttp.Options, tokenFile string, err error) {
-	if err := config.CheckListen(address, file.Auth != nil); err != nil {
-		if len(f.one) > 0 {
-			return o, "", fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
-		}
-		return o, "", fail(exitUsage, "listen: %w", err)
-	}
-	if o, err = frontOptions(file); err == nil && file.Auth == nil {
-		tokenFile, err = admitLocal(&o, file, f.name)
-	}
-	return o, tokenFile, err
 }
 
 // urlOf is where clients of a listener come.
@@ -140,18 +134,10 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{healthPath: g.health(), metricsPath: g.metrics()}
 	g.front.Log = frontLog(g.flags, g.sinks)
-	if g.core != nil {
-		g.front.Extra[yieldPath] = http.HandlerFunc(g.yield)
-	}
 	front := g.openFront()
-	if g.core != nil {
-		g.core.tellListening()
-	} else {
-		tellListening(g.sinks, g.listener, g.url, g.tokenFile)
-	}
+	tellListening(g.sinks, g.listener, g.url, g.tokenFile)
 	g.replace.front.Store(front)
 	g.Warm()
-	defer g.turn.watch(g)()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
@@ -169,7 +155,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
 		return fail(exitFailure, "serve: %w", err)
 	}
-	return g.turn.lost()
+	return nil
 }
 
 // frontOptions converts the settings of the endpoint.

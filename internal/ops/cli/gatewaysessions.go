@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/gateway/sessionstore"
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
@@ -39,11 +40,6 @@ func (g *endpoint) keepSessions(file *config.File, address string) {
 	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" {
 		name = strings.Map(inFileName, address)
 	}
-	g.keepSessionsAs(file, name)
-}
-
-// keepSessionsAs opens the store with a name; "": sessions are kept in memory.
-func (g *endpoint) keepSessionsAs(file *config.File, name string) {
 	k := &g.sessions
 	k.warn = g.warn
 	if name != "" && file.Sessions != config.SessionsInMemory {
@@ -82,8 +78,12 @@ func (k *keptSessions) Load(key string) ([]byte, error) {
 	return record, k.tell(err)
 }
 
-// tell reports the first of several errors in a row.
+// tell reports the first of several errors in a row. That another gateway has a session is none.
 func (k *keptSessions) tell(err error) error {
+	var at *sessions.Elsewhere
+	if errors.As(err, &at) {
+		return &streamhttp.Elsewhere{At: at.At, Over: at.Over}
+	}
 	if failed := err != nil; k.broken.Swap(failed) != failed && failed {
 		k.warn(err.Error() + "; until that works again, a restart of the gateway ends sessions, or takes back what they have set since")
 	}

@@ -22,7 +22,6 @@ type savedGateway struct {
 	Listener    int    // descriptor
 	Connections []int  // descriptors of its clients' connections
 	Sessions    []sessionstore.Entry
-	Holder      string `json:",omitempty"` // of the lease of sessions that are in the fleet
 }
 
 func (s *savedGateway) descriptors() []int { return append([]int{s.Listener}, s.Connections...) }
@@ -93,7 +92,7 @@ func (g *endpoint) prepare(ctx context.Context, wait time.Duration) error {
 
 // become executes the program on disk in our place, with the address and the connections of clients.
 func (g *endpoint) become(front *streamhttp.Front) error {
-	saved := &savedGateway{Address: g.replace.address, Holder: g.turn.holder(), Sessions: g.sessions.onlyHere()}
+	saved := &savedGateway{Address: g.replace.address, Sessions: g.sessions.onlyHere()}
 	files, err := front.Connections()
 	if err != nil {
 		g.warn(err.Error() + "; its client has to connect again")
@@ -110,6 +109,7 @@ func (g *endpoint) become(front *streamhttp.Front) error {
 		return fail(exitFailure, "hand over %s: %w", g.replace.address, err)
 	}
 	saved.Listener = int(listener.Fd())
+	g.others.end() // the next image has another time with the lease
 	g.sinks.flush()
 	child.RestKeeper()
 	err = execute(g.program, &legacy{

@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 		"outlive":    func() { askPatience = scriptPatience; os.Exit(Main(os.Args[1:])) },
 		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"request":    func() { os.Exit(requestMain()) },
+
+		"fleet-member": func() { os.Exit(memberMain()) },
 	})
 }
 
@@ -46,8 +48,8 @@ func TestMain(m *testing.M) {
 //	exits CODE COMMAND…    runs COMMAND and wants this exit status
 //	client FILE COMMAND…   plays the dialogue FILE with COMMAND, see dialogue_test.go
 //
-// and the programs outlive, mcp-server, the scripted server of package mcptest, and request, which speaks HTTP to a gateway. Nothing a script does reaches the
-// user's own directories.
+// and the programs outlive, mcp-server, the scripted server of package mcptest, request, which speaks HTTP to a gateway, and fleet-member,
+// a fleet of one machine for gateways. Nothing a script does reaches the user's own directories.
 func TestScript(t *testing.T) {
 	end, _ := t.Deadline()
 	testscript.Run(t, testscript.Params{

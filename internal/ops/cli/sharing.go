@@ -76,10 +76,8 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 func joinShared(s *settings, k *sinks) *sharing.Member {
 	return sharing.NewMember(sharing.MemberOptions{
 		Request: *s.share,
-		Dial: func(ctx context.Context) (net.Conn, error) {
-			return dialOrStart(ctx, sharedSocket(), "the daemon of shared servers", startDaemon)
-		},
-		Said: func(p []byte) { _, _ = k.kept.Write(p) }, // a sink counts its own losses
+		Dial:    dialDaemon,
+		Said:    func(p []byte) { _, _ = k.kept.Write(p) }, // a sink counts its own losses
 	})
 }
 
@@ -109,26 +107,28 @@ const daemonPatience = 10 * time.Second
 // daemonLook is how often to check whether another process has given a lock back.
 const daemonLook = 10 * time.Millisecond
 
-// dialOrStart connects to a daemon of this user at a socket, and starts it if there is none, as one process only does at a time.
-func dialOrStart(ctx context.Context, path, what string, start func(context.Context) error) (net.Conn, error) {
+// dialDaemon connects to this user's daemon of shared servers, and starts it if there is none, as one process only does at a time.
+func dialDaemon(ctx context.Context) (net.Conn, error) {
+	path := sharedSocket()
 	if conn, err := control.Dial(ctx, path); err == nil || errors.Is(err, control.ErrForeign) {
 		return conn, err
 	}
+	const what = "start the daemon of shared servers: %w"
 	if err := control.MakeDir(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("start %s: %w", what, err)
+		return nil, fmt.Errorf(what, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
 	defer cancel()
 	unlock, err := lockStart(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", what, err)
+		return nil, fmt.Errorf(what, err)
 	}
 	defer unlock()
 	if conn, err := control.Dial(ctx, path); err == nil {
 		return conn, nil // another process has started it
 	}
-	if err := start(ctx); err != nil {
-		return nil, fmt.Errorf("start %s: %w", what, err)
+	if err := startDaemon(ctx); err != nil {
+		return nil, fmt.Errorf(what, err)
 	}
 	return control.Dial(ctx, path)
 }

@@ -70,16 +70,11 @@ func startDaemon(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", sharedIdleVar, err)
 		}
 	}
-	return spawnDaemon(ctx, sharedVerb, stateDir(), os.Environ(), sharedVerb, "--idle", idle.String())
-}
-
-// spawnDaemon starts a daemon by our own command line, and returns when it listens. Its log is called so.
-func spawnDaemon(ctx context.Context, logName, dir string, environ []string, args ...string) error {
 	program, err := programPath()
 	if err != nil {
 		return err
 	}
-	logPath := filepath.Join(stateDir(), "log", logName+".log")
+	logPath := filepath.Join(stateDir(), "log", sharedVerb+".log")
 	if err := os.MkdirAll(filepath.Dir(logPath), 0o700); err != nil {
 		return err
 	}
@@ -93,9 +88,9 @@ func spawnDaemon(ctx context.Context, logName, dir string, environ []string, arg
 		return err
 	}
 	defer hears.Close()
-	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = says, log, dir
-	cmd.Env = withoutVars(environ, []string{handoverVar, sharedIdleVar, "OUTLIVE_COOKIE", "OUTLIVE_AGENT", "OUTLIVE_AGENT_RUN"})
+	cmd := exec.Command(program, sharedVerb, "--idle", idle.String())
+	cmd.Stdout, cmd.Stderr, cmd.Dir = says, log, stateDir()
+	cmd.Env = withoutVars(os.Environ(), []string{handoverVar, sharedIdleVar, "OUTLIVE_COOKIE", "OUTLIVE_AGENT", "OUTLIVE_AGENT_RUN"})
 	cmd.SysProcAttr = ofItsOwn()
 	err = cmd.Start()
 	_ = says.Close()

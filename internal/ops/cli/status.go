@@ -80,10 +80,7 @@ var statusHeading = []string{"NAME", "STATE", "OUTLIVE", "SERVER", "RESTARTS", "
 // statusRows are the row of one running outlive, and those of a gateway's servers.
 func statusRows(s control.Status) [][]string {
 	client := strings.TrimSpace(s.Client)
-	switch {
-	case s.CoreAt != "" && s.URL == "":
-		client = "no replicas"
-	case s.Gateway():
+	if s.Gateway() {
 		client = cmp.Or(s.URL, "stdio")
 	}
 	restarts := fmt.Sprint(s.RestartCount)
@@ -100,27 +97,6 @@ func statusRows(s control.Status) [][]string {
 	return rows
 }
 
-// printReplicas prints where a gateway's replicas take clients.
-func printReplicas(w io.Writer, s control.Status) {
-	var at []string
-	for _, r := range s.Replicas {
-		text := fmt.Sprintf("%s (PID %d", logline.Printable(r.URL), r.PID)
-		if r.Address != "" {
-			text += " at " + logline.Printable(r.Address)
-		}
-		if r.Version != s.Version {
-			text += ", outlive " + logline.Printable(r.Version)
-		}
-		at = append(at, text+")")
-	}
-	if s.CoreAt != "" {
-		fmt.Fprintf(w, "%s: takes replicas of other machines at %s\n", logline.Printable(s.Name), logline.Printable(s.CoreAt))
-	}
-	if len(at) > 0 {
-		fmt.Fprintf(w, "%s: replicas at %s\n", logline.Printable(s.Name), strings.Join(at, ", "))
-	}
-}
-
 // printNotes tells what is wrong with one running outlive and its servers.
 func printNotes(w io.Writer, s control.Status, now time.Time) {
 	if s.Failing != "" {
@@ -128,10 +104,12 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 	}
 	printTrouble(w, logline.Printable(s.Name), s.Status, now)
 	printShared(w, s)
-	if s.Waits != "" {
-		fmt.Fprintf(w, "%s: waits for its turn: %s\n", logline.Printable(s.Name), logline.Printable(s.Waits))
+	if s.PeersAt != "" {
+		fmt.Fprintf(w, "%s: takes what other gateways pass on at %s\n", logline.Printable(s.Name), logline.Printable(s.PeersAt))
 	}
-	printReplicas(w, s)
+	if s.SessionsAway != "" {
+		fmt.Fprintf(w, "%s: no sessions can be had here: %s\n", logline.Printable(s.Name), logline.Printable(s.SessionsAway))
+	}
 	if text := damagedSessions(s.DamagedSessions); text != "" {
 		fmt.Fprintf(w, "%s: %s\n", logline.Printable(s.Name), text)
 	}

@@ -138,14 +138,15 @@ func TestPrintStatusIsTame(t *testing.T) {
 	}
 }
 
-// A core on a machine of its own has no client but its replicas.
-func TestPrintStatusOfACoreAlone(t *testing.T) {
-	core := control.Status{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", CoreAt: "10.0.0.1:7420"}
+// A gateway that is one of several says where the others reach it, and why it has no sessions.
+func TestPrintStatusOfOneOfSeveral(t *testing.T) {
+	one := control.Status{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", URL: "http://10.0.0.1:8080/mcp",
+		PeersAt: "10.0.0.1:7420", SessionsAway: "the fleet\ncannot be asked"}
 	var out strings.Builder
-	if err := printStatus(&out, []control.Status{core}, time.Now()); err != nil {
+	if err := printStatus(&out, []control.Status{one}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`(?m)^gateway .* no replicas$`).MatchString(out.String()) || !strings.Contains(out.String(), "\ngateway: takes replicas of other machines at 10.0.0.1:7420\n") {
+	if !strings.Contains(out.String(), "\ngateway: takes what other gateways pass on at 10.0.0.1:7420\n") || !strings.Contains(out.String(), "\ngateway: no sessions can be had here: the fleet\\ncannot be asked\n") {
 		t.Errorf("%s", out.String())
 	}
 }

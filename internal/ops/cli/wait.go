@@ -139,7 +139,7 @@ func serving(links []gateway.LinkStatus) (stay []gateway.LinkStatus) {
 // readyByState is the readiness of a server whose state has a name, and of which these processes are kept.
 func readyByState(state string, kept []backend.Status, trouble string, end time.Time) readiness {
 	switch state {
-	case "ready", "asleep", "stopped", "idle", "serving", stateStandby: // a stopped or idle one starts with the first call
+	case "ready", "asleep", "stopped", "idle", "serving": // a stopped or idle one starts with the first call
 		return readiness{ready: true}
 	}
 	r := readiness{why: "it is " + state, never: state == "ending"}

@@ -158,20 +158,14 @@ const (
 	ConfigLoaded Type = "config_loaded"
 	// ConfigRejected: the configuration has mistakes; the previous one stays in use. Attrs: KeyFiles, KeyError.
 	ConfigRejected Type = "config_rejected"
-	// ReplicaJoined: a replica of a gateway takes clients for its core. Attr: KeyURL.
-	ReplicaJoined Type = "replica_joined"
-	// ReplicaLeft: it does not any more. Attr: KeyURL.
-	ReplicaLeft Type = "replica_left"
-	// ReplicaRefused: somebody at the core's address does not have its secret. Attr: KeyError.
-	ReplicaRefused Type = "replica_refused"
-	// CoreWaits: a core waits for the sessions, which another machine has. Attr: KeyReason.
-	CoreWaits Type = "core_waits"
-	// CoreReplaced: a core has the sessions no more: another machine has them, or may have. Attr: KeyError.
-	CoreReplaced Type = "core_replaced"
-	// CoreLost: a replica cannot reach the core, nor start one; it is tried again. Attr: KeyError.
-	CoreLost Type = "core_lost"
-	// CoreBack: it can again.
-	CoreBack Type = "core_back"
+	// PeerRefused: somebody at the address for other gateways does not have the secret. Attr: KeyError.
+	PeerRefused Type = "peer_refused"
+	// PeerEnded: another gateway has ended, whose sessions were asked for here.
+	PeerEnded Type = "peer_ended"
+	// SessionsAway: no sessions of the fleet can be had here; others may have them. Attr: KeyError.
+	SessionsAway Type = "sessions_away"
+	// SessionsBack: they can again.
+	SessionsBack Type = "sessions_back"
 )
 
 // Events of the monitor. They are concluded from two looks at its home, and are in no audit log.
@@ -213,7 +207,7 @@ func Types() []Type {
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ListMissing, ConfigLoaded, ConfigRejected, ReplicaJoined, ReplicaLeft, ReplicaRefused, CoreWaits, CoreReplaced, CoreLost, CoreBack,
+		GatewayListening, ServerUnusable, ListMissing, ConfigLoaded, ConfigRejected, PeerRefused, PeerEnded, SessionsAway, SessionsBack,
 		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
 	}
 }

@@ -94,7 +94,7 @@ func (c *Collector) ended(d departed, of *overview.Server) overview.Server {
 	switch {
 	case of == nil:
 		one.Why = "its outlive is not there any more"
-	case of.State != "serving": // it is ending, or waits for its turn
+	case of.State != "serving": // it is ending
 		one.Why = "its outlive has it no more"
 	case of.Config != "":
 		one.Why = "it is not in the configuration any more"

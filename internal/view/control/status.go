@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
-	"github.com/outlive-mcp/outlive/internal/gateway/replica"
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/curve"
@@ -33,15 +32,12 @@ type Status struct {
 
 	URL    string `json:"url,omitempty"`    // of a gateway that listens
 	Config string `json:"config,omitempty"` // of a gateway: its configuration; of nothing else
-	// Replicas are, of a gateway that is the core of some, those that run; URL is that of the first.
-	Replicas []replica.Attendant `json:"replicas,omitempty"`
-	// CoreAt is, of the core of replicas on other machines, the address that it takes them at.
-	CoreAt string `json:"core_at,omitempty"`
+	// PeersAt is, of a gateway that is one of several, where it takes what the others pass on; SessionsAway why it can have no sessions now.
+	PeersAt      string `json:"peers_at,omitempty"`
+	SessionsAway string `json:"sessions_away,omitempty"`
 	// DamagedSessions is, of a gateway, how many records of its session store were damaged when it was opened.
-	DamagedSessions int `json:"damaged_sessions,omitempty"`
-	// Waits is, of a core in standby, what it waits for.
-	Waits   string   `json:"waits,omitempty"`
-	Servers []Member `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
+	DamagedSessions int      `json:"damaged_sessions,omitempty"`
+	Servers         []Member `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
 }
 
 // Member is how one server behind a gateway stands.

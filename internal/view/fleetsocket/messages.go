@@ -150,7 +150,7 @@ const (
 
 // LeaveAnswer is said of a machine that has left.
 type LeaveAnswer struct {
-	// Gateway says that a gateway there has its sessions in the fleet, or waits for them.
+	// Gateway says that a gateway there has its sessions in the fleet.
 	Gateway bool `json:"gateway,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-package replica
+package peers
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"sync"
@@ -22,7 +23,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/peer"
 )
 
-// ShortestSecret is how many characters a secret has at least. Whoever can connect to a core sees the key that is made of it, and can
+// ShortestSecret is how many characters a secret has at least. Whoever can connect to a gateway sees the key that is made of it, and can
 // try secrets against that without asking anybody: it has to be random, such as that of openssl rand -hex 32.
 const ShortestSecret = 32
 
@@ -30,24 +31,29 @@ const ShortestSecret = 32
 var ErrSecret = errors.New("it has another secret")
 
 // errNoLink is wrapped by errors about what speaks something else.
-var errNoLink = errors.New("it does not speak as a core or a replica does")
+var errNoLink = errors.New("it does not speak as one of several gateways does")
 
 // handshakeTime is how long both ends may take to show each other that they have the secret.
 const handshakeTime = 5 * time.Second
 
-// connectTime is how long a connection to a core may take to be made, without the handshake.
+// connectTime is how long a connection to another gateway may take to be made, without the handshake.
 const connectTime = 5 * time.Second
 
-// Roles of the ends of a connection. Each has a key of its own, so that what one end has signed is of no use at the other.
-const roleCore, roleReplica = "core", "replica"
+// idleConnection is how long an unused connection to another gateway is kept; that keeps them longer.
+const idleConnection = 90 * time.Second
 
-// Link is the secret that replicas on other machines share with their core, as TLS 1.3 with keys that are made of it: no certificate
-// has to be issued, and each end accepts the key of the other and no other one. It may be used from any goroutine.
+// Roles of the ends of a connection. Each has a key of its own, so that what one end has signed is of no use at the other.
+const roleAsks, roleAsked = "gateway that asks", "gateway that is asked"
+
+// Link is the secret that equal gateways share, as TLS 1.3 with keys that are made of it: no certificate has to be issued, and each end
+// accepts the key of the other and no other one. It may be used from any goroutine.
 type Link struct {
-	// Name tells the gateway of this secret from others, and says nothing of the secret: 16 letters and digits.
+	// Name tells the gateways of this secret from others, and says nothing of the secret: 16 letters and digits.
 	Name string
-	// SessionKey encrypts records of the gateway's sessions where others can read them: 32 bytes.
+	// SessionKey encrypts records of sessions where others can read them: 32 bytes.
 	SessionKey []byte
+	// StateKey seals what a client is given to carry: 32 bytes.
+	StateKey []byte
 
 	keys  map[string]ed25519.PrivateKey // by role
 	certs map[string]tls.Certificate
@@ -74,7 +80,10 @@ func NewLink(secret string) (*Link, error) {
 	if l.SessionKey, err = derive("sessions", 32); err != nil {
 		return nil, err
 	}
-	for _, role := range []string{roleCore, roleReplica} {
+	if l.StateKey, err = derive("states", 32); err != nil {
+		return nil, err
+	}
+	for _, role := range []string{roleAsks, roleAsked} {
 		seed, err := derive(role, ed25519.SeedSize)
 		if err != nil {
 			return nil, err
@@ -108,16 +117,24 @@ func (l *Link) config(own, other string) *tls.Config {
 	}
 }
 
-// Dial connects to the core at an address. An error that wraps [ErrSecret] says that its secret is another one.
+// Transport carries requests to other gateways: the host of a request's URL is the address of one.
+func (l *Link) Transport() *http.Transport {
+	return &http.Transport{
+		DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return l.Dial(ctx, address) },
+		MaxIdleConnsPerHost: 1 << 10, IdleConnTimeout: idleConnection, DisableCompression: true,
+	}
+}
+
+// Dial connects to the gateway at an address. An error that wraps [ErrSecret] says that its secret is another one.
 func (l *Link) Dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := peer.Dialer(connectTime).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	out := tls.Client(conn, l.config(roleReplica, roleCore))
+	out := tls.Client(conn, l.config(roleAsks, roleAsked))
 	if err := shake(ctx, out); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("the core at %s: %w", address, err)
+		return nil, fmt.Errorf("the gateway at %s: %w", address, err)
 	}
 	return out, nil
 }
@@ -150,32 +167,38 @@ func silent(err error) bool {
 // mostRefused is how many addresses a listener remembers as told of.
 const mostRefused = 100
 
-// Listener accepts connections of replicas on other machines. The handshake is part of a connection's first Read, which ends with
-// io.EOF if the other end does not have the secret: nothing of it is read, and nothing is written to it.
+// Listener accepts connections of other gateways. The handshake is part of a connection's first Read, which ends with io.EOF if the other
+// end does not have the secret: nothing of it is read, and nothing is written to it.
 type Listener struct {
-	// Refused is called when somebody did not have the secret, once for each address until it has shown it. nil: nobody is told.
-	Refused func(from netip.Addr, why error)
-	// Serves reports whether this core has the sessions. It is asked each time that something has come, which is not read if it has not: a
-	// core that was stopped for a while answers nothing that belongs to its successor. nil: it always has.
-	Serves func() bool
+	*net.TCPListener
+	refused func(from netip.Addr, why error)
+	config  *tls.Config
 
-	config *tls.Config
-	mu     sync.Mutex
-	told   map[netip.Addr]bool
+	mu   sync.Mutex
+	told map[netip.Addr]bool
 }
 
-// Listener returns one of the core's side.
-func (l *Link) Listener(refused func(from netip.Addr, why error)) *Listener {
-	return &Listener{Refused: refused, config: l.config(roleCore, roleReplica), told: map[netip.Addr]bool{}}
+// Listen listens at an address. refused is called when somebody did not have the secret, once for each of their addresses until it has
+// shown it.
+func (l *Link) Listen(address string, refused func(from netip.Addr, why error)) (*Listener, error) {
+	from, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{TCPListener: from.(*net.TCPListener), refused: refused, config: l.config(roleAsked, roleAsks), told: map[netip.Addr]bool{}}, nil
 }
 
-// Accepted is a connection of which nothing is known yet.
-func (l *Listener) Accepted(conn *net.TCPConn) net.Conn {
+// Accept implements net.Listener. Nothing is known of the connection yet.
+func (l *Listener) Accept() (net.Conn, error) {
+	conn, err := l.AcceptTCP()
+	if err != nil {
+		return nil, err
+	}
 	peer.Watch(conn)
-	return &linked{Conn: tls.Server(conn, l.config), of: l}
+	return &linked{Conn: tls.Server(conn, l.config), of: l}, nil
 }
 
-// linked is a connection at the core's side.
+// linked is a connection at the side that is asked.
 type linked struct {
 	*tls.Conn
 	of    *Listener
@@ -186,9 +209,6 @@ type linked struct {
 // Read implements net.Conn. One goroutine reads at a time.
 func (c *linked) Read(p []byte) (int, error) {
 	c.first.Do(func() {
-		if !c.of.serves() { // a replica whose handshake fails has sent nothing, and looks for another core
-			return
-		}
 		err := shake(context.Background(), c.Conn)
 		c.known = err == nil
 		c.of.note(c.RemoteAddr(), err)
@@ -196,14 +216,8 @@ func (c *linked) Read(p []byte) (int, error) {
 	if !c.known {
 		return 0, io.EOF
 	}
-	n, err := c.Conn.Read(p)
-	if n > 0 && !c.of.serves() {
-		return 0, io.EOF
-	}
-	return n, err
+	return c.Conn.Read(p)
 }
-
-func (l *Listener) serves() bool { return l.Serves == nil || l.Serves() }
 
 // note tells of those without the secret.
 func (l *Listener) note(from net.Addr, err error) {
@@ -218,7 +232,7 @@ func (l *Listener) note(from net.Addr, err error) {
 		l.told[one] = true
 	}
 	l.mu.Unlock()
-	if tell && l.Refused != nil {
-		l.Refused(one, err)
+	if tell {
+		l.refused(one, err)
 	}
 }

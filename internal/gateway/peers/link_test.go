@@ -1,8 +1,8 @@
-package replica
+package peers
 
 import (
 	"bufio"
-	"context"
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,24 +12,25 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"go.uber.org/goleak"
+
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	secretOne = strings.Repeat("one secret of many ", 2)
 	secretTwo = strings.Repeat("two secrets of many ", 2)
 )
 
-// gate is a core that listens for other machines, and answers what it gets with the caller's header.
+// gate is a gateway that listens for others, and answers what it gets.
 type gate struct {
 	t       *testing.T
 	address string
-	gone    atomic.Bool // another core has the sessions
 
 	mu      sync.Mutex
 	refused []error
@@ -39,12 +40,7 @@ type gate struct {
 // newGate starts one.
 func newGate(t *testing.T, secret string) *gate {
 	g := &gate{t: t}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.address = l.Addr().String()
-	side := link(t, secret).Listener(func(from netip.Addr, why error) {
+	l, err := link(t, secret).Listen("127.0.0.1:0", func(from netip.Addr, why error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if !from.IsLoopback() {
@@ -52,7 +48,10 @@ func newGate(t *testing.T, secret string) *gate {
 		}
 		g.refused = append(g.refused, why)
 	})
-	side.Serves = func() bool { return !g.gone.Load() }
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.address = l.Addr().String()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -60,25 +59,12 @@ func newGate(t *testing.T, secret string) *gate {
 		_, _ = io.WriteString(w, "served")
 	})}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(accepting{l.(*net.TCPListener), side}) })
+	serving.Go(func() { _ = server.Serve(l) })
 	t.Cleanup(func() {
 		_ = server.Close()
 		serving.Wait()
 	})
 	return g
-}
-
-type accepting struct {
-	*net.TCPListener
-	side *Listener
-}
-
-func (a accepting) Accept() (net.Conn, error) {
-	conn, err := a.AcceptTCP()
-	if err != nil {
-		return nil, err
-	}
-	return a.side.Accepted(conn), nil
 }
 
 func link(t *testing.T, secret string) *Link {
@@ -90,10 +76,10 @@ func link(t *testing.T, secret string) *Link {
 	return l
 }
 
-// saw is what a core was told of, and how much it has served, once it has been told of so many.
+// saw is what a gateway was told of, and how much it has served, once it has been told of so many.
 func (g *gate) saw(many int) (refused []error, served int) {
 	g.t.Helper()
-	await.Value(g.t, fmt.Sprintf("the core was told of %d", many), func() ([]error, bool) {
+	await.Value(g.t, fmt.Sprintf("the gateway was told of %d", many), func() ([]error, bool) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		refused, served = g.refused, g.served
@@ -112,22 +98,16 @@ func TestShortSecret(t *testing.T) {
 	}
 }
 
-// forwarded is the answer to a request that a replica with the secret forwards.
-func forwarded(t *testing.T, g *gate) (*http.Response, error) {
-	t.Helper()
-	r := New(Options{Dial: func(ctx context.Context) (net.Conn, error) { return link(t, secretOne).Dial(ctx, g.address) }})
-	t.Cleanup(func() { r.Close() })
-	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://core/mcp", strings.NewReader("{}"))
+// Both ends have the secret: a request is served by the gateway whose address its URL names.
+func TestLink(t *testing.T) {
+	g := newGate(t, secretOne)
+	transport := link(t, secretOne).Transport()
+	defer transport.CloseIdleConnections()
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+g.address+"/mcp", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Forward(ask)
-}
-
-// Both ends have the secret: requests are served, on the replica's own transport.
-func TestLink(t *testing.T) {
-	g := newGate(t, secretOne)
-	resp, err := forwarded(t, g)
+	resp, err := transport.RoundTrip(ask)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,29 +120,24 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// A core that has lost the sessions takes no connection any more: nothing was sent to it, so what was to be sent can go to the next one.
-func TestCoreWithoutTheSessions(t *testing.T) {
-	g := newGate(t, secretOne)
-	g.gone.Store(true)
-	resp, err := forwarded(t, g)
-	if err == nil {
-		_ = resp.Body.Close()
+// The keys of one secret are the same everywhere, each for its purpose: what an older outlive has written can be read.
+func TestKeys(t *testing.T) {
+	one, same, two := link(t, secretOne), link(t, secretOne), link(t, secretTwo)
+	if one.Name != same.Name || one.Name == two.Name || len(one.Name) != 16 {
+		t.Errorf("the names are %s, %s and %s", one.Name, same.Name, two.Name)
 	}
-	if !errors.Is(err, streamhttp.ErrNotSent) {
-		t.Errorf("%v", err)
-	}
-	if _, served := g.saw(0); served != 0 {
-		t.Errorf("%d served", served)
+	if !bytes.Equal(one.SessionKey, same.SessionKey) || bytes.Equal(one.SessionKey, two.SessionKey) || bytes.Equal(one.SessionKey, one.StateKey) || len(one.StateKey) != 32 {
+		t.Error("the keys are not as they should be")
 	}
 }
 
-// With another secret each end says so; the core once, until the address has shown the secret.
+// With another secret each end says so; who is asked once, until the address has shown the secret.
 func TestAnotherSecret(t *testing.T) {
 	g := newGate(t, secretOne)
 	dial := func(secret string) error {
 		conn, err := link(t, secret).Dial(t.Context(), g.address)
 		if err == nil {
-			_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: core\r\n\r\n")
+			_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: gateway\r\n\r\n")
 		}
 		if err == nil {
 			_, err = http.ReadResponse(bufio.NewReader(conn), nil)
@@ -174,13 +149,13 @@ func TestAnotherSecret(t *testing.T) {
 	}
 	wrong := func() {
 		t.Helper()
-		if err := dial(secretTwo); !errors.Is(err, ErrSecret) || !strings.HasPrefix(err.Error(), "the core at 127.0.0.1:") {
+		if err := dial(secretTwo); !errors.Is(err, ErrSecret) || !strings.HasPrefix(err.Error(), "the gateway at 127.0.0.1:") {
 			t.Errorf("another secret: %v", err)
 		}
 	}
 	wrong()
 	if refused, _ := g.saw(1); !errors.Is(refused[0], ErrSecret) {
-		t.Errorf("the core says %v", refused)
+		t.Errorf("who is asked says %v", refused)
 	}
 	wrong()
 	if err := dial(secretOne); err != nil {
@@ -192,32 +167,32 @@ func TestAnotherSecret(t *testing.T) {
 	}
 }
 
-// Who has no secret gets nothing, whatever it speaks; and who has it is not taken for a core.
+// Who has no secret gets nothing, whatever it speaks; and who is asked is not taken for who asks.
 func TestWithoutSecret(t *testing.T) {
 	g := newGate(t, secretOne)
-	replicas := link(t, secretOne).certs[roleReplica]
-	foreign := link(t, secretTwo).certs[roleReplica]
-	cores := link(t, secretOne).certs[roleCore]
+	asking := link(t, secretOne).certs[roleAsks]
+	foreign := link(t, secretTwo).certs[roleAsks]
+	asked := link(t, secretOne).certs[roleAsked]
 	config := func(certs ...tls.Certificate) *tls.Config {
 		return &tls.Config{InsecureSkipVerify: true, Certificates: certs}
 	}
-	older := config(replicas)
+	older := config(asking)
 	older.MaxVersion = tls.VersionTLS12
 	for name, dial := range map[string]func() (net.Conn, error){
-		"plain HTTP":         func() (net.Conn, error) { return net.Dial("tcp", g.address) },
-		"TLS without a key":  func() (net.Conn, error) { return tls.Dial("tcp", g.address, config()) },
-		"a key of its own":   func() (net.Conn, error) { return tls.Dial("tcp", g.address, config(foreign)) },
-		"the core's own key": func() (net.Conn, error) { return tls.Dial("tcp", g.address, config(cores)) },
-		"an older TLS":       func() (net.Conn, error) { return tls.Dial("tcp", g.address, older) },
+		"plain HTTP":              func() (net.Conn, error) { return net.Dial("tcp", g.address) },
+		"TLS without a key":       func() (net.Conn, error) { return tls.Dial("tcp", g.address, config()) },
+		"a key of its own":        func() (net.Conn, error) { return tls.Dial("tcp", g.address, config(foreign)) },
+		"the key of who is asked": func() (net.Conn, error) { return tls.Dial("tcp", g.address, config(asked)) },
+		"an older TLS":            func() (net.Conn, error) { return tls.Dial("tcp", g.address, older) },
 		"a certificate without its key": func() (net.Conn, error) {
-			return tls.Dial("tcp", g.address, config(tls.Certificate{Certificate: replicas.Certificate, PrivateKey: foreign.PrivateKey}))
+			return tls.Dial("tcp", g.address, config(tls.Certificate{Certificate: asking.Certificate, PrivateKey: foreign.PrivateKey}))
 		},
 	} {
 		conn, err := dial()
 		if err != nil {
 			continue // the handshake says no already
 		}
-		_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: core\r\n\r\n") // it may be closed already
+		_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n") // it may be closed already
 		_ = conn.SetReadDeadline(time.Now().Add(handshakeTime))
 		if text, err := io.ReadAll(conn); len(text) > 0 && text[0] != 21 { // an alert of TLS
 			t.Errorf("%s gets %q, %v", name, text, err)
@@ -227,11 +202,11 @@ func TestWithoutSecret(t *testing.T) {
 	if refused, served := g.saw(1); served != 0 || len(refused) != 1 { // all come from one address
 		t.Errorf("%d served, refused %v", served, refused)
 	}
-	conn, err := tls.Dial("tcp", g.address, config(replicas))
+	conn, err := tls.Dial("tcp", g.address, config(asking))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: core\r\n\r\n")
+	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
 	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK { // or the cases above prove nothing
 		t.Errorf("with the key: %v %v", resp, err)
 	}
@@ -259,7 +234,7 @@ func TestSilentStranger(t *testing.T) {
 	}
 }
 
-// What listens at the core's address is something else.
+// What listens at a gateway's address is something else.
 func TestDialSomethingElse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

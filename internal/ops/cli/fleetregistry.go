@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+)
+
+// fleetRegistry is the registry of the fleet, by this machine's member. It implements sessions.Registry.
+type fleetRegistry struct{ client fleetsocket.Client }
+
+func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
+	a, err := r.client.Entry(ctx, e)
+	if err != nil {
+		return a, unanswered(err.Error())
+	}
+	switch a.Refused {
+	case "":
+		return a, nil
+	case fleetsocket.NotFound:
+		return a, engine.ErrNotFound
+	case fleetsocket.Conflict:
+		return a, engine.ErrConflict
+	case fleetsocket.TooLarge:
+		return a, engine.ErrTooLarge
+	}
+	return a, unanswered("the hub does not answer (" + strings.TrimPrefix(a.Why, engine.ErrUnknown.Error()+": ") + ")")
+}
+
+// unanswered is engine.ErrUnknown in words for people.
+type unanswered string
+
+// Error implements error.
+func (u unanswered) Error() string { return string(u) }
+
+// Is implements what [errors.Is] asks for.
+func (u unanswered) Is(target error) bool { return target == engine.ErrUnknown }
+
+// Get implements sessions.Registry.
+func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error) {
+	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Get, Key: key})
+	if err != nil {
+		return engine.Entry{}, err
+	}
+	return engine.Entry{Key: key, Value: a.Value, Revision: engine.Revision(a.Revision)}, nil
+}
+
+// CAS implements sessions.Registry.
+func (r fleetRegistry) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
+	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Write, Key: key, Value: value, Before: uint64(before)})
+	return engine.Revision(a.Revision), err
+}
+
+// Delete implements sessions.Registry.
+func (r fleetRegistry) Delete(ctx context.Context, key string) error {
+	_, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Delete, Key: key})
+	return err
+}
