@@ -23,8 +23,7 @@ func (r *fleetRounds) faultsOf() (all []func(dies *place) roundFault) {
 			func(*place) roundFault { return r.serverFault(false, kind) },
 			func(dies *place) roundFault { return r.memberFault(r.either(dies), kind) },
 			func(dies *place) roundFault { return r.monitorFault(r.either(dies), kind) },
-			func(*place) roundFault { return r.coreFault(kind) },
-			func(*place) roundFault { return r.replicaFault(kind) })
+			func(*place) roundFault { return r.gatewayFault(kind) })
 	}
 	for kind := range badWays {
 		all = append(all,

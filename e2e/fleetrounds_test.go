@@ -18,8 +18,8 @@ import (
 // How many rounds TestFleetRounds goes: OUTLIVE_E2E_ROUNDS. OUTLIVE_TEST_SEED says which.
 const fewRounds = 3
 
-// Each longEach-th round a fault of the network, or a core that is stopped, lasts for longFault: less than the silence after which people are
-// told, and more than a core's lease.
+// Each longEach-th round a fault of the network, or a gateway that is stopped, lasts for longFault: less than the silence after which people
+// are told, and more than a gateway's lease.
 const (
 	longEach  = 3
 	longFault = 25 * time.Second
@@ -162,7 +162,7 @@ type fleetRounds struct {
 	lan         *lan
 	cluster     *natsCluster
 	places      []*place
-	gateway     *roundGateway
+	gateways    *fleetGateways
 	people      *people
 	order       []int          // in which the kinds of faults come next
 	away        map[string]int // how often a machine was cut off for so long that people may be told of it
@@ -234,7 +234,7 @@ func (r *fleetRounds) plan(number int) *oneRound {
 func (r *fleetRounds) round(number int) {
 	t, o := r.t, r.plan(number)
 	t.Logf("round %d: %s after %s for %s; %s on %s dies, people are to be told of %s on %s, %s asks", number, o.fault.what, o.after, o.lasts, o.dies.name, o.dies.at.name, o.tells.name, o.tells.at.name, r.places[o.asks[0]].name)
-	before := r.gateway.takes()
+	before := r.gateways.clients.moved()
 	o.happens()
 	if o.restarted > slowCommand {
 		t.Logf("round %d: instead of a restart %s was told %q", number, r.places[o.asks[0]].name, o.refused)
@@ -246,11 +246,11 @@ func (r *fleetRounds) round(number int) {
 		t.Fatalf("round %d: an acknowledgement that was answered is lost on %s: %v\n%s", number, o.tells.at.name, err, out)
 	}
 	o.seen = r.allSeen(number, o.begun)
-	if n := r.gateway.countAll(t, fmt.Sprintf("after round %d", number)); n > 0 {
-		t.Errorf("after round %d %d calls have failed", number, n)
-	}
-	t.Logf("round %d: recovered after %s, restarted after %s, acknowledged after %s, all seen after %s; of %d calls the slowest took %s, %d failed, and a core began %d times", number,
-		rounded(o.recovered), rounded(o.restarted), rounded(o.acked), rounded(o.seen), o.calls, rounded(o.called), o.failed, r.gateway.takes()-before)
+	now := make(chan struct{})
+	close(now)
+	r.gateways.clients.until(t, now, fmt.Sprintf("after round %d", number), 0, 1)
+	t.Logf("round %d: recovered after %s, restarted after %s, acknowledged after %s, all seen after %s; of %d calls the slowest took %s, %d failed, and sessions went on in another process %d times", number,
+		rounded(o.recovered), rounded(o.restarted), rounded(o.acked), rounded(o.seen), o.calls, rounded(o.called), o.failed, r.gateways.clients.moved()-before)
 	if o.fault.leader {
 		r.afterLeader = append(r.afterLeader, o)
 	}
@@ -282,7 +282,7 @@ func (o *oneRound) happens() {
 	for _, a := range []*roundAgent{o.dies, o.tells} {
 		a.at.deaths = append(a.at.deaths, o.begun)
 	}
-	all.Go(func() { o.called, o.calls, o.failed = o.gateway.callUntil(over, fmt.Sprintf("round %d", o.number)) })
+	all.Go(func() { o.called, o.calls, o.failed = o.callUntil(over, fmt.Sprintf("round %d", o.number)) })
 	all.Go(func() {
 		if within(backWithin, func() bool { return len(o.dies.starts()) > 1 }) {
 			o.recovered = time.Since(o.begun)
@@ -450,7 +450,7 @@ func (r *fleetRounds) explain() {
 	for _, p := range r.places {
 		show(p.joined, "monitor.log")
 		show(p.joined, "member.log")
-		show(p.joined, "core.log")
+		show(p.joined, "stderr.log")
 		show(p.joined, "state/outlive/agents/improvement-log.md")
 	}
 	r.t.Logf("messages: %+v", r.people.phone.Messages())
@@ -505,7 +505,7 @@ func TestFleetRounds(t *testing.T) {
 		p.says(t, "monitor.log", `Monitor cycle complete`)
 	}
 	r.places[1].serve(t, "one")
-	r.gateway = newRoundGateway(t, r)
+	r.startGateways(t)
 	r.allSeen(0, time.Now())
 	t.Cleanup(r.report)
 	t.Cleanup(r.explain)

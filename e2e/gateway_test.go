@@ -73,7 +73,7 @@ type gateway struct {
 	ended chan struct{}
 }
 
-var listening = regexp.MustCompile(`(?i)\[GATEWAY\] (?:listening on|waiting for replicas at) (http://\S+|[0-9.]+:\d+)`)
+var listening = regexp.MustCompile(`(?i)\[GATEWAY\] listening on (http://\S+)`)
 
 // listen starts a gateway on a free port and waits until it says where.
 func (w *workspace) listen(t *testing.T, config string, flags ...string) *gateway {

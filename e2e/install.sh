@@ -48,6 +48,23 @@ if ! command -v promtool >/dev/null && [ ! -x .work/bin/promtool ]; then
 	rm -rf .work/deb
 fi
 
+# Load balancers, for the full run. Only the programs are taken, with the libraries that are missing here: the packages would start them.
+for program in nginx haproxy; do
+	[ -z "$door" ] && [ ! -x "/usr/sbin/$program" ] && [ ! -x ".work/bin/$program" ] || continue
+	echo "== $program of its package"
+	sudo=""
+	[ "$(id -u)" = 0 ] || sudo=sudo
+	at=$PWD/.work/$program
+	mkdir -p .work/bin "$at/deb/partial"
+	$sudo apt-get update -qq </dev/null
+	$sudo apt-get install -y -qq --no-install-recommends --download-only -o "Dir::Cache::archives=$at/deb" "$program" </dev/null
+	for package in "$at"/deb/*.deb; do
+		dpkg-deb -x "$package" "$at"
+	done
+	printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$at/usr/lib/$(uname -m)-linux-gnu" "$at/usr/sbin/$program" >".work/bin/$program"
+	chmod +x ".work/bin/$program"
+done
+
 # A stamp keeps the hash of what was installed, so that a second run installs nothing.
 installed() {
 	[ -f ".work/$1.stamp" ] && [ "$(cat ".work/$1.stamp")" = "$2" ]
