@@ -121,6 +121,14 @@ type equal struct {
 	off    atomic.Bool // it has no sessions any more
 }
 
+// inFlight sends call 7 of a session that is at s, and returns when it has come there; its answer comes later.
+func (e *equal) inFlight(t *testing.T, s *testSession, session string) chan answer {
+	answered := make(chan answer, 1)
+	go func() { answered <- e.do("POST", call(7), session) }()
+	s.await(t, "message "+call(7))
+	return answered
+}
+
 // newEquals starts so many fronts whose hubs answer so; nil: they echo what they are sent.
 func newEquals(t *testing.T, many int, answer func(s *testSession, line []byte, reply Stream), opts Options) (all []*equal, store *common) {
 	t.Helper()
@@ -395,9 +403,7 @@ func TestCallsOfAKilledGateway(t *testing.T) {
 	session := a.greet("2025-11-25")
 	a.do("POST", initialized, session)
 	s := a.hub.session(0)
-	answered := make(chan answer, 1)
-	go func() { answered <- b.do("POST", call(7), session) }()
-	s.await(t, "message "+call(7))
+	answered := b.inFlight(t, s, session)
 	began := make(chan *events, 1)
 	go func() { began <- b.open("POST", call(8), session) }()
 	s.await(t, "message "+call(8))
@@ -433,9 +439,7 @@ func TestAFormerOwnerSaysNothing(t *testing.T) {
 	w := all[0]
 	session := w.greet("2025-11-25")
 	s := w.hub.session(0)
-	answered := make(chan answer, 1)
-	go func() { answered <- w.do("POST", call(7), session) }()
-	s.await(t, "message "+call(7))
+	answered := w.inFlight(t, s, session)
 	began := make(chan *events, 1)
 	go func() { began <- w.open("POST", call(8), session) }()
 	s.await(t, "message "+call(8))
@@ -474,9 +478,7 @@ func TestLeaveSessions(t *testing.T) {
 	w := all[0]
 	session := w.greet("2025-11-25")
 	s := w.hub.session(0)
-	answered := make(chan answer, 1)
-	go func() { answered <- w.do("POST", call(7), session) }()
-	s.await(t, "message "+call(7))
+	answered := w.inFlight(t, s, session)
 	w.off.Store(true)
 	w.front.LeaveSessions()
 	s.await(t, "close")
