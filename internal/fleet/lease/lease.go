@@ -148,6 +148,13 @@ func Outlast(ctx context.Context, from Registry, t Term, opts Options) error {
 	return nil
 }
 
+// Over reports whether somebody's time with a lease is over by one look: the lease is free or another's. It is false if the engine does
+// not answer.
+func Over(ctx context.Context, from Registry, t Term, opts Options) bool {
+	e := end{wait: wait{from: from, key: Key(t.Lease), opts: opts.withDefaults()}, of: t}
+	return e.came(ctx)
+}
+
 // wait is one who waits for a lease that others may have, or for the end of their time with it.
 type wait struct {
 	from   Registry

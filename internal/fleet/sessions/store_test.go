@@ -304,6 +304,23 @@ func TestASessionThatWasTaken(t *testing.T) {
 	})
 }
 
+// A gateway that was stopped for longer than its lease has it anew: whoever is asked for one of its sessions first has that at once, and does
+// not pass the request on to it.
+func TestAGatewayThatHasItsLeaseAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		a.line.set(engine.ErrUnknown, 0)
+		if why := a.hears(t); !errors.Is(why, lease.ErrUnanswered) {
+			t.Errorf("a is told %v", why)
+		}
+		a.line.set(nil, 0)
+		a.regains(t)
+		b.wants(t, "one", `1`)
+	})
+}
+
 // A process that was killed and is started again at its address does not let others wait for the end of its own lease.
 func TestAGatewayThatStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
