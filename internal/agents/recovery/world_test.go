@@ -79,6 +79,13 @@ func (w *fleet) tick(order []string) map[string]Decision {
 	}
 	made := map[string]Decision{}
 	w.f = w.f.See(problems, w.shared, w.now)
+	for _, m := range w.f.Masses {
+		if m.Told && m.Released.IsZero() { // the message of a mass names who has joined it since, as followMasses of the monitor has it
+			for _, member := range m.Members {
+				w.tell(member)
+			}
+		}
+	}
 	for _, n := range order {
 		a := w.agents[n]
 		d := Decide(a.problem, a.h, a.pol, a.can, w.f, w.now)
