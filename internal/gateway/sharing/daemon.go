@@ -304,8 +304,9 @@ func (d *Daemon) End() {
 
 // order is the body of a restart request.
 type order struct {
-	Reason string `json:"reason"`
-	Source string `json:"source"` // in the word of supervise.Source
+	Reason  string `json:"reason"`
+	Source  string `json:"source"`            // in the word of supervise.Source
+	Stalled bool   `json:"stalled,omitempty"` // the source is the monitor, for an older outlive at the other end, which knows only this
 }
 
 // restart replaces the processes of a member's server.
@@ -320,7 +321,11 @@ func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no order to restart", http.StatusBadRequest)
 		return
 	}
-	if err := s.share.server.Restart(r.Context(), supervise.SourceOf(o.Source), o.Reason); err != nil {
+	source := supervise.SourceOf(o.Source)
+	if o.Stalled {
+		source = supervise.SourceMonitor
+	}
+	if err := s.share.server.Restart(r.Context(), source, o.Reason); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -146,7 +146,7 @@ func (s *Member) Restart(ctx context.Context, source supervise.Source, reason st
 	if err != nil {
 		return err
 	}
-	resp, err := s.post(ctx, p.path+"/restart", order{reason, source.String()})
+	resp, err := s.post(ctx, p.path+"/restart", order{reason, source.String(), source == supervise.SourceMonitor})
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,12 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -128,5 +130,48 @@ func TestRestartKeepsItsSource(t *testing.T) {
 		if got := <-wanted; got != source.String()+": because" {
 			t.Errorf("asked by %s, the server is restarted by %q", source, got)
 		}
+	}
+}
+
+// What the monitor asks for goes on being that where the run, or the daemon, is of the version before: those know one word for it.
+func TestRestartByTheMonitorAcrossVersions(t *testing.T) {
+	wanted := make(chan string, 1)
+	socket, d := daemonOn(t, "one", wanted)
+	asked := make(chan string, 1)
+	m := NewMember(MemberOptions{Request: Request{Name: "r", Command: []string{"srv"}}, Dial: func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}})
+	defer m.Close()
+	if err := m.Restart(t.Context(), supervise.SourceSignal, "now a member"); err != nil {
+		t.Fatal(err)
+	}
+	<-wanted
+	name := members(d)[0]
+	r := httptest.NewRequest(http.MethodPost, "/v1/seat/"+name+"/restart", strings.NewReader(`{"reason":"because","stalled":true}`))
+	d.ServeHTTP(httptest.NewRecorder(), r)
+	if got := <-wanted; got != supervise.SourceMonitor.String()+": because" {
+		t.Errorf("a run of the version before: the server is restarted by %q", got)
+	}
+
+	before := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/seat" {
+			_, _ = io.WriteString(w, `{"path":"/v1/seat/a","server":"srv"}`+"\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		text, _ := io.ReadAll(r.Body)
+		asked <- string(text)
+	}))
+	defer before.Close()
+	m = NewMember(MemberOptions{Request: Request{Name: "r", Command: []string{"srv"}}, Dial: func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", before.Listener.Addr().String())
+	}})
+	defer m.Close()
+	if err := m.Restart(t.Context(), supervise.SourceMonitor, "because"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-asked; !strings.Contains(got, `"stalled":true`) {
+		t.Errorf("a daemon of the version before is asked %s", got)
 	}
 }
