@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,30 @@ func TestTokenText(t *testing.T) {
 		if _, err := parseToken(text[:n]); err == nil {
 			t.Errorf("%q is taken", text[:n])
 		}
+	}
+}
+
+// The hub before kept the name of a token that was revoked. It is none here: the machine gets a new one as any other.
+func TestTokensOfTheHubBefore(t *testing.T) {
+	s := &settings{state: t.TempDir()}
+	if err := os.MkdirAll(s.hubDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const before = `{"version": 1, "tokens": [
+		{"host": "build1", "hash": "5e88", "made": "2026-11-20T10:00:00Z", "machine": "m1", "used": "2026-11-20T10:01:00Z", "from": "10.0.0.2:1", "serial": 2},
+		{"host": "laptop", "hash": "", "made": "0001-01-01T00:00:00Z", "revoked": "2026-11-21T10:00:00Z", "serial": 3}]}`
+	if err := os.WriteFile(s.tokensPath(), []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.tokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"build1": "5e88"}; !maps.Equal(f.good(), want) || len(f.Tokens) != 1 || f.Tokens[0].Machine != "m1" {
+		t.Errorf("%+v", f)
+	}
+	if err := s.changeTokens(func(f *tokenFile) error { return f.make("laptop", "new") }); err != nil {
+		t.Errorf("a machine whose token was revoked gets no new one: %v", err)
 	}
 }
 

@@ -129,6 +129,7 @@ func (s *settings) tokens() (tokenFile, error) {
 	if _, err := readFile(s.tokensPath(), &f); err != nil {
 		return tokenFile{}, err
 	}
+	f.Tokens = slices.DeleteFunc(f.Tokens, func(k known) bool { return k.Hash == "" }) // an older hub kept the names of those that it had revoked
 	s.read.of, s.read.file = now, f
 	return f, nil
 }
