@@ -33,8 +33,11 @@ const defaultPort = "4242"
 // certificateYears is how long a hub's certificate is good: it is known by its tokens, which name it, and not by who has signed it.
 const certificateYears = 20
 
+// noCluster is said to whoever starts or joins three hubs that are one, as the version before could.
+const noCluster = "there are no hubs of three any more: have one hub, with their hub.json and tokens.json, or join three NATS servers in their place (outlive fleet join --nats)"
+
 func newHub(s *settings) *cobra.Command {
-	var listen string
+	var listen, cluster, self string
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the hub of a fleet; until interrupted",
@@ -54,11 +57,21 @@ EXIT STATUS
   2  a mistake in the command line`,
 		Example: "  outlive fleet hub\n  outlive fleet hub --listen 10.0.0.1:4242",
 		Args:    cobra.NoArgs,
-		RunE:    does(func(cmd *cobra.Command, _ []string) error { return s.runHub(cmd.Context(), listen) }),
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			if cluster != "" || self != "" {
+				return wrong("--cluster: %s", noCluster)
+			}
+			return s.runHub(cmd.Context(), listen)
+		}),
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVar(&listen, "listen", "0.0.0.0:"+defaultPort, "address of this machine, and port; port 0: any that is free")
+	fl.StringVar(&cluster, "cluster", "", "")
+	fl.StringVar(&self, "self", "", "")
+	for _, name := range []string{"cluster", "self"} {
+		_ = fl.MarkHidden(name) // it is there
+	}
 	return cmd
 }
 

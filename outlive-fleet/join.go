@@ -131,6 +131,9 @@ func (f joining) membership(s *settings, address string) (m membership, fresh bo
 	if f.creds != "" || f.name != "" {
 		return m, false, wrong("--creds and --name go with --nats: the token says what this machine is called")
 	}
+	if strings.Contains(address, ",") {
+		return m, false, wrong("%q: %s", address, noCluster)
+	}
 	if next.Address, err = hostPort(address, defaultPort); err != nil {
 		return m, false, wrong("%q: want HOST or HOST:PORT of the hub", address)
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
@@ -75,6 +77,22 @@ func TestTokensOfTheHubBefore(t *testing.T) {
 	}
 	if err := s.changeTokens(func(f *tokenFile) error { return f.make("laptop", "new") }); err != nil {
 		t.Errorf("a machine whose token was revoked gets no new one: %v", err)
+	}
+}
+
+// Who starts or joins three hubs that were one is told what there is in their place.
+func TestHubsOfThreeAreGone(t *testing.T) {
+	s := &settings{state: t.TempDir()}
+	for verb, args := range map[string][]string{
+		"hub":  {"--cluster", "hub1,hub2,hub3", "--self", "hub1"},
+		"join": {"hub1,hub2,hub3", "--token", token{Host: "a", Secret: "s", Pin: bytes.Repeat([]byte{7}, 32)}.String()},
+	} {
+		cmd := map[string]func(*settings) *cobra.Command{"hub": newHub, "join": newJoin}[verb](s)
+		cmd.SetArgs(args)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.ExecuteContext(t.Context()); !errors.As(err, new(usage)) || !strings.Contains(err.Error(), noCluster) {
+			t.Errorf("fleet %s %q: %v", verb, args, err)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func askerOf(address, subject string) string {
 	return ""
 }
 
-var errNotAsked = errors.New("this machine may not be asked anything: the hub, or the user of a NATS server, was made by another version of outlive")
+var errNotAsked = errors.New("this machine may not be asked anything: the hub, or the user of a NATS server, was made by another version of outlive: upgrade the older of the two, or make the user anew (outlive fleet nats-user)")
 
 // stopLimit is how long those who ask at the last moment are waited for.
 const stopLimit = 2 * time.Second
