@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -98,6 +99,12 @@ type Facts struct {
 	Unheard bool `json:"unheard,omitempty"`
 }
 
+// reworded reports whether facts differ from others in their words alone.
+func (f Facts) reworded(as Facts) bool {
+	f.Since, f.Details, f.Action, f.ToDo, f.Body, f.Unasked, f.Ways = as.Since, as.Details, as.Action, as.ToDo, as.Body, as.Unasked, as.Ways
+	return reflect.DeepEqual(f, as)
+}
+
 // asks reports whether there is a permission request that can be answered remotely.
 func (f *Facts) asks() bool { return f.Request != "" && f.Input != "" }
 
@@ -107,6 +114,8 @@ type Incident struct {
 	Key   Key    `json:"key"`
 	State State  `json:"state"`
 	Facts Facts  `json:"facts"`
+	// Version is of the outlive that has learned the facts. "": of one that did not say.
+	Version string `json:"version,omitempty"`
 
 	Opened   time.Time `json:"opened,omitzero"`   // when it was first opened
 	Reopened int       `json:"reopened"`          // how often it was reopened

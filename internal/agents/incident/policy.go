@@ -29,6 +29,8 @@ type Policy struct {
 	Home string
 	// PIV selects messages in the words of PIV-11.
 	PIV bool
+	// Version is outlive's. What another one has said in other words is changed in place.
+	Version string
 }
 
 func (p Policy) ackTimeout() time.Duration { return cmp.Or(p.AckTimeout, 15*time.Minute) }

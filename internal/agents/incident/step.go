@@ -13,10 +13,10 @@ func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
 	s.lapse()
 	s.apply(e)
 	s.advance()
-	if s.changed && len(s.before) > 0 {
+	if (s.changed || s.reworded) && len(s.before) > 0 {
 		_, quiet := p.quiet(now)
 		s.effects = append(s.effects, Edit{
-			Key: s.i.ID, Channels: s.before, Message: Compose(s.i, p, now), InPlace: quiet && !s.i.critical(),
+			Key: s.i.ID, Channels: s.before, Message: Compose(s.i, p, now), InPlace: !s.changed || quiet && !s.i.critical(),
 		})
 	}
 	return s.i, append(s.effects, s.sends...)
@@ -24,13 +24,14 @@ func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
 
 // step is the state of one call of Step.
 type step struct {
-	i       Incident
-	p       Policy
-	now     time.Time
-	before  []string // the channels that were notified before
-	changed bool     // the message that was sent is outdated
-	effects []Effect
-	sends   []Effect
+	i        Incident
+	p        Policy
+	now      time.Time
+	before   []string // the channels that were notified before
+	changed  bool     // the message that was sent is outdated
+	reworded bool     // this version says the same in other words than the one before
+	effects  []Effect
+	sends    []Effect
 }
 
 // apply updates the incident for the event. advance decides who is notified.
@@ -100,8 +101,14 @@ func (s *step) learn(f Facts, nonce string) {
 		i.Nonce = "" // a button must belong to what is shown
 	}
 	was := i.critical()
-	s.changed = s.changed || !reflect.DeepEqual(i.Facts, f)
-	i.Facts = f
+	switch {
+	case reflect.DeepEqual(i.Facts, f):
+	case i.Version != s.p.Version && i.Facts.reworded(f):
+		s.reworded = true
+	default:
+		s.changed = true
+	}
+	i.Facts, i.Version = f, s.p.Version
 	if asks {
 		i.State, i.AckedUntil, i.Snoozed = s.awake(), time.Time{}, false
 		i.TierAt, i.Repeats = s.now, 0

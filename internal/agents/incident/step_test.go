@@ -444,3 +444,35 @@ func TestReopenedIsNotFailing(t *testing.T) {
 		t.Errorf("it is %s, failing are %q, and what is done: %s", i.State, i.Failing, kinds(effects))
 	}
 }
+
+// Who was told is not told again where another version of outlive says the same in other words. News are told by any version.
+func TestOtherWordsOfAnotherVersion(t *testing.T) {
+	learn := func(i Incident, version string, change func(*Facts)) (after Incident, inPlace bool) {
+		t.Helper()
+		f, p := i.Facts, policy
+		change(&f)
+		p.Version = version
+		after, effects := Step(i, Opened{Facts: f}, p, t0.Add(time.Minute))
+		if len(effects) != 1 {
+			t.Fatalf("version %q: %s", version, kinds(effects))
+		}
+		edit, ok := effects[0].(Edit)
+		if !ok {
+			t.Fatalf("version %q: %s", version, kinds(effects))
+		}
+		return after, edit.InPlace
+	}
+	words := func(text string) func(*Facts) {
+		return func(f *Facts) { f.Details, f.Action, f.ToDo, f.NoReplies = text, text, text, !f.NoReplies }
+	}
+	i, inPlace := learn(in(Notified), "2", words("the same in other words"))
+	if !inPlace {
+		t.Error("another version's words are a message of their own")
+	}
+	if i, inPlace = learn(i, "2", words("a code for the login")); inPlace {
+		t.Error("what the same version says later is no message")
+	}
+	if _, inPlace = learn(i, "3", func(f *Facts) { f.Used++ }); inPlace {
+		t.Error("what is news is no message, since another version tells it")
+	}
+}

@@ -131,7 +131,7 @@ func (r *round) taken(c *examined, d recovery.Decision) string {
 
 func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Policy {
 	e := d.Escalate
-	p := incident.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone, Home: o.HomeFlag}
+	p := incident.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone, Home: o.HomeFlag, Version: o.Version}
 	if len(e.To) == 0 {
 		e.To = everyChannel(e.Next, all, o)
 	}

@@ -29,7 +29,7 @@ func (in *incidents) open(key string) []incident.Incident { return opened(in.lis
 // policyOf says who is notified about an agent, and when again.
 func (in *incidents) policyOf(a agent) incident.Policy {
 	if a.Declared == nil {
-		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1}
+		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1, Version: in.m.opts.Version}
 	}
 	return policyOf(*a.Declared, in.snapshot.Registry, in.m.opts)
 }

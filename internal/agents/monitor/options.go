@@ -38,6 +38,8 @@ const (
 
 // Options of a monitor. The zero value of each member works, except Home.
 type Options struct {
+	// Version is outlive's.
+	Version string
 	// Home is the directory of the registry and of everything the monitor keeps (PIV: ~/.piv).
 	Home string
 	// HomeFlag is what leads a command to Home, such as " --home DIR", for messages. "": commands find it by themselves.

@@ -27,7 +27,7 @@ func agentsOptions(home string) monitor.Options {
 		user = ""
 	}
 	o := monitor.Options{
-		Home: home, HomeFlag: homeFlag(home), Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
+		Version: version(), Home: home, HomeFlag: homeFlag(home), Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
 	o.Servers = &keptServers{}
