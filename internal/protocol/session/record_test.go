@@ -40,3 +40,30 @@ func TestARecordedSessionIsTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestARecordOfTheReleaseBefore: the names are those that it has written, at the same version. Bytes are base64 there.
+func TestARecordOfTheReleaseBefore(t *testing.T) {
+	const before = `{"format":3,"era":1,"initialize":"eyAibiI6IDEgfQ==","protocol_version":"2025-11-25","initialize_result":"e30=","initialized":true,
+		"meta":"eyJhIjoxfQ==","log_level":"eyJsZXZlbCI6ImRlYnVnIn0=","subscribed":["eyJ1cmkiOiJmaWxlOi8vL2EifQ=="],
+		"listens":[{"ID":"Nw==","Line":"eyJpZCI6N30=","Filter":"e30=","Acked":"e30=","Cuts":2}],
+		"reading":[null,null,{},null],"seen":[{"a":{"Digest":[1,2,3],"ReadOnly":true,"Idempotent":true}},null,null,null],
+		"translated":true,"repeats":{"login":"e30="},"states":[18446744073709551615],"tasks":["e30="],"withdrawn":["Nw==","ImEi"]}`
+	var r Record
+	if err := json.Unmarshal([]byte(before), &r); err != nil {
+		t.Fatal(err)
+	}
+	want := Record{
+		Format: RecordVersion, Translated: true, Repeats: map[string][]byte{"login": []byte("{}")}, States: []uint64{1<<64 - 1},
+		Tasks: [][]byte{[]byte("{}")}, Withdrawn: [][]byte{[]byte("7"), []byte(`"a"`)},
+		Session: Session{
+			Era: mcp.Legacy, InitParams: []byte(`{ "n": 1 }`), Version: "2025-11-25", InitResult: []byte("{}"), Initialized: true, Meta: []byte(`{"a":1}`),
+			LogLevel: []byte(`{"level":"debug"}`), Subscriptions: [][]byte{[]byte(`{"uri":"file:///a"}`)},
+			Listens: []*Listen{{ID: []byte("7"), Line: []byte(`{"id":7}`), Filter: []byte("{}"), Acked: []byte("{}")}},
+			Reading: [mcp.Lists]mcp.Catalog{mcp.Resources: {}},
+			Seen:    [mcp.Lists]mcp.Catalog{mcp.Tools: {"a": {Digest: [32]byte{1, 2, 3}, ReadOnly: true, Idempotent: true}}},
+		},
+	}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
