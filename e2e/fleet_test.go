@@ -25,11 +25,12 @@ const twoBeatsAndASecond = 11 * time.Second
 // joined is a machine of a fleet: a home of its own.
 type joined struct {
 	*workspace
-	name   string
-	inside []string      // what starts a program on it; none: as it is
-	more   []string      // of its environment
-	clock  time.Duration // how far it is off; it needs wrongClocks
-	member *exec.Cmd
+	name    string
+	program string        // outlive there; "": the one that is tested
+	inside  []string      // what starts a program on it; none: as it is
+	more    []string      // of its environment
+	clock   time.Duration // how far it is off; it needs wrongClocks
+	member  *exec.Cmd
 }
 
 // wrongClocks is an outlive whose clock can be set to another time than the machine's, with an outlive-fleet beside it; "": there is none.
@@ -38,7 +39,10 @@ func wrongClocks() string { return os.Getenv("OUTLIVE_CLOCK_BIN") }
 
 // outlive is the program there, and what its environment has besides.
 func (j *joined) outlive() (program string, more []string) {
-	if j.clock == 0 {
+	switch {
+	case j.program != "":
+		return j.program, j.more
+	case j.clock == 0:
 		return timed(), j.more
 	}
 	return wrongClocks(), append([]string{"OUTLIVE_E2E_CLOCK=" + j.clock.String()}, j.more...)

@@ -120,6 +120,22 @@ if [ -z "$door" ] && { ! installed nats "$hash" || [ ! -x .work/bin/nats-server 
 	echo "$hash" >.work/nats.stamp
 fi
 
+# The release that users upgrade from, out of the history of this checkout. Where that lacks it, the tests that need it fail and say so.
+older="$(sed -n 's/^const olderCommit = "\(.*\)"$/\1/p' older_test.go)"
+hash="$older $(go version)"
+if [ -z "$door" ] && { ! installed older "$hash" || [ ! -x .work/older/outlive ]; } && git cat-file -e "$older^{commit}" 2>/dev/null; then
+	echo "== go build outlive and outlive-fleet of $older"
+	rm -rf .work/older
+	mkdir -p .work/older/source
+	(cd .. && git archive "$older") | tar -x -C .work/older/source
+	cp -r .work/older/source/schema .work/older/schema
+	# -buildvcs=false: it would be stamped with the commit that is checked out here.
+	(cd .work/older/source && go build -buildvcs=false -o ../outlive ./cmd/outlive)
+	(cd .work/older/source/outlive-fleet && go build -buildvcs=false -o ../../outlive-fleet .)
+	rm -rf .work/older/source
+	echo "$hash" >.work/older.stamp
+fi
+
 # Servers of other SDKs, each with its own lock file.
 hash="$(cat servers/rmcp/Cargo.* servers/rmcp/src/* | sha256sum) $(cargo --version)"
 if ! installed rmcp "$hash" || [ ! -x .work/bin/rmcp-server ]; then
