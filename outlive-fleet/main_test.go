@@ -243,8 +243,9 @@ func TestUntold(t *testing.T) {
 		{fleetsocket.Status{Hosts: with(true, fleetsocket.Silent)}, "no machine whose outlive monitor has a channel is connected"},
 		{fleetsocket.Status{Hosts: with(false, fleetsocket.Connected), Partial: true}, ""},
 		{fleetsocket.Status{Hosts: with(true, fleetsocket.Unknown), Why: "no answer"}, ""},
+		{fleetsocket.Status{Hosts: with(false, fleetsocket.Connected), Version: "0.1.0"}, ""},
 	} {
-		if got := untold(tt.st); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+		if got := untold(tt.st, ""); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%+v: %q, want %q", tt.st, got, tt.want)
 		}
 	}

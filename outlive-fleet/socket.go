@@ -193,7 +193,7 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 			fmt.Fprintln(out, h.Name+": "+h.Why)
 		}
 	}
-	if why := untold(st); why != "" {
+	if why := untold(st, s.release); why != "" {
 		fmt.Fprintln(out, "Nobody can be told of what happens here: "+why)
 	}
 	if lost != nil && len(st.Cases) > 0 {
@@ -207,9 +207,10 @@ func (s *settings) showStatus(ctx context.Context, asJSON bool) error {
 	return lost
 }
 
-// untold is why people cannot be told of anything; "": they can, or that is not known.
-func untold(st fleetsocket.Status) string {
-	if st.Why != "" || st.Partial {
+// untold is why people cannot be told of anything; "": they can, or that is not known, as from a member of another release, which goes on from
+// before an upgrade.
+func untold(st fleetsocket.Status, release string) string {
+	if st.Why != "" || st.Partial || st.Version != release {
 		return ""
 	}
 	why := "no machine of the fleet runs outlive monitor with a channel."
