@@ -10,9 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,15 +43,6 @@ func newWatchHome(t *testing.T, agents map[string]string) *watchHome {
 	}
 	h.write(t, "state/outlive/agents/registry.yaml", registry, 0o600)
 	h.write(t, "paper.sh", "#!/bin/sh\nexec /bin/cat >>\""+h.path("paper")+"\"\n", 0o700)
-	t.Cleanup(func() {
-		for name := range agents {
-			for _, line := range h.started(name) {
-				if pid, err := strconv.Atoi(line); err == nil && pid > 1 {
-					_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-				}
-			}
-		}
-	})
 	return h
 }
 

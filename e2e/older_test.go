@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,46 @@ func TestOlderRunIsUpgraded(t *testing.T) {
 			w.noneLeft(t)
 		})
 	}
+}
+
+// TestOlderRunIsKilled: what a run of the release before leaves when it is killed in the middle of a call is in nobody's way. Its server ends, and
+// a run of this release with its name is the only one that is shown.
+func TestOlderRunIsKilled(t *testing.T) {
+	before := older(t)
+	t.Parallel()
+	w, srv := newWorkspace(t), servers()["go-legacy"]
+	run := func(program string) *raw {
+		return connectRaw(t, w, append([]string{program, "run", "--name", "one", "--"}, srv.argv...))
+	}
+	was := run(before)
+	was.begin("bump", map[string]any{"value": "cut", "ms": 60000})
+	w.awaitTrace(t, "bump cut", 1)
+	_ = was.cmd.Process.Kill()
+	<-was.ended
+	w.noneLeft(t)
+
+	now := run(tools.outlive)
+	now.call(t, "bump", map[string]any{"value": "again"})
+	shown := map[string]string{}
+	for _, verb := range []string{"status", "logs one", "metrics", "wait one", "restart one"} {
+		cmd := exec.Command(tools.outlive, strings.Fields(verb)...)
+		cmd.Env, cmd.Dir = w.env(), w.dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("outlive %s: %v %s", verb, err, out)
+		}
+		shown[verb] = string(out)
+	}
+	if n := len(regexp.MustCompile(`(?m)^one\b`).FindAllString(shown["status"], -1)); n != 1 {
+		t.Errorf("%d runs are shown:\n%s", n, shown["status"])
+	}
+	now.call(t, "bump", map[string]any{"value": "last"})
+	for _, line := range []string{"bump cut", "bump again", "bump last"} {
+		if n := w.count(line); n != 1 {
+			t.Errorf("%s: ran %d times", line, n)
+		}
+	}
+	now.leave(t)
 }
 
 // TestOlderRunShares: runs of both releases share one server by one daemon, of either release, and go on when that is killed. The commands of this
