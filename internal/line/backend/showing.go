@@ -24,7 +24,6 @@ type Whose struct {
 type showing struct {
 	core       *core
 	connection uint64           // tells this backend from others of the same program
-	told       uint64           // tap.Opened when the session was told last
 	env        jsonrpc.Envelope // scratch of lines that core.env was not scanned from
 	method     []byte           // scratch
 	client     string           // the name in what the next one points to
@@ -59,7 +58,6 @@ func (s *showing) message(env *jsonrpc.Envelope, line []byte, from, to tap.Party
 
 // put shows a message; about is the request or progress token that tells whose it is, nil if it is no particular client's.
 func (s *showing) put(m *tap.Message, about []byte) {
-	s.tellSession()
 	if whose := s.core.opts.Whose; whose != nil {
 		w := whose(about)
 		if m.Client == "" {
@@ -78,33 +76,6 @@ func (s *showing) put(m *tap.Message, about []byte) {
 		m.Client = s.clientName(nil)
 	}
 	s.core.opts.Tap.Put(m)
-}
-
-// tellSession shows the handshake to those who want whole messages and have not seen it.
-func (s *showing) tellSession() {
-	t := s.core.opts.Tap
-	n := t.Opened()
-	if n == s.told {
-		return
-	}
-	s.told = n
-	if !s.core.session.Answered() {
-		return
-	}
-	id := []byte(`"~session"`)
-	for _, line := range [][]byte{
-		jsonrpc.AppendRequest(nil, id, mcp.Initialize.String(), s.core.session.InitParams), jsonrpc.AppendResult(nil, id, s.core.session.InitResult),
-	} {
-		if s.env.Scan(line) != nil {
-			return
-		}
-		m := s.message(&s.env, line, tap.Client, tap.Server, s.core.process.gen)
-		if m.Kind == tap.Result {
-			m.From, m.To, m.Method = tap.Server, tap.Client, []byte(`"`+mcp.Initialize.String()+`"`)
-		}
-		m.Client, m.Note = s.clientName(nil), tap.NoteEarlier
-		s.core.opts.Tap.Put(&m)
-	}
 }
 
 // clientName is the name of the client in a raw _meta; nil: in what the session knows of it.

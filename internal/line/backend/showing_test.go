@@ -154,37 +154,6 @@ func TestWhatOutliveDoesIsShown(t *testing.T) {
 	)
 }
 
-// Whoever wants whole messages is told the handshake that came before, once.
-func TestTheHandshakeIsToldToThoseWhoComeLater(t *testing.T) {
-	topts := Options{Name: "srv", Command: []string{"srv"}, Tap: &tap.Tap{}}
-	w := newWorld(topts)
-	handshakeOf(w)
-	r := topts.Tap.Open(tap.Options{Bodies: true})
-	for range 2 {
-		w.client(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"password":"hunter2"}}}`)
-		w.server(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-	}
-	var b tap.Batch
-	r.Take(&b)
-	var notes []string
-	for i := range b.Messages {
-		m, err := tap.Parse(b.Messages[i].AppendJSON(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		notes = append(notes, m.Note)
-		if i == 0 && (!strings.Contains(string(m.Body), `"clientInfo":{"name":"tester"`) || m.Client != "tester") {
-			t.Errorf("the client's handshake is %s", m.Body)
-		}
-		if i == 2 && !strings.Contains(string(m.Body), `"password":"[redacted]"`) {
-			t.Errorf("the call is %s", m.Body)
-		}
-	}
-	if diff := cmp.Diff([]string{tap.NoteEarlier, tap.NoteEarlier, "", "", "", ""}, notes); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // A modern client says with each request who it is; what traces need is shown with the end of each call.
 func TestModernCallsAreShown(t *testing.T) {
 	w, r := watchedWorld(Options{}, false)

@@ -142,7 +142,7 @@ func newRoot(io streams) *cobra.Command {
 	root := bareRoot(io)
 	addGroup(root, "servers", "Servers:", newRun(io), newGateway(io), newLogin(io), newStatus(io), newRestart(io), newWait(), newLogs(io), newReload(io), newUpgrade(io))
 	addGroup(root, "agents", "Agents:", newMonitor(io), newAgent(io), newHooks(io), newAck(io), newHeartbeat(io))
-	addGroup(root, "seeing", "Servers and agents at a glance:", newDashboard(io), newTop(io), newWatchEvents(io), newMetrics(io), newTap(io), newReplay(io), newFleet(io))
+	addGroup(root, "seeing", "Servers and agents at a glance:", newDashboard(io), newTop(io), newWatchEvents(io), newMetrics(io), newTap(io), newFleet(io))
 	addGroup(root, "setup", "Set-up:", newWrap(io), newUnwrap(io), newDoctor(io), newService(io), newDemo(io), newVersion(io))
 	root.SetCompletionCommandGroupID("setup")
 	root.SetHelpCommandGroupID("setup")

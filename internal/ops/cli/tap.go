@@ -4,11 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -18,7 +14,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
-	"github.com/outlive-mcp/outlive/internal/view/recording"
 )
 
 // tapFlags are the flags of outlive tap.
@@ -27,7 +22,6 @@ type tapFlags struct {
 	errors bool
 	bodies bool
 	json   bool
-	record string
 }
 
 const tapLong = `Show the messages between the client and the server NAME while they pass, both directions, one line for each, until interrupted or
@@ -42,13 +36,13 @@ it holds until a server is ready, repeats to a new process, sends again, or answ
 
 All servers of a gateway are shown, with the server and the client, unless NAME is GATEWAY/SERVER. Calls are never slowed down by it: if
 messages come faster than they can be shown, some are left out, and a line says how many. What a message says is shown only with --bodies,
-with secrets replaced by [redacted], as far as they can be recognised by their form or their name. Nothing is stored, except with --record:
-then a new file has all messages with what they say, for outlive replay. More: https://github.com/outlive-mcp/outlive/blob/main/docs/TAP.md
+with secrets replaced by [redacted], as far as they can be recognised by their form or their name. Nothing is stored; to keep it, write
+--json --bodies and send it into a file. More: https://github.com/outlive-mcp/outlive/blob/main/docs/TAP.md
 
 EXIT STATUS
   0  interrupted, or its outlive has ended
-  1  no such server, or the file cannot be written
-  2  the name is ambiguous, or the file is there already`
+  1  no such server
+  2  the name is ambiguous`
 
 func newTap(io streams) *cobra.Command {
 	f := &tapFlags{}
@@ -65,7 +59,6 @@ func newTap(io streams) *cobra.Command {
 	fl.BoolVar(&f.errors, "errors", false, "only what went wrong: errors, failed tools, unknown outcomes, and what was refused")
 	fl.BoolVar(&f.bodies, "bodies", false, "also what the messages say, with secrets replaced")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line")
-	fl.StringVar(&f.record, "record", "", "also store all messages with what they say in this new file, for outlive replay")
 	return cmd
 }
 
@@ -79,21 +72,7 @@ func (f *tapFlags) run(ctx context.Context, io streams, name string) error {
 		return fail(exitFailure, "tap %s: %w", name, err)
 	}
 	v := &tapView{flags: f, out: bufio.NewWriter(logline.NewScreen(io.out)), several: len(status.Servers) > 0}
-	if f.record != "" {
-		v.file, err = recording.Create(f.record, recording.Header{Outlive: version(), Name: instance.Label(), RecordedAt: time.Now().UTC()})
-		if errors.Is(err, fs.ErrExist) {
-			return fail(exitUsage, "%w", err)
-		}
-		if err != nil {
-			return fail(exitFailure, "%w", err)
-		}
-	}
-	err = v.watch(ctx, io, instance)
-	if v.file != nil {
-		err = errors.Join(err, v.file.Close())
-		fmt.Fprintf(io.err, "outlive: %d messages in %s\n", v.file.Messages(), f.record)
-	}
-	if err != nil {
+	if err := v.watch(ctx, io, instance); err != nil {
 		return fail(exitFailure, "tap %s: %w", name, err)
 	}
 	return nil
@@ -103,15 +82,13 @@ func (f *tapFlags) run(ctx context.Context, io streams, name string) error {
 type tapView struct {
 	flags   *tapFlags
 	out     *bufio.Writer
-	several bool              // it shows whose messages they are
-	file    *recording.Writer // nil: nothing is stored
+	several bool // it shows whose messages they are
 }
 
 // watch shows messages until ctx or the instance ends. An instance that has become another version goes on under its number.
 func (v *tapView) watch(ctx context.Context, to streams, i control.Instance) error {
-	bodies := v.flags.bodies || v.flags.record != ""
 	for {
-		err := i.Messages(ctx, bodies, func() { fmt.Fprintf(to.err, "outlive: watching %s\n", logline.Printable(i.Label())) }, v.message)
+		err := i.Messages(ctx, v.flags.bodies, func() { fmt.Fprintf(to.err, "outlive: watching %s\n", logline.Printable(i.Label())) }, v.message)
 		if flushed := v.out.Flush(); err == nil {
 			err = flushed
 		}
@@ -149,11 +126,6 @@ func stillThere(ctx context.Context, i control.Instance) bool {
 
 // message takes one line of the stream.
 func (v *tapView) message(line []byte, more bool) error {
-	if v.file != nil {
-		if err := v.file.Add(line); err != nil {
-			return err
-		}
-	}
 	m, err := tap.Parse(line)
 	if err != nil {
 		return fmt.Errorf("a message that cannot be read: %w", err)
@@ -174,7 +146,7 @@ func (f *tapFlags) wants(m *tap.Record) bool {
 	switch {
 	case m.LeftOut > 0:
 		return true
-	case m.Note == tap.NoteEarlier, f.errors && !m.Bad():
+	case f.errors && !m.Bad():
 		return false
 	case len(f.tools) == 0:
 		return true
@@ -188,18 +160,11 @@ func (f *tapFlags) wants(m *tap.Record) bool {
 }
 
 func (v *tapView) show(m *tap.Record, line []byte) error {
-	var err error
-	switch {
-	case !v.flags.json:
-		_, err = io.WriteString(v.out, v.text(m))
-	case m.Body != nil && !v.flags.bodies:
-		m.Body = nil
-		if line, err = json.Marshal(m); err == nil {
-			_, err = v.out.Write(append(line, '\n'))
-		}
-	default:
-		_, err = v.out.Write(append(line, '\n'))
+	text := v.text(m)
+	if v.flags.json {
+		text = string(line) + "\n"
 	}
+	_, err := v.out.WriteString(text)
 	return err
 }
 

@@ -54,7 +54,6 @@ const (
 	NoteAgain   = "sent again"    // an earlier process, or connection, had it
 	NoteDropped = "dropped"       // it reaches nobody
 	NoteChanged = "changed"       // the client got it with changes
-	NoteEarlier = "earlier"       // it was said before anybody watched
 	NoteBlocked = "not a message" // the client was told so, if it could be
 )
 

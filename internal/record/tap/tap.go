@@ -22,7 +22,6 @@ type Options struct {
 type Tap struct {
 	mu      sync.Mutex
 	readers atomic.Pointer[[]*Reader] // nil: nobody watches
-	opened  atomic.Uint64
 
 	connections atomic.Uint64
 }
@@ -38,9 +37,6 @@ func (t *Tap) Connect() uint64 {
 	return t.connections.Add(1)
 }
 
-// Opened counts the readers there have been that want bodies: what they must know of the time before them is told when it grows.
-func (t *Tap) Opened() uint64 { return t.opened.Load() }
-
 // Put gives every reader a copy of the message, or counts it where there is no room. It never waits for a reader.
 func (t *Tap) Put(m *Message) {
 	if all := t.readers.Load(); all != nil {
@@ -54,9 +50,6 @@ func (t *Tap) Put(m *Message) {
 func (t *Tap) Open(o Options) *Reader {
 	r := &Reader{tap: t, opts: o}
 	t.change(func(all []*Reader) []*Reader { return append(all, r) })
-	if o.Bodies {
-		t.opened.Add(1)
-	}
 	return r
 }
 
