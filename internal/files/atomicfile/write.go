@@ -19,10 +19,8 @@ func WriteDurably(path string, text []byte) error { return write(path, text, 0o6
 // WriteForAll is [Write] for files that other users read.
 func WriteForAll(path string, text []byte) error { return write(path, text, 0o644, false) }
 
-// Create writes a new file durably, with mode 0600. If it is there already, the error wraps [fs.ErrExist].
-func Create(path string, text []byte) error { return create(path, nil, text) }
-
-// create is [Create] with the mode and owner of model (nil: 0600, ours).
+// create writes a new file durably, with the mode and owner of model (nil: 0600, ours). If it is there already, the error wraps
+// [fs.ErrExist].
 func create(path string, model fs.FileInfo, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

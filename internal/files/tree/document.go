@@ -34,7 +34,7 @@ type Doc struct {
 	scanner // its text begins after the byte order mark
 	mark    string
 	source  *fileerror.Source
-	splices []Splice
+	splices []splice
 	at      int // position of the last edit
 }
 
@@ -84,11 +84,8 @@ const byHand = "change it by hand"
 // cut replaces a part of the text.
 func (d *Doc) cut(from, to int, now string) {
 	d.at = from
-	d.splices = append(d.splices, Splice{At: from + len(d.mark), Was: string(d.text[from:to]), Now: now})
+	d.splices = append(d.splices, splice{from + len(d.mark), string(d.text[from:to]), now})
 }
-
-// Splices returns the changes that the edits make to the text.
-func (d *Doc) Splices() []Splice { return d.splices }
 
 // Format returns the syntax of the text.
 func (d *Doc) Format() Format { return d.format }
@@ -105,7 +102,7 @@ func (d *Doc) Text() ([]byte, error) {
 
 func (d *Doc) outcome() ([]byte, *Doc, error) {
 	var again *Doc
-	text, err := Apply(append([]byte(d.mark), d.text...), d.splices)
+	text, err := spliced(append([]byte(d.mark), d.text...), d.splices)
 	if err == nil {
 		again, err = Open(d.format, d.source.Name, text)
 	}
@@ -269,38 +266,22 @@ func (d *Doc) Remove(n *Node, goes func(*Node) bool) error {
 	return nil
 }
 
-// Splice replaces the text Was at byte offset At by Now.
-type Splice struct {
-	At  int    `json:"at"`
-	Was string `json:"was"`
-	Now string `json:"now"`
+// splice replaces the text was at byte offset at by now.
+type splice struct {
+	at       int
+	was, now string
 }
 
-// Apply applies splices that do not overlap, in any order.
-func Apply(text []byte, splices []Splice) ([]byte, error) {
+// spliced is a text with splices that do not overlap, in any order.
+func spliced(text []byte, splices []splice) ([]byte, error) {
 	var out []byte
 	at := 0
-	for _, s := range ordered(splices) {
-		if s.At < at || s.At+len(s.Was) > len(text) || string(text[s.At:s.At+len(s.Was)]) != s.Was {
-			return nil, fmt.Errorf("splice at byte %d: the text is another one", s.At)
+	for _, s := range slices.SortedStableFunc(slices.Values(splices), func(a, b splice) int { return a.at - b.at }) {
+		if s.at < at || s.at+len(s.was) > len(text) || string(text[s.at:s.at+len(s.was)]) != s.was {
+			return nil, fmt.Errorf("splice at byte %d: the text is another one", s.at)
 		}
-		out = append(append(out, text[at:s.At]...), s.Now...)
-		at = s.At + len(s.Was)
+		out = append(append(out, text[at:s.at]...), s.now...)
+		at = s.at + len(s.was)
 	}
 	return append(out, text[at:]...), nil
-}
-
-// Reversed returns the splices that turn the result of [Apply] into the text it was made from.
-func Reversed(splices []Splice) []Splice {
-	splices = ordered(splices)
-	shift := 0
-	for i, s := range splices {
-		splices[i] = Splice{At: s.At + shift, Was: s.Now, Now: s.Was}
-		shift += len(s.Now) - len(s.Was)
-	}
-	return splices
-}
-
-func ordered(splices []Splice) []Splice {
-	return slices.SortedStableFunc(slices.Values(splices), func(a, b Splice) int { return a.At - b.At })
 }

@@ -113,8 +113,8 @@ func tidy(v any) any {
 	return fmt.Sprint(v)
 }
 
-// FuzzEdit: the result of an edit has the meaning of the text with that one change, everything outside of the splices
-// is unchanged, and the splices can be undone. What is not edited is refused.
+// FuzzEdit: the result of an edit has the meaning of the text with that one change, and everything outside of the splices
+// is unchanged. What is not edited is refused.
 func FuzzEdit(f *testing.F) {
 	for format, texts := range seeds {
 		for _, text := range texts {
@@ -186,12 +186,9 @@ func checkEdit(t testing.TB, format Format, text string, path []string, op uint8
 	if err != nil {
 		return false
 	}
-	if back, err := Apply(after, Reversed(d.splices)); err != nil || string(back) != text {
-		t.Fatalf("undone it is %q, was %q (%v)", back, text, err)
-	}
 	for _, s := range d.splices {
-		if !place.allows(s.Was, gone) {
-			t.Fatalf("%v: it takes %q away\nbefore: %q\nafter: %q", path, s.Was, text, after)
+		if !place.allows(s.was, gone) {
+			t.Fatalf("%v: it takes %q away\nbefore: %q\nafter: %q", path, s.was, text, after)
 		}
 	}
 	if want, is := nodesOf(d.Root), nodesOf(again.Root); want != is {

@@ -118,45 +118,6 @@ func (n *Node) Index() int { return slices.Index(n.up.Kids, n) }
 // Raw is the text of a node's value.
 func (d *Doc) Raw(n *Node) string { return string(d.text[n.start:n.end]) }
 
-// Parts returns the ranges of the text that a node's entry has: one in brackets, possibly several in a table of TOML.
-// Nil: it has no range of its own.
-func (d *Doc) Parts(n *Node) (parts []Span) {
-	switch {
-	case n.up != nil && n.up.form == brackets && n.placed:
-		parts = []Span{{n.from, n.end}}
-	default:
-		for _, p := range n.parts {
-			parts = append(parts, *p)
-		}
-	}
-	for i := range parts {
-		parts[i].Start, parts[i].End = parts[i].Start+len(d.mark), parts[i].End+len(d.mark)
-	}
-	return parts
-}
-
-// Listed reports whether a node is in brackets, between commas.
-func (n *Node) Listed() bool { return n.up != nil && n.up.form == brackets }
-
-// Part is the text of a range.
-func (d *Doc) Part(p Span) string { return string(d.text[p.Start-len(d.mark) : p.End-len(d.mark)]) }
-
-// Whole reports whether a node is in one piece, or in tables of its own. It is not if it is defined by dotted keys in
-// TOML.
-func (n *Node) Whole() bool { return n.header != nil || n.placed && n.name == n.from }
-
-// Like formats a member for the place of a node.
-func (d *Doc) Like(n *Node, key string, v any) string {
-	if n.Listed() {
-		_, st := d.lead(n.up.start+1, n.from)
-		return d.pair(key) + d.render(v, st)
-	}
-	return d.pair(key) + d.render(v, style{}) + d.Newline()
-}
-
-// Lead is the white space before a node.
-func (d *Doc) Lead(n *Node) string { return string(d.text[d.trimmed(n.up.start+1, n.from):n.from]) }
-
 // Spaced reports whether white space follows the opening bracket of a container, and there is no comment at its ends.
 func (d *Doc) Spaced(n *Node) bool {
 	if n.form != brackets || len(n.Kids) == 0 {

@@ -1,14 +1,8 @@
 package cli
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/outlive-mcp/outlive/internal/gateway/config"
-	"github.com/outlive-mcp/outlive/internal/ops/clients"
 )
 
 func TestNameOf(t *testing.T) {
@@ -40,42 +34,6 @@ func TestCheckName(t *testing.T) {
 	} {
 		if err := checkName(name); (err == nil) != want {
 			t.Errorf("%q: %v, want %v", name, err, want)
-		}
-	}
-}
-
-// Whatever servers are called in a client's file, the gateway takes the outlive.yaml that wrap makes of it.
-func TestWrappedNamesAreTaken(t *testing.T) {
-	long := strings.Repeat("x", 80)
-	for _, tc := range []struct{ names, want []string }{
-		{[]string{"文件", "天气"}, []string{"server", "server-2"}},
-		{[]string{"files", "files.py", "@a/files", "Files"}, []string{"files", "files-2", "files-3", "Files-4"}},
-		{[]string{"a.b", "a_b", "a-b"}, []string{"a.b", "a_b-2", "a-b"}},
-		{[]string{"_x", "__", "_-.y"}, []string{"x", "server", "y"}},
-		{[]string{long + "1", long + "2"}, []string{long[:60], long[:60] + "-2"}},
-	} {
-		var entries []string
-		for _, name := range tc.names {
-			key, _ := json.Marshal(name)
-			entries = append(entries, string(key)+`: {"command": "c"}`)
-		}
-		text := `{"mcpServers": {` + strings.Join(entries, ", ") + `}}`
-		g, err := clients.Named("cursor").Gather([]byte(text), "mcp.json", clients.Options{Label: gatewayLabel,
-			Config: func([]string) string { return "outlive.yaml" }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := config.Parse("outlive.yaml", g.Configs["outlive.yaml"], config.Options{Keys: policyKeys()})
-		if err != nil {
-			t.Errorf("%q: %v", tc.names, err)
-			continue
-		}
-		var got []string
-		for _, s := range file.Servers {
-			got = append(got, s.Name)
-		}
-		if d := cmp.Diff(tc.want, got); d != "" {
-			t.Errorf("%q (-want +got):\n%s", tc.names, d)
 		}
 	}
 }

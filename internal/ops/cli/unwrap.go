@@ -21,9 +21,9 @@ func newUnwrap(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unwrap [flags]",
 		Short: "Take outlive out of AI clients' configurations again",
-		Long: `Take back what outlive wrap did: each server is started by the client itself again, and servers that were moved behind
-a gateway come back. An entry that somebody has written by hand stays, unless --server names it. What was changed in the files meanwhile stays. The change is shown as a diff; with --dry-run it is
-only shown. A back-up that holds just what the file now holds again is removed.
+		Long: `Take back what outlive wrap did: each server is started by the client itself again. An entry that somebody has written
+by hand stays, unless --server names it. What was changed in the files meanwhile stays. The change is shown as a diff;
+with --dry-run it is only shown. A back-up that holds just what the file now holds again is removed.
 
 EXIT STATUS
   0  done, also when there was nothing to do
@@ -46,18 +46,13 @@ func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]
 	if file.Err != nil {
 		return 0, file.Err
 	}
-	path, record, err := findRecord(file)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", file.Path, err)
-	}
-	text, outcomes, err := f.takeBack(file, record, seen)
+	text, outcomes, err := f.takeBack(file, seen)
 	if err != nil {
 		return 0, err
 	}
 	showDiff(io.out, file.Path, file.Text, text)
-	tellOutcomes(io.out, file.Client, outcomes, map[clients.Action]string{
-		clients.Edited: "unwrapped", clients.Moved: "back from behind the gateway"})
-	edited := count(outcomes, clients.Edited, clients.Moved)
+	tellOutcomes(io.out, file.Client, outcomes, map[clients.Action]string{clients.Edited: "unwrapped"})
+	edited := count(outcomes, clients.Edited)
 	if f.dryRun || bytes.Equal(text, file.Text) {
 		return edited, nil
 	}
@@ -74,37 +69,24 @@ func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]
 	for _, backup := range atomicfile.Backups(file.Path) {
 		fmt.Fprintf(io.out, "%s: a back-up stays, since the file has other changes; it may hold secrets: %s\n", file.Client.Name, backup)
 	}
-	if record != nil && len(f.servers) == 0 && !record.Needed(outcomes) {
-		err = dropGateway(io, path, record)
-	}
-	return edited, err
+	return edited, nil
 }
 
-// takeBack returns the file without outlive. The gateway is taken back as a whole, so it stays when single servers are
-// asked for.
-func (f *unwrapFlags) takeBack(file clients.File, record *clients.Record, seen map[string]bool) ([]byte, []clients.Outcome, error) {
-	text := file.Text
-	var moved []clients.Outcome
-	if record != nil && len(f.servers) == 0 {
-		back, outcomes, err := file.Client.Scatter(text, record)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", file.Path, err)
-		}
-		text, moved = back, outcomes
-	}
-	text, outcomes, err := file.Client.Unwrap(text, func(s clients.Server) bool {
+// takeBack returns the file without outlive.
+func (f *unwrapFlags) takeBack(file clients.File, seen map[string]bool) ([]byte, []clients.Outcome, error) {
+	var left []clients.Outcome
+	text, outcomes, err := file.Client.Unwrap(file.Text, func(s clients.Server) bool {
 		seen[s.Name] = true
-		if s.Gateway() && f.wants(s) {
-			moved = append(moved, clients.Outcome{Server: s, Why: "its servers were not moved by outlive wrap, or the record of it is gone"})
-			if record != nil {
-				moved[len(moved)-1].Why = "the gateway is taken back as a whole: without --server"
-			}
-		}
 		switch {
-		case !f.wants(s) || !s.Wrapped():
+		case !f.wants(s):
+			return false
+		case s.Gateway():
+			left = append(left, clients.Outcome{Server: s, Why: "a gateway is taken out by hand; what outlive 0.1.0 has moved there stands in the .record.json beside its file"})
+			return false
+		case !s.Wrapped():
 			return false
 		case len(f.servers) == 0 && !s.ByWrap(labelOf):
-			moved = append(moved, clients.Outcome{Server: s, Why: "not written by outlive wrap; outlive unwrap --server " + shellWord(s.Name) + " takes outlive out of it nevertheless"})
+			left = append(left, clients.Outcome{Server: s, Why: "not written by outlive wrap; outlive unwrap --server " + shellWord(s.Name) + " takes outlive out of it nevertheless"})
 			return false
 		}
 		return true
@@ -112,5 +94,5 @@ func (f *unwrapFlags) takeBack(file clients.File, record *clients.Record, seen m
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file.Path, err)
 	}
-	return text, append(moved, outcomes...), nil
+	return text, append(left, outcomes...), nil
 }

@@ -20,7 +20,6 @@ import (
 type wrapFlags struct {
 	clientFlags
 	command string
-	gateway bool
 	shared  bool
 	dryRun  bool
 	run     []string // flags for outlive run, behind the "--"
@@ -43,7 +42,7 @@ EXIT STATUS
   0  done, also when there was nothing to do
   1  a client, server or file could not be found, read or written
   2  a mistake in the command line`,
-		Example: "  outlive wrap --dry-run\n  outlive wrap --client cursor --server files -- --standby 1\n  outlive wrap --client claude-desktop --gateway",
+		Example: "  outlive wrap --dry-run\n  outlive wrap --client cursor --server files -- --standby 1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 				return fail(exitUsage, "wrap takes no arguments but flags of outlive run behind --; got %q", args[0])
@@ -57,7 +56,6 @@ EXIT STATUS
 	}
 	f.define(cmd.Flags(), "", "also the files of the project in this directory (default: none)")
 	cmd.Flags().StringVar(&f.command, "command", "", "what the client is to start (default: this outlive, by its name on PATH in a project's files)")
-	cmd.Flags().BoolVar(&f.gateway, "gateway", false, "move the servers behind one outlive gateway, which has them in an outlive.yaml")
 	cmd.Flags().BoolVar(&f.shared, "shared", false, "as -- --shared: clients use one process of each server together")
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be done, and do nothing")
 	return cmd
@@ -65,9 +63,6 @@ EXIT STATUS
 
 // check finds mistakes in the flags for outlive run before they stand in a client's file.
 func (f *wrapFlags) check() error {
-	if len(f.run) > 0 && f.gateway {
-		return fail(exitUsage, "--shared and flags behind -- are for outlive run; with --gateway they stand in the outlive.yaml")
-	}
 	run := newRunFlags()
 	fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	run.define(fl)
@@ -148,9 +143,6 @@ func (f *wrapFlags) wrapFile(io streams, file clients.File, seen map[string]bool
 		seen[s.Name] = true
 		return f.wants(s)
 	}}
-	if f.gateway {
-		return f.gatherFile(io, file, o)
-	}
 	text, outcomes, err := file.Client.Wrap(file.Text, o)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file.Path, err)
@@ -191,10 +183,10 @@ func labelOf(name string) string {
 	return "server"
 }
 
-func count(outcomes []clients.Outcome, actions ...clients.Action) int {
+func count(outcomes []clients.Outcome, action clients.Action) int {
 	n := 0
 	for _, o := range outcomes {
-		if slices.Contains(actions, o.Action) {
+		if o.Action == action {
 			n++
 		}
 	}

@@ -67,26 +67,6 @@ func (c *Client) Expand(s Server, sys System, project string) (Server, error) {
 	return out, nil
 }
 
-// portable converts the client's variables to the syntax of outlive.yaml, ${env:VAR}. ok is false if that is not
-// possible for one of them.
-func (s syntax) portable(text string) (_ string, ok bool) {
-	if s == noSyntax {
-		return text, !strings.Contains(text, "${")
-	}
-	ok = true
-	out := s.replace(text, func(word, variable, otherwise string) string {
-		if variable == "" || otherwise != "" {
-			ok = false
-			return word
-		}
-		return "${env:" + variable + "}"
-	})
-	if ok && strings.Contains(strings.ReplaceAll(out, "${env:", ""), "${") {
-		ok = false // it is literal text, and would be read as a variable there
-	}
-	return out, ok
-}
-
 // replace calls with for each variable of text. variable is the environment variable it refers to, "" for anything
 // else; otherwise is its default.
 func (s syntax) replace(text string, with func(word, variable, otherwise string) string) string {

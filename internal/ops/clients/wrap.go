@@ -19,7 +19,6 @@ const (
 	Left    Action = iota // not changed; Why has the reason
 	Already               // not changed: it already had the intended form
 	Edited                // wrapped, or unwrapped
-	Moved                 // moved behind the gateway, or back
 )
 
 // Outcome is the result for one server.
@@ -29,15 +28,13 @@ type Outcome struct {
 	Why    string // for Left
 }
 
-// Options of [Client.Wrap] and [Client.Gather].
+// Options of [Client.Wrap].
 type Options struct {
 	// Outlive is the command with which the client starts outlive. "": "outlive".
 	Outlive string
 	// Flags are additional flags for outlive run.
 	Flags []string
-	// Config returns the path of the outlive.yaml for the servers of one object that are gathered.
-	Config func(scope []string) string
-	// Label converts a server's name for --name and outlive.yaml. nil: unchanged. Where two get the same, the later one has a number there.
+	// Label converts a server's name for --name. nil: unchanged.
 	Label func(name string) string
 	// Only selects the servers to edit. nil: all.
 	Only func(Server) bool

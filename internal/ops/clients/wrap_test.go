@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	_ "github.com/outlive-mcp/outlive/internal/testing/tier" // fixes the seed of rapid
 )
 
 var inFront = Options{Outlive: "/usr/local/bin/outlive"}
