@@ -93,58 +93,19 @@ func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
 		return VSCode, root.Get("mcp").Get("servers")
 	case s == jsonSyntax && root.Get("servers") != nil && !own:
 		return VSCode, root.Get("servers")
-	case looksLike(root) != "":
-		return Unknown, nil
 	case root.Get("servers") != nil || own || s == yamlSyntax:
 		return Outlive, nil
 	}
 	return Unknown, nil
 }
 
-// strangers are other files that people pass by mistake, each recognised by keys that are all present.
-var strangers = []struct {
-	keys []string
-	what string
-}{
-	{[]string{"dxt_version"}, "the manifest of a Claude Desktop extension"},
-	{[]string{"manifest_version", "server"}, "the manifest of a Claude Desktop extension"},
-	{[]string{"name", "version", "dependencies"}, "a package.json"},
-	{[]string{"name", "version", "scripts"}, "a package.json"},
-	{[]string{"name", "version", "lockfileVersion"}, "a package-lock.json"},
-	{[]string{"compilerOptions"}, "a tsconfig.json"},
-	{[]string{"name", "packages", "version"}, "a server.json of the MCP registry"},
-	{[]string{"services"}, "a docker-compose file"},
-	{[]string{"apiVersion", "kind"}, "a Kubernetes manifest"},
-	{[]string{"on", "jobs"}, "a GitHub workflow"},
-	{[]string{"openapi"}, "an OpenAPI description"},
-	{[]string{"$schema", "properties"}, "a JSON Schema"},
-	{[]string{"project", "build-system"}, "a pyproject.toml"},
-	{[]string{"tool"}, "a pyproject.toml"},
-	{[]string{"package", "dependencies"}, "a Cargo.toml"},
-	{[]string{"jsonrpc"}, "a JSON-RPC message"},
-}
-
-func looksLike(root *tree.Node) string {
-	for _, s := range strangers {
-		if !slices.ContainsFunc(s.keys, func(k string) bool { return root.Get(k) == nil }) {
-			return s.what
-		}
-	}
-	return ""
-}
-
 // serverKeys are the formats' keys for the object with the servers.
 var serverKeys = []string{"servers", "mcpServers", "mcp_servers", "context_servers"}
 
-// refuse reports what kind of file it seems to be instead of a configuration.
+// refuse reports that the file is no configuration, and which key was perhaps meant.
 func (r *reader) refuse(root *tree.Node) {
-	const wanted = "want outlive.yaml, or the file of an AI client that names its MCP servers"
 	if root.Kind != tree.Object {
-		r.Problem(root.Pos, "the file is "+root.Is(), wanted)
-		return
-	}
-	if what := looksLike(root); what != "" {
-		r.Problem(root.Pos, "this looks like "+what, wanted)
+		r.Problem(root.Pos, "the file is "+root.Is(), "want outlive.yaml, or the file of an AI client that names its MCP servers")
 		return
 	}
 	for _, f := range root.Members() {
