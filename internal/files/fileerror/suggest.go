@@ -24,12 +24,12 @@ func Suggest(word string, known []string, habits map[string]string) string {
 		nearest = 0 // too short or too long for a comparison
 	}
 	for _, h := range slices.Sorted(maps.Keys(habits)) {
-		if d := distance(plain, h); d < nearest && d <= len(plain)/4 && slices.Contains(known, habits[h]) {
+		if d := Distance(plain, h); d < nearest && d <= len(plain)/4 && slices.Contains(known, habits[h]) {
 			best, nearest = habits[h], d
 		}
 	}
 	for _, k := range known {
-		if d := distance(plain, Folded(k)); d < nearest {
+		if d := Distance(plain, Folded(k)); d < nearest {
 			best, nearest = k, d
 		}
 	}
@@ -43,8 +43,8 @@ func Folded(word string) string { return unseparated.Replace(strings.ToLower(wor
 
 var unseparated = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// distance counts inserted, omitted, changed and swapped letters.
-func distance(a, b string) int {
+// Distance counts inserted, omitted, changed and swapped letters.
+func Distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

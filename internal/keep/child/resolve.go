@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
 // Why a command cannot be started. The command line tool exits 127 for ErrNotFound and 126 for ErrNotExecutable, as
@@ -158,45 +160,10 @@ func closest(name string, dirs []string) string {
 			if strings.TrimRight(n, "0123456789.") == name && best == "" && executable(filepath.Join(d, n)) == nil {
 				best = n // python → python3, but a real near miss is better
 			}
-			if abs(len(n)-len(name)) >= bestAt {
-				continue
-			}
-			if at := distance(name, n); at < bestAt && executable(filepath.Join(d, n)) == nil {
+			if at := fileerror.Distance(name, n); at < bestAt && executable(filepath.Join(d, n)) == nil {
 				best, bestAt = n, at
 			}
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to insert, delete, replace or swap.
-func distance(a, b string) int {
-	prev2 := make([]int, len(b)+1)
-	prev := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, row = prev, row, prev2
-	}
-	return prev[len(b)]
-}
-
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
 }

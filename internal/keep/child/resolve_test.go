@@ -88,17 +88,6 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"npx", "npm", 1}, {"tiem", "time", 1}, {"kitten", "sitting", 3}} {
-		if got := distance(tt.a, tt.b); got != tt.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-	}
-}
-
 func TestOfEqualVariablesTheLastCounts(t *testing.T) {
 	got := lastOfEach([]string{"A=1", "B=2", "A=3", "=odd", "=odd2", "C"})
 	want := []string{"A=3", "B=2", "=odd", "=odd2", "C"}
