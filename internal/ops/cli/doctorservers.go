@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -116,9 +113,6 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 		r.Project, _ = filepath.Abs(f.project)
 	}
 	outer := s.Command
-	if renamedOutlive(s, cmp.Or(s.Dir, r.Project)) {
-		s.Command = "outlive"
-	}
 	r.Wrapped = s.Wrapped()
 	inner, known := s.Inner()
 	switch {
@@ -184,44 +178,6 @@ func environmentOf(s clients.Server) []string {
 		env = append(env, name+"="+s.Env[name])
 	}
 	return env
-}
-
-// renamedOutlive reports whether a server's command is outlive under another name: a program that was built from what this
-// one was built from, and is told to do what outlive does.
-func renamedOutlive(s clients.Server, dir string) bool {
-	if clients.IsOutlive(s.Command) || len(s.Args) == 0 || s.Args[0] != "run" && s.Args[0] != "gateway" {
-		return false
-	}
-	path, err := child.Resolve(s.Command, dir)
-	if err != nil {
-		return false // which is told where the command is looked for
-	}
-	own, ok := debug.ReadBuildInfo()
-	return ok && fileContains(path, []byte("path\t"+own.Path+"\n"))
-}
-
-// fileContains reports whether the regular file at path contains text. (Package debug/buildinfo would look in the right place only,
-// and brings six readers of executable formats with it.)
-func fileContains(path string, text []byte) bool {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	buf, kept := make([]byte, 1<<20), 0
-	for {
-		n, err := io.ReadFull(f, buf[kept:])
-		if bytes.Contains(buf[:kept+n], text) {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-		kept = copy(buf, buf[len(buf)-len(text):])
-	}
 }
 
 // notStarted is the state of a server in a file that came with the working directory: its command runs only when somebody
