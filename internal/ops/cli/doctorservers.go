@@ -47,7 +47,6 @@ type serverReport struct {
 	Era       string   `json:"era,omitempty"`
 	Only      bool     `json:"only_era,omitempty"`     // it speaks no other one
 	Installer string   `json:"installed_by,omitempty"` // the launcher that installed it first, which was waited for
-	Bridge    string   `json:"bridge,omitempty"`       // what becomes of clients of the other era: see bridgeOf
 	Version   string   `json:"protocol_version,omitempty"`
 	Server    string   `json:"server,omitempty"`
 	ReadyMS   int64    `json:"ready_ms,omitempty"`
@@ -55,8 +54,6 @@ type serverReport struct {
 	Hint      string   `json:"hint,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
 	Stderr    []string `json:"stderr,omitempty"`
-
-	off bool // outlive in front of it is told not to translate
 }
 
 // examination is one server that is to be started, for all the entries that start just the same one.
@@ -132,7 +129,6 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 	if r.State != "" {
 		return r, nil
 	}
-	r.off = bridgeOff(s.Args)
 	s.Command, s.Args = inner[0], inner[1:]
 	s, err := file.Client.Expand(s, sys, r.Project)
 	argv := append([]string{s.Command}, s.Args...)
@@ -242,7 +238,6 @@ func (r *serverReport) note(seen serverprobe.Report) {
 	if seen.Ready {
 		r.Era, r.Version, r.Server, r.ReadyMS = seen.Era.String(), seen.Version, seen.Server, seen.ReadyAfter.Milliseconds()
 		r.Only = seen.Only
-		r.Bridge = r.bridgeOf()
 	}
 	if seen.Garbage > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d lines on stdout are not messages, which ends the connection in some clients; the first: %s", seen.Garbage, seen.GarbageLine))
