@@ -61,10 +61,7 @@ func TestRestartsAreTheSameInEveryView(t *testing.T) {
 		t.Fatal(err)
 	}
 	instance := overview.Instance{Instance: control.Instance{Name: "gw", PID: 9}, Status: s}
-	var plain []string
-	for _, l := range terminal.Lines(overview.Of(overview.Input{At: now, Instances: []overview.Instance{instance}})) {
-		plain = append(plain, l.Text)
-	}
+	plain := terminal.Lines(overview.Of(overview.Input{At: now, Instances: []overview.Instance{instance}}))
 	for where, check := range map[string]struct{ text, want string }{
 		"status":  {out.String(), `(?m)^gw/a +ready +13 +15 `},
 		"top":     {strings.Join(plain, "\n"), `(?m)^Server gw@9/a: .*restarted it 15 ×`},

@@ -28,8 +28,8 @@ the keys; r restarts, a acknowledges, t joins an agent's terminal, / filters, q 
 
 States are words and signs, not only colours; NO_COLOR is heeded. It works over ssh, from 40 columns on.
 
-With --plain it prints one line for each thing, in sentences, and ends: for pipes and screen readers. With --follow it goes on
-and prints each line again that says something new.
+With --plain it prints one line for each thing, in sentences, and ends: for pipes and screen readers. What changes then:
+outlive watch.
 
 EXIT STATUS
   0  left, or printed
@@ -38,9 +38,9 @@ EXIT STATUS
 
 // topFlags are the flags of `outlive top`.
 type topFlags struct {
-	home                    string
-	plain, follow, readOnly bool
-	on                      hostFlags
+	home            string
+	plain, readOnly bool
+	on              hostFlags
 }
 
 func newTop(io streams) *cobra.Command {
@@ -56,7 +56,6 @@ func newTop(io streams) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.BoolVar(&f.plain, "plain", false, "print lines, for pipes and screen readers, and end")
-	fl.BoolVarP(&f.follow, "follow", "f", false, "with --plain: go on, and print each line that says something new")
 	fl.BoolVar(&f.readOnly, "read-only", false, "only look: no key restarts, answers or joins anything")
 	defineHome(fl, &f.home)
 	f.on.define(cmd)
@@ -65,8 +64,6 @@ func newTop(io streams) *cobra.Command {
 
 func (f topFlags) show(ctx context.Context, streams streams) error {
 	switch {
-	case f.follow && !f.plain:
-		return fail(exitUsage, "--follow is for --plain: without it the screen changes by itself")
 	case !f.plain && !(term.IsTerminal(streams.in.Fd()) && term.IsTerminal(streams.out.Fd())):
 		return fail(exitFailure, "stdin and stdout have to be a terminal; for pipes: outlive top --plain")
 	case !f.plain && os.Getenv("TERM") == "dumb":
@@ -83,7 +80,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	c := collect.New(what)
 	defer c.Close()
 	if f.plain {
-		return asFailure(printPlain(ctx, streams.out, c, f.follow))
+		return asFailure(printPlain(ctx, streams.out, c))
 	}
 	o := terminal.Options{
 		Source: c, In: streams.in, Out: streams.out, Colour: os.Getenv("NO_COLOR") == "",
@@ -152,50 +149,28 @@ func (c controls) RestartAgent(ctx context.Context, a overview.Agent) (string, e
 	return a.Name + ": " + answer, err
 }
 
-// plainEvery is how often changes are looked for where no event tells of them.
-const plainEvery = 250 * time.Millisecond
-
-// printPlain prints everything as lines, and with follow what changes, until ctx ends.
-func printPlain(ctx context.Context, w io.Writer, c *collect.Collector, follow bool) error {
+// printPlain prints everything as lines, once each machine has answered or its time is over.
+func printPlain(ctx context.Context, w io.Writer, c *collect.Collector) error {
 	out := logline.NewScreen(w)
 	news, stop := c.Listen()
 	defer stop()
 	s := c.State()
-	for slices.ContainsFunc(s.Hosts, func(h overview.Host) bool { return h.Health == overview.Busy }) { // each answers, or its time is over
+	for slices.ContainsFunc(s.Hosts, func(h overview.Host) bool { return h.Health == overview.Busy }) {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-news:
-		case <-time.After(plainEvery):
+		case <-time.After(250 * time.Millisecond):
 		}
 		s = c.State()
 	}
 	if _, err := fmt.Fprintf(out, "As of %s: ", s.At.Local().Format(time.TimeOnly)); err != nil {
 		return err
 	}
-	for _, l := range terminal.Lines(s) {
-		if _, err := fmt.Fprintln(out, l.Text); err != nil {
+	for _, text := range terminal.Lines(s) {
+		if _, err := fmt.Fprintln(out, text); err != nil {
 			return err
 		}
 	}
-	if !follow {
-		return nil
-	}
-	every := time.NewTicker(plainEvery)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-news:
-		case <-every.C:
-		}
-		is := c.State() // keeps it looking often
-		for _, text := range terminal.News(s, is) {
-			if _, err := fmt.Fprintln(out, is.At.Local().Format(time.TimeOnly)+" "+text); err != nil {
-				return err
-			}
-		}
-		s = is
-	}
+	return nil
 }

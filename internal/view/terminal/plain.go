@@ -9,31 +9,25 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// Line is one thing in a sentence.
-type Line struct {
-	Key  string // of what it is
-	Text string
-}
-
 // Lines are an overview in sentences: the summary first, then what cannot be seen, incidents, servers and agents. What changes all
-// the time, such as memory, is left out: a line that differs has news.
-func Lines(s overview.State) []Line {
-	list := []Line{{"summary", Summary(s)}}
+// the time, such as memory, is left out.
+func Lines(s overview.State) []string {
+	list := []string{Summary(s)}
 	for _, text := range Trouble(s) {
-		list = append(list, Line{"trouble " + text, "Not seen: " + logline.Printable(text)})
+		list = append(list, "Not seen: "+logline.Printable(text))
 	}
 	for _, i := range s.Incidents {
-		list = append(list, Line{"incident " + i.ID, "Incident " + sentence(i.Title+", "+IncidentState(i), IncidentFacts(i, s))})
+		list = append(list, "Incident "+sentence(i.Title+", "+IncidentState(i), IncidentFacts(i, s)))
 	}
 	for _, one := range s.Servers {
 		word := "Server "
 		if one.Gateway {
 			word = "Gateway "
 		}
-		list = append(list, Line{strings.ToLower(word) + one.Key, word + sentence(one.Key+": "+StateOf(one.State, one.Health), ServerFacts(one, s))})
+		list = append(list, word+sentence(one.Key+": "+StateOf(one.State, one.Health), ServerFacts(one, s)))
 	}
 	for _, a := range s.Agents {
-		list = append(list, Line{"agent " + a.Key, "Agent " + sentence(a.Name+": "+StateOf(a.State, a.Health), AgentFacts(a, s))})
+		list = append(list, "Agent "+sentence(a.Name+": "+StateOf(a.State, a.Health), AgentFacts(a, s)))
 	}
 	return list
 }
@@ -238,28 +232,4 @@ func appendText(list []string, before, text string) []string {
 // sentence puts facts after what they are about.
 func sentence(about string, facts []string) string {
 	return strings.Join(append([]string{logline.Printable(about)}, facts...), "; ") + "."
-}
-
-// News are the lines that an earlier overview had otherwise or not at all, and those of what is not there any more. That a time is
-// written with its date, because a day has passed, is none.
-func News(was, is overview.State) (list []string) {
-	before, now := map[string]string{}, map[string]bool{}
-	for _, l := range Lines(was) {
-		before[l.Key] = l.Text
-	}
-	then := is
-	then.At = was.At
-	said := Lines(then)
-	for n, l := range Lines(is) {
-		now[l.Key] = true
-		if text, known := before[l.Key]; !known || text != said[n].Text {
-			list = append(list, l.Text)
-		}
-	}
-	for _, l := range Lines(was) {
-		if !now[l.Key] {
-			list = append(list, "Not there any more: "+l.Key+".")
-		}
-	}
-	return list
 }

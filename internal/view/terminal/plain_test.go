@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,10 +40,6 @@ func scene() overview.State {
 }
 
 func TestEverythingInSentences(t *testing.T) {
-	var got []string
-	for _, l := range Lines(scene()) {
-		got = append(got, l.Text)
-	}
 	want := []string{
 		"3 wrong, 1 waits for you; 3 servers, 1 agent",
 		"Not seen: agents: their home was last seen at 11:59:00",
@@ -58,28 +53,7 @@ func TestEverythingInSentences(t *testing.T) {
 		"Gateway gate@4: running; since 11:00:00; at http://x.",
 		"Agent shop: has crashed (broken); since 11:59:00; PID 7 is dead; outlive: restarted once, told: me; to do: start it again; next: outlive agent start shop.",
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, Lines(scene())); d != "" {
 		t.Errorf("lines (-want +got):\n%s", d)
-	}
-}
-
-// A line is told again when it says something else, and when its thing has gone; memory and ages are no news.
-func TestNewsAreWhatHasChanged(t *testing.T) {
-	was := scene()
-	is := scene()
-	is.At = noon.Add(time.Second)
-	is.Servers[0].Memory = 1 << 20
-	if got := News(was, is); got != nil {
-		t.Errorf("nothing has changed, and told was %q", got)
-	}
-	is.At = noon.Add(13 * time.Hour)
-	if got := News(was, is); got != nil {
-		t.Errorf("a day has passed, and told was %q", got)
-	}
-	is.Servers[0].State, is.Servers[0].Health = "starting", overview.Busy
-	is.Servers = is.Servers[:3]
-	got := News(was, is)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "Server works@1: starting; ") || got[1] != "Not there any more: gateway gate@4." {
-		t.Errorf("news: %q", got)
 	}
 }
