@@ -222,7 +222,6 @@ type member struct {
 	jobs      *jobs
 	judging   *judging
 	link      link
-	entries   entries
 	end       context.CancelCauseFunc
 }
 
@@ -415,7 +414,7 @@ func newLeave(s *settings) *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), leaveLimit)
 			defer cancel()
 			var gone *fleetsocket.Ending
-			left, err := fleetsocket.Client{Path: s.socket}.Leave(ctx)
+			err = fleetsocket.Client{Path: s.socket}.Leave(ctx)
 			switch {
 			case errors.As(err, &gone): // no member runs
 				if err := forgetFile(s.casesFile()); err != nil {
@@ -433,9 +432,6 @@ func newLeave(s *settings) *cobra.Command {
 				fmt.Printf("This machine has left. So that nobody is let in as this machine: %s\n", m.revoking())
 				if m.NATS == "" {
 					fmt.Printf("To join again it needs a new token, after that: outlive fleet token make %s\n", m.Host)
-				}
-				if left.Gateway {
-					fmt.Println("A gateway here has its sessions in the fleet (sessions: fleet). It has none any more within 17 s, and the gateways of other machines go on with them, if there are some. It has sessions again when this machine has joined again.")
 				}
 			}
 			return nil

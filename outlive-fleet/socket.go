@@ -59,9 +59,7 @@ func (m *member) routes() http.Handler {
 	mux.HandleFunc("POST /v1/leave", func(w http.ResponseWriter, r *http.Request) {
 		if err := m.leave(context.WithoutCancel(r.Context())); err != nil { // it goes on when who has asked is gone
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
 		}
-		_ = json.NewEncoder(w).Encode(fleetsocket.LeaveAnswer{Gateway: m.entries.lately()}) // who has asked may be gone
 	})
 	mux.HandleFunc("POST /v1/share", func(w http.ResponseWriter, r *http.Request) {
 		var list []fleetsocket.Trouble
@@ -81,7 +79,6 @@ func (m *member) routes() http.Handler {
 			http.Error(w, fmt.Sprintf("bad request: %q is no key of a gateway's sessions", e.Key), http.StatusBadRequest)
 			return
 		}
-		m.entries.used()
 		_ = json.NewEncoder(w).Encode(doEntry(r.Context(), m.engine, e)) // who has asked may be gone
 	})
 	mux.HandleFunc("GET /v1/hosts", func(w http.ResponseWriter, r *http.Request) {

@@ -34,16 +34,12 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 }
 
 // Leave has the member take this machine out of the fleet, and end.
-func (c Client) Leave(ctx context.Context) (l LeaveAnswer, err error) {
+func (c Client) Leave(ctx context.Context) error {
 	body, err := c.do(ctx, http.MethodPost, "/v1/leave", nil)
 	if err != nil {
-		return l, err
+		return err
 	}
-	defer body.Close()
-	if err := json.NewDecoder(body).Decode(&l); !errors.Is(err, io.EOF) { // a member of an older release says nothing
-		return l, err
-	}
-	return l, nil
+	return body.Close()
 }
 
 // Share says which troubles the agents here have whose cause agents of other machines may share, all of them each time, and returns the

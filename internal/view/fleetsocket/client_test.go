@@ -85,9 +85,8 @@ func TestNoMember(t *testing.T) {
 	ctx := t.Context()
 	_, status := c.Status(ctx)
 	_, run := c.Run(ctx, Command{}, nil, nil)
-	_, leave := c.Leave(ctx)
 	for what, err := range map[string]error{
-		"status": status, "run": run, "leave": leave, "hosts": c.Hosts(ctx, nil), "follow": c.Follow(ctx, "b", "", nil),
+		"status": status, "run": run, "leave": c.Leave(ctx), "hosts": c.Hosts(ctx, nil), "follow": c.Follow(ctx, "b", "", nil),
 	} {
 		if e := endingOf(t, err, NoMember); !strings.Contains(e.Error(), "outlive fleet join") {
 			t.Errorf("%s: %v", what, err)
@@ -102,9 +101,8 @@ func TestRefused(t *testing.T) {
 	})
 	ctx := t.Context()
 	_, run := c.Run(ctx, Command{}, nil, nil)
-	_, leave := c.Leave(ctx)
 	for err, want := range map[error]string{
-		run: "POST /v1/run", leave: "POST /v1/leave", c.Hosts(ctx, nil): "GET /v1/hosts", c.Follow(ctx, "b", "", nil): "GET /v1/follow",
+		run: "POST /v1/run", c.Leave(ctx): "POST /v1/leave", c.Hosts(ctx, nil): "GET /v1/hosts", c.Follow(ctx, "b", "", nil): "GET /v1/follow",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "the member of this machine: bad request: "+want) {
 			t.Errorf("%v, want %s", err, want)

@@ -8,7 +8,7 @@
 //	POST /v1/run                a [Command]; JSON lines come back, each a [Frame]
 //	POST /v1/share              a list of [Trouble]; [ShareAnswer] comes back
 //	POST /v1/entry              an [Entry]; [EntryAnswer] comes back
-//	POST /v1/leave              deletes what the fleet has of this machine and ends the member; [LeaveAnswer] comes back
+//	POST /v1/leave              deletes what the fleet has of this machine and ends the member
 //
 // Access is limited by the socket, which belongs to the user alone. Starts no goroutine.
 package fleetsocket

@@ -148,12 +148,6 @@ const (
 	Delete = "delete"
 )
 
-// LeaveAnswer is said of a machine that has left.
-type LeaveAnswer struct {
-	// Gateway says that a gateway there has its sessions in the fleet.
-	Gateway bool `json:"gateway,omitempty"`
-}
-
 // EntryAnswer is what came of it.
 type EntryAnswer struct {
 	Value    []byte `json:"value,omitempty"`
