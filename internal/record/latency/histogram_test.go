@@ -38,8 +38,8 @@ func TestQuantiles(t *testing.T) {
 			t.Errorf("quantile %v: %s, want %s to a quarter more", q, got, want)
 		}
 	}
-	if h.Count() != 1000 || h.Max() != time.Second || h.Below(time.Hour) != 1000 || h.Below(0) != 0 {
-		t.Errorf("count %d, max %s, below an hour %d", h.Count(), h.Max(), h.Below(time.Hour))
+	if h.Count() != 1000 || h.Quantile(1) != time.Second || h.Below(time.Hour) != 1000 || h.Below(0) != 0 {
+		t.Errorf("count %d, max %s, below an hour %d", h.Count(), h.Quantile(1), h.Below(time.Hour))
 	}
 }
 
@@ -57,7 +57,7 @@ func TestJSONAndMerge(t *testing.T) {
 	}
 	sum.Merge(&a)
 	sum.Merge(&b)
-	if sum.Count() != 2 || sum.Max() != 3*time.Second || sum.Sum() != 3001*time.Millisecond {
+	if sum.Count() != 2 || sum.Quantile(1) != 3*time.Second || sum.Sum() != 3001*time.Millisecond {
 		t.Errorf("sum %+v", sum)
 	}
 	if err := json.Unmarshal([]byte(`{"buckets":[4000,1]}`), &back); err == nil {
