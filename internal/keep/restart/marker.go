@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -47,25 +45,7 @@ func RequestedMarker(at time.Time, reason string) MarkerRecord {
 // WriteMarker writes the marker file as Python's json.dumps(…, indent=2) does, byte for byte. Readers find the old
 // file or the new one, never half of one.
 func WriteMarker(path string, rec MarkerRecord) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write restart marker: %w", err)
-	}
-	_, err = tmp.Write(rec.encode())
-	if e := tmp.Chmod(0o644); err == nil {
-		err = e
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = atomicfile.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // the first error is the one to tell of
-		return fmt.Errorf("write restart marker: %w", err)
-	}
-	return nil
+	return atomicfile.WriteForAll(path, rec.encode())
 }
 
 func (rec MarkerRecord) encode() []byte {
