@@ -44,10 +44,10 @@ func TestMachinesThatAreMissing(t *testing.T) {
 				t.Errorf("partial: %t: %q, %v", partial, out.String(), err)
 			}
 		}
-		if _, _, err := f.named("one", nil); (err != nil) != partial {
+		if _, _, err := f.named("one"); (err != nil) != partial {
 			t.Errorf("partial: %t: any machine: %v", partial, err)
 		}
-		if set, name, err := f.named("a/one", nil); err != nil || name != "one" || len(set.Hosts) != 1 {
+		if set, name, err := f.named("a/one"); err != nil || name != "one" || len(set.Hosts) != 1 {
 			t.Errorf("partial: %t: a machine that is named: %q, %v", partial, name, err)
 		}
 	}

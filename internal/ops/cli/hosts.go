@@ -66,10 +66,6 @@ func (f *hostFlags) set() (*hosts.Set, error) {
 	if err != nil {
 		return nil, fail(exitUsage, "--hosts: %w", err)
 	}
-	return f.setOf(list)
-}
-
-func (f *hostFlags) setOf(list []hosts.Host) (*hosts.Set, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fail(exitFailure, "%w", err)
@@ -83,36 +79,16 @@ func (f *hostFlags) setOf(list []hosts.Host) (*hosts.Set, error) {
 // askedBy is the machine of the fleet for which this command runs; "": a user's own.
 func askedBy() string { return os.Getenv("OUTLIVE_ASKED_BY") }
 
-// named are the hosts that are meant where a thing is called by its name: those of --hosts, of which HOST/NAME selects one. Without
-// --hosts HOST/NAME leads to a host of the hosts file; local, if it is not nil, says that this machine has nothing of that name.
-func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string, err error) {
+// named are the hosts of the flags that are meant where a thing is called by its name: HOST/NAME selects one of them.
+func (f *hostFlags) named(name string) (set *hosts.Set, rest string, err error) {
+	if set, err = f.set(); err != nil {
+		return nil, "", err
+	}
 	host, rest, cut := strings.Cut(name, "/")
-	if f.given() {
-		if set, err = f.set(); err != nil {
-			return nil, "", err
-		}
-		if h, ok := set.Named(host); ok && cut {
-			return set.Of(h), rest, nil
-		}
-		return set, name, whole(set) // a machine that is missing may have one of that name, too
+	if h, ok := set.Named(host); ok && cut {
+		return set.Of(h), rest, nil
 	}
-	if askedBy() != "" {
-		return nil, "", local // another machine is told of this one, and not led on to others
-	}
-	known, err := hosts.Read(hostsFile())
-	at := slices.IndexFunc(known, func(h hosts.Host) bool { return h.Name == host })
-	if err != nil || !cut || at < 0 {
-		return nil, "", local
-	}
-	set, err = f.setOf(known[at : at+1])
-	return set, rest, err
-}
-
-// elsewhere reports that a name is of nothing on this machine, and may be of something on another one.
-func elsewhere(err error) bool {
-	_, gone := errors.AsType[*notRunning](err)
-	_, user := errors.AsType[*noPID](err)
-	return gone || user
+	return set, name, whole(set) // a machine that is missing may have one of that name, too
 }
 
 func completeHosts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

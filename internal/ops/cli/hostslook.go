@@ -272,7 +272,7 @@ func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *ho
 func (f *requestFlags) restartThere(ctx context.Context, io streams, on *hostFlags, name string) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	set, name, err := on.named(name, nil)
+	set, name, err := on.named(name)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func parseWanted(text string) (wanted, error) {
 	if before, after, ok := strings.Cut(outer, "@"); ok {
 		pid, err := strconv.Atoi(after)
 		if err != nil || pid <= 0 {
-			return w, &exitError{exitUsage, &noPID{text}}
+			return w, fail(exitUsage, "%q: want NAME, NAME@PID or NAME/SERVER", text)
 		}
 		w.name, w.pid = before, pid
 	}
@@ -39,11 +39,6 @@ func parseWanted(text string) (wanted, error) {
 	}
 	return w, nil
 }
-
-// noPID is the error of a name with "@" and no PID behind it, as USER@HOST/NAME on another machine.
-type noPID struct{ text string }
-
-func (e *noPID) Error() string { return fmt.Sprintf("%q: want NAME, NAME@PID or NAME/SERVER", e.text) }
 
 // notRunning is the error of a name that nothing has which runs.
 type notRunning struct{ text string }

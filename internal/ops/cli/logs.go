@@ -38,22 +38,16 @@ EXIT STATUS
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if on.given() {
-				set, name, err := on.named(args[0], nil)
+				set, name, err := on.named(args[0])
 				if err != nil {
 					return err
 				}
 				return logsThere(cmd.Context(), io, set, name, follow)
 			}
 			instance, err := findInstance(args[0])
-			far := elsewhere(err)
 			if _, gone := errors.AsType[*notRunning](err); gone {
 				if err = showLastRun(io, args[0], err); err == nil {
 					return nil
-				}
-			}
-			if far {
-				if set, name, there := on.named(args[0], err); there == nil {
-					return logsThere(cmd.Context(), io, set, name, follow)
 				}
 			}
 			if err != nil {

@@ -55,7 +55,7 @@ func newRestart(io streams) *cobra.Command {
 				}
 				return cmp.Or(restartOn(cmd.Context(), o, set, which.flag()), whole(set))
 			case on.given():
-				set, name, err := on.named(args[0], nil)
+				set, name, err := on.named(args[0])
 				if err != nil {
 					return err
 				}
@@ -67,11 +67,6 @@ func newRestart(io streams) *cobra.Command {
 				return o.tell(which.restart(ctx, reason))
 			}
 			instance, err := findInstance(args[0])
-			if err != nil && elsewhere(err) {
-				if set, name, there := on.named(args[0], err); there == nil {
-					return restartThere(cmd.Context(), o, set, name)
-				}
-			}
 			if _, gone := errors.AsType[*notRunning](err); gone {
 				return fail(exitFailure, "%w (an agent: outlive agent restart)", err)
 			}
