@@ -14,7 +14,6 @@
 //	server    what is known of a server from all its processes                      standing.go memory.go
 //	Link      one kept server, whose client the gateway is: handshake, lists, calls link.go handshake.go upstream.go
 //	listing   its part that reads the server's lists                                lists.go
-//	leveling  its part with the server's log level                                  level.go
 //	exchange  one request in flight: whose it is, and its id at the server          exchange.go
 //	ask       one request of a server to a client                                   asks.go
 //

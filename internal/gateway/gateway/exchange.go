@@ -70,13 +70,26 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also jsonr
 func (l *Link) give(e *exchange) {
 	e.link = l
 	switch {
-	case l.phase == ready && !l.level.pending() && !l.awaitsTurn(e) || l.phase == retired:
+	case l.phase == ready && !l.awaitsTurn(e) || l.phase == retired:
 		e.send()
 	case l.phase == ready || l.phase == greeting && l.fails == 0:
 		l.waiting = append(l.waiting, e)
 	default:
 		l.sooner()
 		e.answerError(l.unusable())
+	}
+}
+
+// sendWaiting sends the waiting requests, but those whose turn has not come.
+func (l *Link) sendWaiting() {
+	waiting := l.waiting
+	l.waiting = nil
+	for _, e := range waiting {
+		if l.awaitsTurn(e) {
+			l.waiting = append(l.waiting, e)
+			continue
+		}
+		e.send()
 	}
 }
 

@@ -66,11 +66,7 @@ func (l *Link) greeted(result, err []byte) {
 	} else {
 		l.server.legacy = speaks
 		l.gw.post(l, mcp.InitializedLine())
-		if o := l.scope.owner; o != nil {
-			l.level.set(o.level)
-		} else {
-			l.level.set(l.scope.mostVerbose(l.server))
-		}
+		l.setLevel()
 		l.resubscribe()
 	}
 	l.sendWaiting()

@@ -22,8 +22,8 @@ const (
 	ended
 )
 
-// Link is one kept server, whose client the gateway is. It owns the handshake and the requests in flight; its lists and
-// its log level are separate parts.
+// Link is one kept server, whose client the gateway is. It owns the handshake and the requests in flight; its lists are
+// a separate part.
 type Link struct {
 	gw     *Gateway
 	server *server
@@ -41,16 +41,16 @@ type Link struct {
 
 	hopeFor     time.Time // how long the link is waited for before it has failed or shown its lists
 	lists       listing
-	level       leveling
+	level       []byte // raw params of the last logging/setLevel sent
 	calls       map[uint64]*exchange
 	busy        int         // calls among them that clients wait for
-	waiting     []*exchange // until the handshake is over, and the log level confirmed
+	waiting     []*exchange // until the handshake is over, or it is their turn
 	attribution attribution
 }
 
 func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
-	l.lists.link, l.level.link, l.attribution.link = l, l, l
+	l.lists.link, l.attribution.link = l, l
 	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
 	if s.standing == untested && needed { // its first links share one deadline, but not with one that is only asked for the era
 		if !l.gw.now.Before(s.hopeFor) {
@@ -163,7 +163,6 @@ func (l *Link) retire() {
 	if l.phase == retired || l.phase == ended {
 		return
 	}
-	l.level.settled()
 	waiting := l.waiting
 	l.waiting = nil
 	l.phase = retired
@@ -262,7 +261,6 @@ func (l *Link) sooner() {
 
 // tick retries what has failed, and ends what has waited long enough.
 func (l *Link) tick() {
-	l.level.tick()
 	l.attribution.tick()
 	l.lists.tick()
 	if l.unsettled() && l.gw.isDue(&l.hopeFor) {

@@ -340,28 +340,36 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 		return
 	}
 	s.level, s.severity = bytes.Clone(env.Params.Of(line)), severity
-	for l := range s.own.each {
-		if l.phase == ready {
-			l.level.set(s.level)
-		}
-	}
+	s.own.levelAll()
 	s.pool.levelAll()
 	remember(s)
 	e.answer([]byte("{}"))
 }
 
-// levelAll asks shared servers for the most that any of their clients wants.
+// levelAll asks the servers for the most that any of their clients wants.
 func (sc *scope) levelAll() {
 	for l := range sc.each {
 		if l.phase == ready {
-			l.level.set(sc.mostVerbose(l.server))
+			l.setLevel()
 		}
 	}
 }
 
+// setLevel tells the server its log level, unless it has been told. Its keeper sees to it that what follows waits for the confirmation.
+func (l *Link) setLevel() {
+	params := l.scope.mostVerbose(l.server)
+	if params == nil || bytes.Equal(params, l.level) || !l.capability("logging") {
+		return
+	}
+	l.level = params
+	l.ask(mcp.SetLevel, func(id []byte) []byte {
+		return jsonrpc.AppendRequest(nil, id, mcp.SetLevel.String(), params)
+	}, func(_, _ []byte) {})
+}
+
 // mostVerbose are the raw params of the logging/setLevel that asks a server for the most; nil: no client of it has asked.
 func (sc *scope) mostVerbose(of *server) []byte {
-	var most *Session
+	most := sc.owner
 	for s := range sc.members {
 		if s.level != nil && s.has(of) && (most == nil || s.severity < most.severity) {
 			most = s

@@ -32,7 +32,6 @@ type failer interface {
 
 // plan is how the processes of one server behave.
 type plan struct {
-	mulls  bool // it does not answer logging/setLevel by itself
 	sync   bool // they answer while they are being told
 	modern bool // they speak the modern era, too
 	only   bool // and nothing else
@@ -279,12 +278,6 @@ func (p *proc) handle(m message) {
 			p.world.t.Errorf("%s was asked for a stream before it has shown its tools: %s", p.name, m.Raw)
 		}
 		p.open = append(p.open, m)
-	case "logging/setLevel":
-		if p.plan.mulls {
-			p.open = append(p.open, m)
-			return
-		}
-		p.answer(m, "{}")
 	default:
 		if m.ID != nil && m.Method != "" {
 			p.answer(m, "{}")

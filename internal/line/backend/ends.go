@@ -25,6 +25,9 @@ func (lc *lifecycle) processTick(p *process) {
 	if due(&p.settingsBy) {
 		lc.replay.restored(p)
 	}
+	if due(&p.levelBy) {
+		lc.flow.levelKnown(p)
+	}
 	if t := p.trial.deadline(); !t.IsZero() && !lc.now.Before(t) {
 		lc.streams.trialTick(p)
 	}
@@ -230,7 +233,7 @@ func (lc *lifecycle) whyEnded(p *process) string {
 
 // outputEnded settles the requests of a dead process, and lets the machine decide what to do next.
 func (lc *lifecycle) outputEnded(p *process) {
-	p.drainBy, p.closedBy, p.settingsBy = time.Time{}, time.Time{}, time.Time{}
+	p.drainBy, p.closedBy, p.settingsBy, p.levelBy = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	lc.noiseLog.flush(p)
 	lc.questions.forget(p)
 	lc.asks.cancelAll(p, "server restarted")

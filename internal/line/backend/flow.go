@@ -93,8 +93,19 @@ func (f *flow) handed(c *call) {
 	}
 	f.prober.probeSent(c)
 	f.calls.hand(c, f.now, f.process.gen, f.process.sent-1)
+	if c.method == mcp.SetLevel {
+		f.process.levelBy = f.now.Add(settingsFor)
+	}
 	f.health.called()
 	f.limits.countCall(c)
+}
+
+// levelKnown sends what has waited for p to confirm its log level. A server that works on several requests at once would begin the next ones
+// at the old level. Servers confirm at once; one that does not must not delay its client for long.
+func (f *flow) levelKnown(p *process) {
+	p.levelBy = time.Time{}
+	f.flushQueue()
+	f.life.closeInputWhenFlushed()
 }
 
 // flushQueue sends the queue in order of arrival: first what an earlier process left, then the rest. Before its

@@ -122,7 +122,9 @@ func (p *process) takes() bool { return p.up() && !p.shut }
 func (p *process) ready() bool { return p.serves() && !p.hearing.waits() }
 
 // open reports whether the client's requests can be sent to p now.
-func (p *process) open() bool { return p.ready() && p.server.Backlog() < slowServer }
+func (p *process) open() bool {
+	return p.ready() && p.levelBy.IsZero() && p.server.Backlog() < slowServer
+}
 
 // admits reports whether message m of the client can be sent to p now.
 func (p *process) admits(m mcp.Method) bool {

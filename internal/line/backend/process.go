@@ -127,6 +127,7 @@ type process struct {
 	stalled        bool      // the monitor says that calls which it has do not go on
 	livenessProbes int       // probes of its liveness without an answer so far
 	settingsBy     time.Time // deadline of the replayed settings
+	levelBy        time.Time // until when requests wait for it to confirm its client's log level; zero: none is unconfirmed
 	drainBy        time.Time // deadline of its output after the exit
 	closedBy       time.Time // deadline of its exit after it closed its stdout
 	endBy          time.Time // deadline of its exit after it was killed
@@ -173,7 +174,7 @@ func (p *process) say(line []byte) {
 
 // deadline is the earliest of p's own deadlines; zero: none.
 func (p *process) deadline() time.Time {
-	at := deadline.Earliest(p.settingsBy, p.drainBy, p.closedBy, p.endBy, p.trial.deadline())
+	at := deadline.Earliest(p.settingsBy, p.levelBy, p.drainBy, p.closedBy, p.endBy, p.trial.deadline())
 	if p.retirement != nil && p.up() {
 		at = deadline.Earliest(at, p.retirement.Deadline())
 	}

@@ -22,7 +22,7 @@ type replay struct {
 }
 
 // settingsFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge its
-// streams.
+// streams, and how long requests wait for a log level that the client sets.
 const settingsFor = time.Second
 
 // greet brings a new process to the state that the client expects; then it can serve. Requests wait meanwhile, or go to

@@ -91,13 +91,16 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 	if p.phase == skipped {
 		b.replay.firstAnswer(p)
 	}
-	said := line
+	said, level := line, c.method == mcp.SetLevel // of c nothing is left once it is answered
 	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {
 		if line = b.inspectAnswer(c, line); line == nil {
 			return
 		}
 	}
 	b.flow.deliver(c, line, said)
+	if level {
+		b.flow.levelKnown(p)
+	}
 	if b.calls.held > 0 {
 		b.streams.openStreams()
 	}
