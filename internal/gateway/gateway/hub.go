@@ -1,26 +1,25 @@
 package gateway
 
 import (
-	"bytes"
-
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // Open implements streamhttp.Hub. Any goroutine.
-func (r *Runner) Open(peer streamhttp.Peer) streamhttp.Session { return r.open(peer, nil) }
+func (r *Runner) Open(peer streamhttp.Peer) streamhttp.Session { return r.open(peer, nil, nil) }
 
 // Resume implements streamhttp.Hub. Any goroutine.
-func (r *Runner) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool) {
+func (r *Runner) Resume(peer streamhttp.Peer, text []byte, general streamhttp.Stream) (streamhttp.Session, bool) {
 	from, ok := readRecord(text)
 	if !ok {
 		return nil, false
 	}
-	return r.open(peer, &from), true
+	return r.open(peer, general, &from), true
 }
 
-// open makes a session, which goes on from the record if there is one; nil: the runner has ended.
-func (r *Runner) open(peer streamhttp.Peer, from *record) streamhttp.Session {
+// open makes a session, which goes on from the record if there is one; nil: the runner has ended. general takes what belongs to no
+// request, nil: nothing does yet.
+func (r *Runner) open(peer streamhttp.Peer, general Stream, from *record) streamhttp.Session {
 	select {
 	case <-r.ended:
 		return nil
@@ -28,19 +27,15 @@ func (r *Runner) open(peer streamhttp.Peer, from *record) streamhttp.Session {
 	}
 	v := &httpSession{runner: r, modern: peer.Era == mcp.Modern}
 	r.loop.Post(func() {
-		var early Stream
-		if from != nil {
-			v.early = &unheard{}
-			early = v.early
-			if loss := from.loss(); loss != nil {
-				early.Send(loss)
-			}
-		}
-		v.session = r.gw.Open(early, nil)
+		v.session = r.gw.Open(general, nil)
 		v.session.principal, v.session.view, v.session.keep = peer.Subject, peer.View, peer.Keep
-		if from != nil {
-			resume(v.session, r.Now(), *from)
+		if from == nil {
+			return
 		}
+		if loss := from.loss(); loss != nil {
+			general.Send(loss)
+		}
+		resume(v.session, r.Now(), *from)
 	})
 	return v
 }
@@ -50,7 +45,6 @@ type httpSession struct {
 	runner  *Runner
 	modern  bool
 	session *Session
-	early   *unheard // what was said before it has opened its stream; nil: it has, or nothing is kept
 }
 
 // Message implements streamhttp.Session.
@@ -68,15 +62,7 @@ func (v *httpSession) Message(line []byte, reply streamhttp.Stream) {
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
 func (v *httpSession) Attach(general streamhttp.Stream) {
 	if general != nil {
-		v.runner.loop.Post(func() {
-			v.session.Attach(general)
-			if v.early != nil {
-				for _, line := range v.early.lines {
-					general.Send(line)
-				}
-				v.early = nil
-			}
-		})
+		v.runner.loop.Post(func() { v.session.Attach(general) })
 	}
 }
 
@@ -92,16 +78,3 @@ func (v *httpSession) Release() { v.runner.loop.Post(func() { v.session.Release(
 
 // Close implements streamhttp.Session.
 func (v *httpSession) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }
-
-// unheard keeps the messages of servers for a client that has not opened its stream again yet.
-type unheard struct{ lines [][]byte }
-
-// unheardMost is how many messages are kept for a client.
-const unheardMost = 64
-
-// Send implements Stream.
-func (u *unheard) Send(line []byte) {
-	if len(u.lines) < unheardMost {
-		u.lines = append(u.lines, bytes.Clone(line))
-	}
-}

@@ -25,7 +25,7 @@ func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 type mirrorHub struct{}
 
 func (mirrorHub) Open(Peer) Session                             { return mirrorHub{} }
-func (mirrorHub) Resume(Peer, []byte) (Session, bool)           { return mirrorHub{}, true }
+func (mirrorHub) Resume(Peer, []byte, Stream) (Session, bool)   { return mirrorHub{}, true }
 func (mirrorHub) Attach(Stream)                                 {}
 func (mirrorHub) Gone(Stream)                                   {}
 func (mirrorHub) Release()                                      {}

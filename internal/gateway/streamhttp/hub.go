@@ -7,9 +7,10 @@ type Hub interface {
 	// Open makes a session for an accepted client. It is called from any goroutine and must not block for long. nil: not
 	// now; the client is answered 503 and told to come back.
 	Open(Peer) Session
-	// Resume makes a session that goes on from what Peer.Keep was last given, perhaps in another process. ok is false if
-	// the record cannot be used: the session has ended, as far as the client is concerned. Otherwise it is like Open.
-	Resume(peer Peer, record []byte) (s Session, ok bool)
+	// Resume makes a session that goes on from what Peer.Keep was last given, perhaps in another process. general is as if it were
+	// attached: what it takes is kept until the client listens again. ok is false if the record cannot be used: the session has ended,
+	// as far as the client is concerned. Otherwise it is like Open.
+	Resume(peer Peer, record []byte, general Stream) (s Session, ok bool)
 	// ParamHeaders returns which arguments of a tool must stand in headers too (x-mcp-header, 2026-07-28), nil for none or for a
 	// tool that clients of the view do not know. It is called from any goroutine, for each tools/call of the modern era.
 	ParamHeaders(view, tool string) []mcp.ParamHeader

@@ -50,13 +50,13 @@ func (h *testHub) Open(p Peer) Session {
 }
 
 // Resume refuses the record "unreadable".
-func (h *testHub) Resume(p Peer, record []byte) (Session, bool) {
+func (h *testHub) Resume(p Peer, record []byte, general Stream) (Session, bool) {
 	if string(record) == `"unreadable"` {
 		return nil, false
 	}
 	s := h.Open(p)
 	if s != nil {
-		s.(*testSession).resumed = string(record)
+		s.(*testSession).resumed, s.(*testSession).general = string(record), general
 	}
 	return s, true
 }

@@ -23,7 +23,7 @@ type session struct {
 	ended bool         // guarded by calls
 
 	attach  sync.Mutex // orders the calls of Attach
-	general *stream    // the GET stream, guarded by attach; nil until the first GET
+	general *stream    // the GET stream, guarded by attach; nil until the first GET, but where the session goes on from a record
 
 	use atomic.Int32 // opened, used or leaving
 

@@ -279,7 +279,8 @@ func (f *Front) resume(id string, peer Peer, who caller, record stored) (*sessio
 	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
 		return nil, errNotNow
 	}
-	hub, ok := f.hub.Resume(s.peer, record.Hub)
+	s.general = s.streamStore.newEndless()
+	hub, ok := f.hub.Resume(s.peer, record.Hub, s.general)
 	s.hub = hub
 	if !f.settle(s) {
 		if ok {

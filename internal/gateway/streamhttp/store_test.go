@@ -168,6 +168,25 @@ func TestStreamsAfterARestart(t *testing.T) {
 	}
 }
 
+// What a session that goes on is told before its client listens again waits for the client.
+func TestWhatIsSaidBeforeTheClientListensAgain(t *testing.T) {
+	opts := Options{Store: &sessionstore.Memory{}}
+	session := newWorld(t, &testHub{answer: keeping}, opts).greet("2025-11-25")
+	w := newWorld(t, &testHub{answer: keeping}, opts)
+	if a := w.do("POST", call(1), session); a.status != 200 {
+		t.Fatalf("%+v", a)
+	}
+	general := w.hub.session(0).listener()
+	var said []string
+	for n := range 100 {
+		said = append(said, note(n))
+		general.Send([]byte(note(n)))
+	}
+	get := w.open("GET", "", session)
+	get.want("")
+	get.want(said...)
+}
+
 // Many requests at once for a session that another process has opened make it once.
 func TestASessionIsMadeOnce(t *testing.T) {
 	opts := Options{Store: &sessionstore.Memory{}}
