@@ -23,6 +23,8 @@ type Stream interface {
 type Upstream interface {
 	// Say sends it one message, without newline.
 	Say(line []byte)
+	// Translates reports whether its keeper translates between its era and the link's, once it has answered the handshake.
+	Translates() bool
 	// Close ends it after its open requests.
 	Close()
 }

@@ -62,7 +62,7 @@ func (l *Link) greeted(result, err []byte) {
 	l.phase = ready
 	if l.scope.era == mcp.Modern {
 		l.server.modern = speaks
-		l.server.bridged = l.translated()
+		l.server.bridged = l.up.Translates()
 	} else {
 		l.server.legacy = speaks
 		l.gw.post(l, mcp.InitializedLine())
@@ -140,11 +140,6 @@ func (l *Link) markUnsupported(why string) {
 	l.phase = unsupported
 	l.trouble = errorOf(jsonrpc.InternalError, why)
 	l.abandon(l.trouble)
-}
-
-// translated reports whether the server's keeper translates between its era and the link's; it says so itself.
-func (l *Link) translated() bool {
-	return jsonrpc.FindPath(l.result, "_meta", mcp.MetaBridge).Present()
 }
 
 // emit emits an event about a server.

@@ -68,6 +68,9 @@ func (k *kept) Say(line []byte) {
 	k.host.Backend.ClientLine(k.runner.Now(), line)
 }
 
+// Translates implements [Upstream].
+func (k *kept) Translates() bool { return k.host.Backend.Translates() }
+
 // Close implements [Upstream].
 func (k *kept) Close() {
 	if k.opened {

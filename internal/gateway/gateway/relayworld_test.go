@@ -108,6 +108,9 @@ func (k *relayKept) Say(line []byte) {
 	k.b.ClientLine(k.w.now, line)
 }
 
+// Translates implements Upstream.
+func (k *relayKept) Translates() bool { return k.b.Translates() }
+
 // Close implements Upstream.
 func (k *relayKept) Close() {
 	if k.opened {

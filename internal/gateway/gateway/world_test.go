@@ -66,6 +66,8 @@ type proc struct {
 	closed bool
 	ended  bool
 	listed bool // it has answered for its tools
+
+	translates bool // what keeps it does, for the era that was greeted last
 }
 
 // message is a line as the other side reads it.
@@ -208,6 +210,9 @@ func (p *proc) Say(line []byte) {
 	})
 }
 
+// Translates implements Upstream.
+func (p *proc) Translates() bool { return p.translates }
+
 // Close implements Upstream.
 func (p *proc) Close() {
 	if p.closed {
@@ -287,27 +292,24 @@ func (p *proc) handle(m message) {
 
 func (p *proc) greet(m message) {
 	modern := m.Method == "server/discover"
-	translated := ""
-	if p.plan.bridge && (modern && !p.plan.modern && p.link.Needed() || !modern && p.plan.only) {
-		translated = `,"_meta":{"dev.outlive/bridge":"one way or the other"}`
-	}
+	p.translates = p.plan.bridge && (modern && !p.plan.modern && p.link.Needed() || !modern && p.plan.only)
 	switch {
 	case p.plan.mute:
 		p.open = append(p.open, m)
 	case modern && p.plan.unsure > 0:
 		p.plan.unsure--
 		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"once more","data":{"supported":["2026-07-28"]}}}`, m.ID)
-	case modern && !p.plan.modern && translated == "":
+	case modern && !p.plan.modern && !p.translates:
 		p.fail(m, -32601, "Method not found")
-	case !modern && p.plan.only && translated == "":
+	case !modern && p.plan.only && !p.translates:
 		p.fail(m, -32022, "Unsupported protocol version")
 	case p.plan.refuse > 0:
 		p.plan.refuse--
 		p.fail(m, -32603, "the server failed to start (exit status 3; 3 starts tried)\nlast stderr lines:\nno such database")
 	case modern:
-		p.answer(m, `{"supportedVersions":["2026-07-28"],"capabilities":`+p.plan.caps+translated+`}`)
+		p.answer(m, `{"supportedVersions":["2026-07-28"],"capabilities":`+p.plan.caps+`}`)
 	default:
-		p.answer(m, fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"instructions":%q%s}`, p.plan.caps, p.plan.about, translated))
+		p.answer(m, fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"instructions":%q}`, p.plan.caps, p.plan.about))
 	}
 }
 

@@ -135,6 +135,9 @@ func (b *Backend) Restarting() bool { return b.life.restarting() }
 // Unspoken reports whether no client has begun a conversation yet: a process is ready once it runs then.
 func (b *Backend) Unspoken() bool { return b.unspoken() }
 
+// Translates reports whether a bridge stands between client and server. It is known once the client's handshake is answered.
+func (b *Backend) Translates() bool { return b.eras.bridge != nil }
+
 // Restart requests a planned restart; source and reason are recorded.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
 	defer b.at(now).tellWake()

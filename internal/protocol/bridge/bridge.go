@@ -92,7 +92,7 @@ func New(opts Options) *Bridge {
 	return b
 }
 
-// Name says what is translated for a client of an era, as status and handshakes show it.
+// Name says what is translated for a client of an era, as status shows it.
 func Name(client mcp.Era) string {
 	return client.String() + " client, " + client.Other().String() + " server"
 }

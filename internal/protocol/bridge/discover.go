@@ -27,7 +27,7 @@ func discoverResult(initialize []byte) []byte {
 	if info := member(initialize, "serverInfo"); jsonrpc.IsObject(info) {
 		out = set(out, info, "_meta", mcp.MetaServerInfo)
 	}
-	return set(out, jsonrpc.AppendQuoted(nil, Name(mcp.Modern)), "_meta", mcp.MetaBridge)
+	return out
 }
 
 // pinnedProbes begins the ids of server/discover requests of the TypeScript SDK (2.x) before it connects. A client

@@ -48,7 +48,7 @@ func initializeResult(discover []byte, version string, declared []byte) []byte {
 	if meta := member(rest, "_meta"); meta != nil {
 		out = set(out, meta, "_meta")
 	}
-	return set(out, jsonrpc.AppendQuoted(nil, Name(mcp.Legacy)), "_meta", mcp.MetaBridge)
+	return out
 }
 
 // legacyOffer are a modern server's raw capabilities for a legacy client: the same, but extensions that the client has

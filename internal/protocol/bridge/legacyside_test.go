@@ -10,7 +10,7 @@ const hi = `
 c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}},"tasks":{}},"clientInfo":{"name":"c","version":"1"}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$meta}}}
 s {"jsonrpc":"2.0","id":"b~1","result":` + discovered + `}
-C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{},"logging":{}},"serverInfo":{"name":"s","version":"1"},"_meta":{"dev.outlive/bridge":"legacy client, modern server"}}}
+C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}}}
 c {"jsonrpc":"2.0","method":"notifications/initialized"}
 S {"jsonrpc":"2.0","id":"b~2","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true}}}
 s {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"b~2"},"notifications":{"toolsListChanged":true}}}

@@ -16,7 +16,7 @@ c {"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + able + `}}
 S {"jsonrpc":"2.0","id":"b~1","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"c","version":"1"}}}
 s {"jsonrpc":"2.0","id":"b~1","result":` + initialized + `}
 S {"jsonrpc":"2.0","method":"notifications/initialized"}
-C {"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"},"dev.outlive/bridge":"modern client, legacy server"}}}
+C {"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
 `
 
 // asks is a call during which the server has asked something.

@@ -81,10 +81,6 @@ const (
 // MetaOutcome is the key under which outlive says, in the _meta of a result of its own, what became of a call.
 const MetaOutcome = "dev.outlive/outcome"
 
-// MetaBridge is the key under which outlive says, in the _meta of the result of a handshake, that it translates between
-// the eras, and which way.
-const MetaBridge = "dev.outlive/bridge"
-
 // OwnMeta is the _meta of a request of outlive's own for a client, given that of one of its requests: version, client and
 // capabilities. The rest, such as a log level or a trace, is of the client's request alone.
 func OwnMeta(meta []byte) []byte {
