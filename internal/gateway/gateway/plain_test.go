@@ -291,6 +291,24 @@ func TestPlainRoots(t *testing.T) {
 	}
 }
 
+// A subscription goes with its client to the process of the client's roots, and the client is told that it may have missed a change.
+func TestPlainSubscriptionsMove(t *testing.T) {
+	w := plainly(t, plan{})
+	one, two, three := w.can(canRoots), w.can(canRoots), w.can(canRoots)
+	two.subscribe("subscribe")
+	three.subscribe("subscribe")
+	w.of("a")[0].say(`{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)
+	w.settle()
+	one.tell("file:///here")
+	for name, c := range map[string]*client{"two": two, "three": three} {
+		c.tell("file:///there")
+		has(t, name, c.general, `resources/updated","params":{"uri":"x:1"}`)
+	}
+	if n := w.of("a")[1].count("resources/subscribe"); n != 2 {
+		t.Errorf("the other process was asked to subscribe %d times", n)
+	}
+}
+
 // A server with tasks shows each client those of all: it is not shared.
 func TestPlainTasks(t *testing.T) {
 	w := plainly(t, plan{caps: `{"tools":{},"tasks":{"list":{}}}`})

@@ -108,14 +108,10 @@ func subscribeAgain(s *Session, name, uri string) {
 		if server.Catalog.Name != name || !s.has(server) {
 			continue
 		}
-		l := s.own.link(server)
-		if l == nil {
-			return
-		}
-		sub := &subscription{link: l, uri: uri, granted: true, moved: l.phase != ready}
-		s.subs = append(s.subs, sub)
-		if !sub.moved { // other clients use the process already
-			l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) { renewed(s, sub.link.server, uri, result != nil) })
+		if l := s.own.link(server); l != nil {
+			sub := &subscription{uri: uri, granted: true}
+			s.subs = append(s.subs, sub)
+			s.moveTo(l, sub)
 		}
 	}
 }

@@ -163,12 +163,8 @@ func (s *Session) move(to *scope) {
 	l := to.link(s.gw.servers[0])
 	to.levelAll()
 	for _, sub := range s.subs {
-		if l == nil {
-			continue
-		}
-		sub.link, sub.moved = l, l.phase != ready
-		if !sub.moved {
-			l.askAbout(mcp.Subscribe, sub.uri, func(_, _ []byte) {})
+		if l != nil {
+			s.moveTo(l, sub)
 		}
 	}
 }

@@ -122,6 +122,13 @@ func (g *Gateway) unsubscribe(sub *subscription) {
 	l.askAbout(mcp.Unsubscribe, sub.uri, func(_, _ []byte) {})
 }
 
+// moveTo has a subscription go on at another link: at once if others use that already, or when it is ready.
+func (s *Session) moveTo(l *Link, sub *subscription) {
+	if sub.link, sub.moved = l, l.phase != ready; !sub.moved {
+		l.askAbout(mcp.Subscribe, sub.uri, func(result, _ []byte) { renewed(s, l.server, sub.uri, result != nil) })
+	}
+}
+
 // resubscribe renews its clients' subscriptions at a new process. They are notified, since changes may have been missed.
 func (l *Link) resubscribe() {
 	lost := map[string][]*Session{}
