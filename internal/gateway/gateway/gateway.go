@@ -346,9 +346,7 @@ func (g *Gateway) Close(now time.Time) {
 	for s := range g.sessions.all {
 		s.end()
 	}
-	g.modern.closeAll()
-	g.common.closeAll()
-	for _, sc := range g.pools {
+	for sc := range g.scopes {
 		sc.closeAll()
 	}
 	g.flush()
