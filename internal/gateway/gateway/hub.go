@@ -1,9 +1,6 @@
 package gateway
 
-import (
-	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
-)
+import "github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 
 // Open implements streamhttp.Hub. Any goroutine.
 func (r *Runner) Open(peer streamhttp.Peer) streamhttp.Session { return r.open(peer, nil, nil) }
@@ -25,7 +22,7 @@ func (r *Runner) open(peer streamhttp.Peer, general Stream, from *record) stream
 		return nil
 	default:
 	}
-	v := &httpSession{runner: r, modern: peer.Era == mcp.Modern}
+	v := &httpSession{runner: r}
 	r.loop.Post(func() {
 		v.session = r.gw.Open(general, nil)
 		v.session.principal, v.session.view, v.session.keep = peer.Subject, peer.View, peer.Keep
@@ -43,7 +40,6 @@ func (r *Runner) open(peer streamhttp.Peer, general Stream, from *record) stream
 // httpSession is a client of the HTTP front. session belongs to the loop's goroutine.
 type httpSession struct {
 	runner  *Runner
-	modern  bool
 	session *Session
 }
 
@@ -59,18 +55,9 @@ func (v *httpSession) Message(line []byte, reply streamhttp.Stream) {
 	})
 }
 
-// Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
+// Attach implements streamhttp.Session.
 func (v *httpSession) Attach(general streamhttp.Stream) {
-	if general != nil {
-		v.runner.loop.Post(func() { v.session.Attach(general) })
-	}
-}
-
-// Gone implements streamhttp.Session. A legacy client may come back for its answer.
-func (v *httpSession) Gone(reply streamhttp.Stream) {
-	if v.modern {
-		v.runner.loop.Post(func() { v.session.Gone(v.runner.Now(), reply) })
-	}
+	v.runner.loop.Post(func() { v.session.Attach(general) })
 }
 
 // Release implements streamhttp.Session.

@@ -313,14 +313,14 @@ func TestListenWhileAServerStarts(t *testing.T) {
 }
 
 // A client of one message leaves with it: whoever works on it is told.
-func TestGone(t *testing.T) {
+func TestAClientOfOneMessageLeaves(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plan("a", plan{modern: true, tools: []string{"hang"}})
 	w.serve(named("a"))
 	c := w.client()
 	in := c.callModern("1", "a_hang", "")
-	other := c.callModern("2", "a_hang", "")
-	c.Gone(w.now, in)
+	other := w.client().callModern("2", "a_hang", "")
+	c.Close(w.now)
 	w.settle()
 	p := w.of("a")[0]
 	if n := p.count("notifications/cancelled"); n != 1 {

@@ -204,7 +204,7 @@ func (p *relayPeer) goesOn(c *relayCall, withProgress bool) {
 func (p *relayPeer) cancel(c *relayCall) {
 	c.ends()
 	if p.modern {
-		c.session.Gone(p.m.now, c)
+		c.session.Close(p.m.now)
 		return
 	}
 	p.session.Message(p.m.now, []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+c.id+`}}`), relayGeneral{p})
@@ -216,7 +216,7 @@ func (p *relayPeer) leaves() {
 	for _, c := range slices.Clone(p.open) {
 		c.ends()
 		if p.modern {
-			c.session.Gone(p.m.now, c)
+			c.session.Close(p.m.now)
 		}
 	}
 	p.parked, p.asked = nil, nil

@@ -133,17 +133,6 @@ func (s *Session) leaveShared() {
 	s.leavePool()
 }
 
-// Gone says that the client of the stream has left for good without the answer.
-func (s *Session) Gone(now time.Time, reply Stream) {
-	s.gw.now = now
-	for _, e := range inOrder(s.calls) {
-		if e.stream == reply {
-			s.cancel(e, hasLeft)
-		}
-	}
-	s.gw.flush()
-}
-
 // What one session may have in flight.
 const (
 	callsMost = 1024

@@ -27,7 +27,6 @@ type mirrorHub struct{}
 func (mirrorHub) Open(Peer) Session                             { return mirrorHub{} }
 func (mirrorHub) Resume(Peer, []byte, Stream) (Session, bool)   { return mirrorHub{}, true }
 func (mirrorHub) Attach(Stream)                                 {}
-func (mirrorHub) Gone(Stream)                                   {}
 func (mirrorHub) Release()                                      {}
 func (mirrorHub) Close()                                        {}
 func (mirrorHub) ParamHeaders(string, string) []mcp.ParamHeader { return nil }

@@ -48,12 +48,9 @@ type Session interface {
 	// to that one. Several requests of a batch share a reply.
 	Message(line []byte, reply Stream)
 	// Attach sets the stream for all other messages: the legacy era's GET stream, one for each session and the same
-	// value each time. nil: no client listens now; messages to the previous stream are kept, within the bounds of the
-	// session's store, and delivered when the client comes back.
+	// value each time. While no client listens what it takes is kept, within the bounds of the session's store, and
+	// delivered when the client comes back. So is the answer to a request whose client has left.
 	Attach(Stream)
-	// Gone says that the client has left reply without the answer. In the modern era that cancels the request, and Close
-	// follows; in the legacy era the request goes on and its answer may be fetched later by Last-Event-ID.
-	Gone(reply Stream)
 	// Release says that the client has had no request and no stream here for Options.SessionRelease: its processes may
 	// end until it comes back. It is called repeatedly, also while requests run whose client has left.
 	Release()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -79,7 +80,7 @@ type testSession struct {
 	hub     *testHub
 	peer    Peer
 	resumed string      // the record it goes on from
-	events  chan string // "message …", "attach", "detach", "gone", "close"
+	events  chan string // "message …", "attach", "release", "close"
 
 	mu      sync.Mutex
 	general Stream
@@ -102,16 +103,11 @@ func (s *testSession) Attach(general Stream) {
 	s.mu.Lock()
 	s.general = general
 	s.mu.Unlock()
-	if general == nil {
-		s.events <- "detach"
-		return
-	}
 	s.events <- "attach"
 }
 
-func (s *testSession) Gone(Stream) { s.events <- "gone" }
-func (s *testSession) Release()    { s.events <- "release" }
-func (s *testSession) Close()      { s.events <- "close" }
+func (s *testSession) Release() { s.events <- "release" }
+func (s *testSession) Close()   { s.events <- "close" }
 
 func (s *testSession) listener() Stream {
 	s.mu.Lock()
@@ -141,6 +137,12 @@ func (s *testSession) await(t *testing.T, prefix string) string {
 			t.Fatalf("no event %q; there were %q", prefix, seen)
 		}
 	}
+}
+
+// away waits until no client reads a stream.
+func away(t *testing.T, s Stream) {
+	t.Helper()
+	await.Until(t, "its client has left", s.(*stream).Abandoned)
 }
 
 // echo answers every request with its own params, and initialize with the version it asks for.

@@ -234,9 +234,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 		p.given = true
 	}
 	p.run()
-	if p.stream.left(p.reader) {
-		s.gone(p.stream)
-	}
+	p.stream.left(p.reader)
 }
 
 // batch takes an array of messages, which only 2025-03-26 has. The answers are one array, too, or one event each.
@@ -308,7 +306,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 	p.prime = last == "" && s.protocol() >= primedFrom
 	p.drain, p.ends = f.drain.done(), who.Expires
 	p.run()
-	s.unlisten(p.reader)
+	p.stream.left(p.reader)
 }
 
 // delete ends a session.

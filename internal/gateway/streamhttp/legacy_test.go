@@ -243,7 +243,7 @@ func TestTheGetStream(t *testing.T) {
 
 	general := s.listener()
 	second.leave()
-	s.await(t, "detach")
+	away(t, general)
 	general.Send([]byte(note(3)))
 	third := w.open("GET", "", session)
 	third.want("", note(3))

@@ -77,9 +77,6 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 	p.tell("request handed on")
 	p.run()
 	p.tell("reply over")
-	if p.stream.left(p.reader) {
-		session.Gone(p.stream)
-	}
 }
 
 // validate checks a request's metadata and headers (2026-07-28, Server Validation). A zero status means accepted.

@@ -692,7 +692,7 @@ func TestShutdownAmongOthers(t *testing.T) {
 	s.await(t, "message "+call(1))
 	b.front.endStreams()
 	get.want("END")
-	s.await(t, "detach")
+	away(t, s.listener())
 	s.reply(2).Send([]byte(result(1)))
 	if a := <-calling; a.status != 200 || a.body != result(1) {
 		t.Errorf("the call: %+v", a)

@@ -68,7 +68,7 @@ func shutDown(t *testing.T, w *world, hub *testHub, stop func() error) (session 
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	get.want("END")
-	s.await(t, "detach")
+	away(t, s.listener())
 	s.reply(1).Send([]byte(result(1)))
 	if a := <-calling; a.status != 200 || a.body != result(1) {
 		t.Errorf("the call: %+v", a)
@@ -107,7 +107,6 @@ func TestShutdownCutsWhatTakesTooLong(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	s.await(t, "gone")
 	s.await(t, "close")
 }
 
@@ -123,7 +122,7 @@ func TestListenEndsAtShutdown(t *testing.T) {
 	}
 	tier.Within(t, "a shutdown, as if a running call were waited for,", time.Since(begin), 3*time.Second)
 	e.want("END")
-	hub.session(0).await(t, "gone")
+	hub.session(0).await(t, "close")
 }
 
 func TestTLS(t *testing.T) {
@@ -238,7 +237,7 @@ func TestReadTimeoutIsNotForCalls(t *testing.T) {
 // A client that does not read loses its connection; what it has not read is there when it comes back.
 func TestClientThatDoesNotReadLosesItsConnection(t *testing.T) {
 	hub := &testHub{answer: silent}
-	address, _ := run(t, hub, Options{WriteTimeout: time.Second, QueueBytes: 1 << 20, StoreBytes: 64 << 20})
+	address, _ := run(t, hub, Options{WriteTimeout: time.Second, QueueBytes: 1 << 20, StoreBytes: 64 << 20, SessionRelease: 50 * time.Millisecond})
 	w := at(t, address)
 	session := w.greet("2025-11-25")
 	c, err := net.Dial("tcp", address)
@@ -256,7 +255,7 @@ func TestClientThatDoesNotReadLosesItsConnection(t *testing.T) {
 	for range 20 { // more than the system's buffers hold
 		general.Send([]byte(big))
 	}
-	s.await(t, "detach")
+	s.await(t, "release")
 	e := w.open("GET", "", session, "Last-Event-ID: 0-0")
 	for range 20 {
 		if data, ok := e.next(); !ok || data != big {

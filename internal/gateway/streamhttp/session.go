@@ -269,14 +269,6 @@ func (s *session) message(line []byte, reply Stream) bool {
 	return true
 }
 
-func (s *session) gone(reply *stream) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	if !s.ended {
-		s.hub.Gone(reply)
-	}
-}
-
 // listen makes the caller the reader of the GET stream; after is the last number seen, if resumed.
 func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader) {
 	s.attach.Lock()
@@ -295,17 +287,6 @@ func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader
 		s.hub.Attach(s.general)
 	}
 	return s.general, r
-}
-
-// unlisten says that a reader of the GET stream has gone.
-func (s *session) unlisten(r *reader) {
-	s.attach.Lock()
-	defer s.attach.Unlock()
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	if s.general.left(r) && !s.ended {
-		s.hub.Attach(nil)
-	}
 }
 
 // protocol is the version that was settled on; "": none yet.

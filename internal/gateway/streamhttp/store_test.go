@@ -158,7 +158,7 @@ func TestStreamsAfterARestart(t *testing.T) {
 	back.want(note(10))
 	old := back.lastID
 	back.leave()
-	next.hub.session(0).await(t, "detach")
+	away(t, general)
 	general.Send([]byte(note(11)))
 	next.open("GET", "", session, "Last-Event-ID: "+get.lastID).want(note(10), note(11))
 	next.open("GET", "", session, "Last-Event-ID: "+old).want(note(11))

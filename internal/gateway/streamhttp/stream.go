@@ -41,7 +41,6 @@ type stream struct {
 	next     uint64  // the first that is not written yet
 	waits    int     // bytes from next on
 	reader   *reader // who writes it to a connection; nil: none
-	last     *reader // the last reader
 	keep     bool    // written messages are kept for another reader
 	ended    bool    // it takes no more messages, and its reader ends
 	load     *load   // of its requests, until they are answered; nil: it is somebody else's
@@ -72,7 +71,7 @@ func (r *reader) signal() {
 // nil: the caller does.
 func (sh *streamStore) newStream(due int, held *load) (*stream, *reader) {
 	r := newReader()
-	s := &stream{streamStore: sh, due: due, first: 1, next: 1, reader: r, last: r}
+	s := &stream{streamStore: sh, due: due, first: 1, next: 1, reader: r}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.unended++
@@ -329,25 +328,21 @@ func (s *stream) resume() *reader {
 
 func (s *stream) takeOver() *reader {
 	s.reader.signal() // the previous reader ends
-	s.last = newReader()
-	s.reader = s.last
+	s.reader = newReader()
 	return s.reader
 }
 
-// left says that a reader has gone. It reports whether the stream was still the reader's own, and has not ended.
-func (s *stream) left(r *reader) bool {
+// left says that a reader has gone, unless another one has the stream. Where no client can resume it, its messages are counted, but not
+// kept.
+func (s *stream) left(r *reader) {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
-	mine := s.reader == r || s.reader == nil && s.last == r
-	if mine {
-		s.reader = nil
+	if s.reader != r {
+		return
 	}
-	waiting := mine && (!s.ended && !s.complete() || s.lost)
-	if mine && !s.keep {
-		// No client can resume it. Its messages are counted, but not kept.
+	if s.reader = nil; !s.keep {
 		s.log, s.waits, s.first, s.next = nil, 0, 1, 1
 	}
-	return waiting
 }
 
 // Abandoned reports whether no client waits on the stream now, though one may come back.
