@@ -18,18 +18,12 @@ type Hub interface {
 
 // Peer describes the client of a session.
 type Peer struct {
-	// Era is Legacy for a session that begins with initialize, Modern for one with a single message.
-	Era mcp.Era
-	// Remote is the address of the connection that opened the session, "host:port".
-	Remote string
 	// Subject identifies the token: "sub:" and a JWT's sub, or "bearer:" and a digest of a static token, the same
 	// after a restart. "": no token was required. A session id is valid only for the subject that opened it.
 	Subject string
 	// View is the name of all that the client may see, by its token or by the path it has chosen. "": everything. A
 	// session id is valid only for the view that it was opened for.
 	View string
-	// Scopes are those of the token. nil for static tokens.
-	Scopes []string
 	// Keep takes what another process needs to go on with the session, one JSON value, in place of what it was given
 	// before. It does not block, and what is kept when the answer to initialize is sent is stored before the client gets
 	// that. nil: the session ends with this front.

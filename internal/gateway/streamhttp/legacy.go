@@ -40,10 +40,6 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 	f.postLegacy(w, r, who, line, &e, held)
 }
 
-func peerOf(r *http.Request, who caller, era mcp.Era) Peer {
-	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, View: who.View, Scopes: who.Scopes}
-}
-
 func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, line []byte, e *jsonrpc.Envelope, held *load) {
 	id := e.ID.Of(line)
 	if e.Kind != jsonrpc.Request {
@@ -84,7 +80,7 @@ func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, 
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no session can be opened now: this gateway does not reach the fleet, where they are kept; try again", retry: true})
 		return
 	}
-	s, why := f.open(peerOf(r, who, mcp.Legacy), who)
+	s, why := f.open(who)
 	if s == nil {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: why, retry: true})
 		return
@@ -105,7 +101,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, lin
 	}
 	p := &passing{front: f, w: w, r: r, who: who, line: line, id: id, endless: r.Method == http.MethodGet}
 	for {
-		s, err := f.lookUp(sessionID, r, who)
+		s, err := f.lookUp(sessionID, who)
 		var at *Elsewhere
 		switch {
 		case err == nil && !f.use(s, who):
@@ -139,7 +135,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, lin
 }
 
 // lookUp finds a session here, or where it is. It may be made here from its record.
-func (f *Front) lookUp(id string, r *http.Request, who caller) (*session, error) {
+func (f *Front) lookUp(id string, who caller) (*session, error) {
 	if s := f.find(id, who.Subject, who.View); s != nil {
 		return s, nil
 	}
@@ -147,7 +143,7 @@ func (f *Front) lookUp(id string, r *http.Request, who caller) (*session, error)
 	if at := f.table.place(key); at != nil && !who.passed {
 		return nil, at
 	}
-	s, err := f.wake(id, peerOf(r, who, mcp.Legacy), who)
+	s, err := f.wake(id, who)
 	var at *Elsewhere
 	if errors.As(err, &at) {
 		f.table.setPlace(key, at)
@@ -178,7 +174,7 @@ func (f *Front) refuseBusy(w http.ResponseWriter, r *http.Request, who caller, i
 		case <-r.Context().Done():
 			return
 		}
-		s, missing := f.lookUp(r.Header.Get(headerSession), r, who)
+		s, missing := f.lookUp(r.Header.Get(headerSession), who)
 		var at *Elsewhere
 		switch {
 		case missing == nil:

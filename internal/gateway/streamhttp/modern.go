@@ -51,7 +51,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "only requests and notifications are sent to a server of " + mcp.ModernVersion})
 		return
 	}
-	session := f.hub.Open(peerOf(r, who, mcp.Modern))
+	session := f.hub.Open(who.peer())
 	if session == nil {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "not now", retry: true})
 		return

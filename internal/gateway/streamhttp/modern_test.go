@@ -104,9 +104,6 @@ func TestModernRequestHasASessionForItself(t *testing.T) {
 	for i := range 2 {
 		w.do("POST", modernLine(i, "tools/list", ""), modernHeaders("tools/list")...)
 		s := w.hub.session(i)
-		if s.peer.Era != mcp.Modern {
-			t.Errorf("peer: %+v", s.peer)
-		}
 		s.await(t, "message")
 		if e := s.await(t, ""); e != "close" {
 			t.Errorf("after the message: %q, want close", e)

@@ -43,8 +43,8 @@ type table struct {
 
 // open makes a session for a client, unless there are too many or the hub refuses; then it says why. The caller's request is
 // counted until left.
-func (f *Front) open(peer Peer, who caller) (s *session, why string) {
-	s = f.newSession(rand.Text(), peer, who)
+func (f *Front) open(who caller) (s *session, why string) {
+	s = f.newSession(rand.Text(), who)
 	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
 		return nil, f.noPlace(s.peer.Subject)
 	}
@@ -56,8 +56,8 @@ func (f *Front) open(peer Peer, who caller) (s *session, why string) {
 }
 
 // newSession makes a session without a hub's.
-func (f *Front) newSession(id string, peer Peer, who caller) *session {
-	s := &session{id: id, peer: peer, over: make(chan struct{}), present: 1}
+func (f *Front) newSession(id string, who caller) *session {
+	s := &session{id: id, peer: who.peer(), over: make(chan struct{}), present: 1}
 	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if f.opts.Store != nil {
 		s.record.owner = ownerOf(id, who)

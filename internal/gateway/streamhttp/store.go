@@ -220,7 +220,7 @@ var errNotNow = errors.New("the session cannot be had now")
 
 // wake makes a session that another process has opened, if its record is stored and it belongs to the caller. The caller's
 // request is counted until left. The error is fs.ErrNotExist, an Elsewhere, or any other: it may be there, but not now.
-func (f *Front) wake(id string, peer Peer, who caller) (*session, error) {
+func (f *Front) wake(id string, who caller) (*session, error) {
 	if f.opts.Store == nil {
 		return nil, fs.ErrNotExist
 	}
@@ -245,7 +245,7 @@ func (f *Front) wake(id string, peer Peer, who caller) (*session, error) {
 		!hmac.Equal(record.Owner, ownerOf(id, who)) {
 		return nil, fs.ErrNotExist
 	}
-	return f.resume(id, peer, who, record)
+	return f.resume(id, who, record)
 }
 
 // wakes returns the channel that is closed when the session with this key has been made; first: the caller makes it.
@@ -268,8 +268,8 @@ func (t *table) woken(key string, done chan struct{}) {
 }
 
 // resume makes a session from its record.
-func (f *Front) resume(id string, peer Peer, who caller, record stored) (*session, error) {
-	s := f.newSession(id, peer, who)
+func (f *Front) resume(id string, who caller, record stored) (*session, error) {
+	s := f.newSession(id, who)
 	s.use.Store(used)
 	s.record.hub, s.record.saved = record.Hub, time.Now()
 	// Streams and events have numbers that no earlier process can have used: there are fewer than one each microsecond.

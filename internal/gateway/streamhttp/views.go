@@ -122,6 +122,9 @@ type caller struct {
 	passed   bool            // another gateway has authorized it, and passes its request on
 }
 
+// peer is what the hub is told of it.
+func (c caller) peer() Peer { return Peer{Subject: c.Subject, View: c.View} }
+
 // viewAt returns the view that a path asks for: "" at Options.Path itself. A slash at the end means nothing: a client takes the
 // 404 that it would lead to for a lost session. false: it is no path of ours.
 func (f *Front) viewAt(p string) (view string, ok bool) {
