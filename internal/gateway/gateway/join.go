@@ -3,7 +3,6 @@ package gateway
 import (
 	"os"
 
-	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
 
@@ -32,19 +31,9 @@ func (r *Runner) Join(in, out *os.File) {
 		c := &joined{runner: r}
 		c.out = r.loop.AddSink(out, lineloop.SinkOptions{OnError: func(error) { c.leave() }})
 		c.session = r.gw.Open(c, nil)
-		c.in = r.loop.AddSource(in, lineloop.SourceOptions{
-			Limit:  maxToServer,
-			OnLine: func(line []byte, _ bool) { c.session.Message(r.Now(), line, c) },
-			OnOversize: func(head, tail []byte, n int64) {
-				c.session.Oversize(r.Now(), head, tail, n, c)
-			},
-			OnEOF: func(error) {
-				c.session.CloseWhenIdle(r.Now(), supervise.AnswerGrace, func() {
-					c.gone = true
-					c.out.CloseWhenDrained()
-				})
-			},
-			Gate: func() bool { return c.out.Pending() < clientBehind },
+		c.in = r.read(in, c.session, c, func() bool { return c.out.Pending() < clientBehind }, func() {
+			c.gone = true
+			c.out.CloseWhenDrained()
 		})
 	})
 }

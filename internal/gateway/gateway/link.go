@@ -80,9 +80,6 @@ func (l *Link) connect() bool {
 // Name is the name of the link's server.
 func (l *Link) Name() string { return l.server.Catalog.Name }
 
-// Era is the era the link speaks.
-func (l *Link) Era() mcp.Era { return l.scope.era }
-
 // Needed reports whether the server is to be used, translated if necessary; a link that is not needed only tests the
 // server's era.
 func (l *Link) Needed() bool { return l.needed }

@@ -82,7 +82,6 @@ func (r *Runner) Run() {
 // serveStdio registers the client's descriptors.
 func (r *Runner) serveStdio() {
 	var session *Session
-	leave := func() { session.CloseWhenIdle(r.Now(), supervise.AnswerGrace, r.end) }
 	r.out = r.loop.AddSink(r.opts.Out, lineloop.SinkOptions{OnError: func(error) {
 		session.Close(r.Now())
 		r.end()
@@ -90,13 +89,18 @@ func (r *Runner) serveStdio() {
 	behind := func() bool { return r.out.Pending() >= clientBehind }
 	session = r.gw.Open(r.out, behind)
 	session.view = r.opts.View
-	r.loop.AddSource(r.opts.In, lineloop.SourceOptions{
-		Limit:  maxToServer,
-		OnLine: func(line []byte, _ bool) { session.Message(r.Now(), line, r.out) },
-		OnOversize: func(head, tail []byte, n int64) {
-			session.Oversize(r.Now(), head, tail, n, r.out)
-		},
-		OnEOF: func(error) { leave() },
+	r.read(r.opts.In, session, r.out, nil, r.end)
+}
+
+// read takes a client's lines from a descriptor while gate allows it, nil: always. done is called when the client has closed its end and
+// has its answers, which go to out.
+func (r *Runner) read(in *os.File, s *Session, out Stream, gate func() bool, done func()) *lineloop.Source {
+	return r.loop.AddSource(in, lineloop.SourceOptions{
+		Limit:      maxToServer,
+		OnLine:     func(line []byte, _ bool) { s.Message(r.Now(), line, out) },
+		OnOversize: func(head, tail []byte, n int64) { s.Oversize(r.Now(), head, tail, n, out) },
+		OnEOF:      func(error) { s.CloseWhenIdle(r.Now(), supervise.AnswerGrace, done) },
+		Gate:       gate,
 	})
 }
 
