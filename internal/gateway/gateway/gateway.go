@@ -87,8 +87,7 @@ type Gateway struct {
 
 	sessions     sessionList
 	modern       *scope   // of all clients of the modern era
-	common       *scope   // the shared processes of clients of the legacy era
-	pools        []*scope // the same with Plain, in place of common: those that can do the same have one
+	pools        []*scope // of clients of the legacy era that share processes: one for all, or with Plain for those that can do the same
 	warm         bool     // servers run before a client of the modern era has come
 	own          int      // processes of sessions
 	asks         []*ask   // what clients have not answered servers yet, the oldest first
@@ -177,7 +176,9 @@ func New(opts Options, w World) *Gateway {
 	opts.ListWait = cmp.Or(opts.ListWait, 5*time.Second)
 	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
-	g.common = newScope(g, mcp.Legacy, nil)
+	if !opts.Plain {
+		g.newPool(nil)
+	}
 	return g
 }
 
@@ -236,14 +237,14 @@ func (g *Gateway) openAllShared() {
 
 // openShared starts the shared process of a legacy server, once its era is known.
 func (g *Gateway) openShared(s *server) {
-	if g.warm && s.Shared && !s.Lazy && s.legacy != refuses && (s.modern == refuses || s.bridged) {
-		g.common.open(s)
+	if g.warm && !g.opts.Plain && s.Shared && !s.Lazy && s.legacy != refuses && (s.modern == refuses || s.bridged) {
+		g.pools[0].open(s)
 	}
 }
 
 // scopes yields all scopes in use, shared ones first.
 func (g *Gateway) scopes(yield func(*scope) bool) {
-	if !yield(g.modern) || !yield(g.common) {
+	if !yield(g.modern) {
 		return
 	}
 	for _, sc := range g.pools {

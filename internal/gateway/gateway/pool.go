@@ -23,20 +23,20 @@ type pooled struct {
 // poolFor returns the shared scope for a client of the legacy era.
 func (g *Gateway) poolFor(s *Session) *scope {
 	if !g.opts.Plain {
-		return g.common
+		return g.pools[0]
 	}
 	i := slices.IndexFunc(g.pools, func(sc *scope) bool { return !sc.pool.private && sc.key() == s.key })
 	if i < 0 {
-		return g.newPool(s)
+		return g.newPool(s.initParams)
 	}
 	g.pools[i].pool.since = time.Time{}
 	return g.pools[i]
 }
 
-// newPool makes a scope for clients with the same capabilities as s.
-func (g *Gateway) newPool(s *Session) *scope {
+// newPool makes a scope whose processes get these raw parameters of initialize; nil: the gateway's own.
+func (g *Gateway) newPool(params []byte) *scope {
 	sc := newScope(g, mcp.Legacy, nil)
-	sc.pool.params = s.initParams
+	sc.pool.params = params
 	g.pools = append(g.pools, sc)
 	return sc
 }
@@ -111,7 +111,7 @@ func (sc *scope) greetPlainly(e *exchange) {
 			e.answerError(l.unusable())
 		case sc.era == mcp.Legacy && !sc.pool.private && l.capability("tasks"): // tasks/list would show others' tasks
 			if sc.pool.private = sc.only() != nil; !sc.pool.private {
-				e.session.pool = sc.gw.newPool(e.session)
+				e.session.pool = sc.gw.newPool(e.session.initParams)
 				e.session.pool.pool.private = true
 				e.session.pool.greetPlainly(e)
 				return

@@ -115,7 +115,7 @@ func (sc *scope) placeAll() {
 		case sc.pool.rootsKey == "" || sc.only() == s:
 			sc.take(s)
 		default:
-			next = s.gw.newPool(s)
+			next = s.gw.newPool(s.initParams)
 			next.take(s)
 			s.move(next)
 		}
