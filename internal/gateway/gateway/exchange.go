@@ -97,9 +97,6 @@ func (l *Link) sendWaiting() {
 func (e *exchange) send() {
 	l := e.link
 	l.calls[e.num] = e
-	if e.counts() {
-		l.busy++
-	}
 	line := e.line
 	e.line = nil
 	l.gw.post(l, line)

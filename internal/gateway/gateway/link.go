@@ -43,7 +43,6 @@ type Link struct {
 	lists       listing
 	level       []byte // raw params of the last logging/setLevel sent
 	calls       map[uint64]*exchange
-	busy        int         // calls among them that clients wait for
 	waiting     []*exchange // until the handshake is over, or it is their turn
 	attribution attribution
 }
@@ -171,7 +170,7 @@ func (l *Link) retire() {
 
 // endIfIdle ends a retired link when nothing is in flight.
 func (l *Link) endIfIdle() {
-	if l.phase != retired || l.busy > 0 {
+	if l.phase != retired || l.busy() > 0 {
 		return
 	}
 	l.phase = ended
@@ -188,7 +187,7 @@ func (l *Link) endIfIdle() {
 func (l *Link) abandon(err []byte) {
 	open := append(inOrder(l.calls), l.waiting...)
 	clear(l.calls)
-	l.busy, l.waiting = 0, nil
+	l.waiting = nil
 	for _, e := range open {
 		if e.session != nil {
 			e.answerError(err)
@@ -202,9 +201,6 @@ func (l *Link) abandon(err []byte) {
 // forget removes an exchange.
 func (l *Link) forget(e *exchange) {
 	delete(l.calls, e.num)
-	if e.counts() {
-		l.busy--
-	}
 	if l.mustAttribute() && (len(l.attribution.open) > 0 || len(l.waiting) > 0) {
 		l.gw.at(l.gw.now)
 	}
@@ -238,7 +234,17 @@ func (l *Link) rank() int {
 }
 
 // load is how many calls clients wait for.
-func (l *Link) load() int { return l.busy + len(l.waiting) }
+func (l *Link) load() int { return l.busy() + len(l.waiting) }
+
+// busy is how many of those the server has.
+func (l *Link) busy() (n int) {
+	for _, e := range l.calls {
+		if e.counts() {
+			n++
+		}
+	}
+	return n
+}
 
 // again schedules the next try after the tries-th failure, and returns the delay.
 func (l *Link) again(tries int) time.Duration {

@@ -445,8 +445,8 @@ func (m *model) empty() {
 		if l.scope.owner != nil && !p.ended {
 			m.t.Fatalf("a process of %s, of a client that has left, still runs", p.name)
 		}
-		if l.busy != 0 || len(l.waiting)+len(l.asks()) > 0 {
-			m.t.Fatalf("%s: %d calls, %d waiting, %d asks are kept", p.name, l.busy, len(l.waiting), len(l.asks()))
+		if l.load()+len(l.asks()) > 0 {
+			m.t.Fatalf("%s: %d calls, %d waiting, %d asks are kept", p.name, l.busy(), len(l.waiting), len(l.asks()))
 		}
 		for _, e := range l.calls {
 			if e.session != nil {
