@@ -55,7 +55,7 @@ type cancelledCall struct {
 
 // mustAttribute reports whether the link has to find out which client a question is for.
 func (l *Link) mustAttribute() bool {
-	return l.gw.opts.Plain && l.scope.owner == nil && l.scope.era == mcp.Legacy
+	return l.scope.owner == nil && l.scope.era == mcp.Legacy
 }
 
 // asked handles a request of the server, whose envelope is in the gateway's scratch space.

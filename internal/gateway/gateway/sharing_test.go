@@ -136,32 +136,43 @@ func TestSharedSubscriptionRace(t *testing.T) {
 	has(t, "two", two.general, "updated")
 }
 
-// A shared server may ask a client something only while it is certain whom it means.
+// A shared server asks a client only when it is certain whom it means: until then the question is held. One of a call that was
+// cancelled is nobody else's.
 func TestSharedServerAsks(t *testing.T) {
 	w := newWorld(t, Options{})
-	w.plan("a", plan{tools: []string{"hang"}})
+	w.plan("a", plan{tools: []string{"hang", "other"}})
 	w.serve(shared("a"))
 	one, two := w.legacy(), w.legacy()
 	one.tools()
 	two.tools()
 	p := w.of("a")[0]
-	ask := func() { p.say(`{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{}}`) }
-	refused := func(what string) {
+	refused := func(what string, id int) {
 		t.Helper()
-		ask()
-		w.settle()
-		if m := p.told[len(p.told)-1]; string(m.ID) != "5" || m.Error == nil {
-			t.Errorf("%s: the server got %s", what, m.Raw)
+		if m := p.answered(id); !strings.Contains(m, `"error"`) {
+			t.Errorf("%s: the server got %q", what, m)
 		}
 	}
-	refused("nobody is there")
+	p.ask(5)
+	refused("nobody has called", 5)
 	first := one.call("1", "a_hang")
-	ask()
+	p.ask(6)
 	has(t, "one", first, "elicitation/create")
-	second := two.call("1", "a_hang")
-	refused("two clients")
-	want(t, "one", first)
-	want(t, "two", second)
+	second := two.call("1", "a_other")
+	p.ask(7)
+	want(t, "one, while it is not clear", first)
+	want(t, "two, while it is not clear", second)
+	last, _ := p.last("tools/call")
+	p.answer(last, `"done"`)
+	w.settle()
+	w.pass(time.Millisecond)
+	has(t, "one", first, "elicitation/create")
+
+	one.ask(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	third := two.call("2", "a_other")
+	p.ask(8)
+	w.pass(time.Minute)
+	refused("it may be of the call that was cancelled", 8)
+	want(t, "two", third)
 }
 
 // The process of a session ends with it; one that is shared goes on, and so do the calls of others there.

@@ -125,21 +125,16 @@ func (l *Link) noteAnswer(e *exchange, line []byte) {
 func (l *Link) asked(line []byte) {
 	env := &l.gw.up
 	id := env.ID.Of(line)
-	if mcp.Lookup(env.Method.Of(line)) == mcp.Ping {
+	switch {
+	case mcp.Lookup(env.Method.Of(line)) == mcp.Ping:
 		l.gw.post(l, jsonrpc.AppendResult(nil, id, []byte("{}")))
-		return
-	}
-	if l.mustAttribute() {
+	case l.scope.era == mcp.Modern:
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests", nil))
+	case l.mustAttribute():
 		l.attribution.asked(line)
-		return
+	default:
+		l.pass(env, line, l.scope.owner, l.latest())
 	}
-	s, during := l.addressee()
-	if s == nil {
-		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound,
-			"the gateway cannot tell which of its clients this is for: configure the server without \"shared\"", nil))
-		return
-	}
-	l.pass(env, line, s, during)
 }
 
 // pass hands a request of the server, of which env is the envelope, to a client.
@@ -166,36 +161,23 @@ func (l *Link) pass(env *jsonrpc.Envelope, line []byte, s *Session, during *exch
 	l.gw.rest(buf)
 }
 
-// addressee is the client for a server's unrelated message; nil: unknown. during is its latest request in flight there,
-// nil if none: most messages during a request belong to it.
-func (l *Link) addressee() (s *Session, during *exchange) {
-	several := false
+// latest is the latest call in flight, nil: none is. Most of what a server with one client says during a call belongs to it.
+func (l *Link) latest() (during *exchange) {
 	for _, e := range l.calls {
-		if !e.counts() {
-			continue
-		}
-		several = several || during != nil && during.session != e.session
-		if during == nil || e.num > during.num {
+		if e.counts() && (during == nil || e.num > during.num) {
 			during = e
 		}
 	}
-	switch {
-	case l.scope.owner != nil:
-		return l.scope.owner, during
-	case during == nil || several || l.scope.era == mcp.Modern:
-		return nil, nil
-	}
-	return during.session, during
+	return during
 }
 
 // sayToOwner forwards a message of a server with one client.
 func (l *Link) sayToOwner(line []byte) {
-	s, during := l.addressee()
-	if during != nil {
+	if during := l.latest(); during != nil {
 		during.stream.Send(line)
 		return
 	}
-	s.general.Send(line)
+	l.scope.owner.general.Send(line)
 }
 
 // told takes a notification of the server.
@@ -223,7 +205,7 @@ func (l *Link) told(line []byte) {
 			l.logged(line)
 		} else if l.scope.owner != nil {
 			l.sayToOwner(line)
-		} else if s := l.scope.only(); s != nil && l.mustAttribute() && len(l.attribution.cancelled) == 0 {
+		} else if s := l.scope.only(); s != nil && len(l.attribution.cancelled) == 0 {
 			s.general.Send(line)
 		}
 	}
