@@ -40,8 +40,6 @@ type Options struct {
 
 	// MaxBody is the largest body of a POST in bytes. 0: 16 MiB.
 	MaxBody int64
-	// MaxHeader is the largest request header in bytes. 0: 64 KiB.
-	MaxHeader int
 	// MaxUnderWay is how many bytes of requests may be read or unanswered at once, all clients together; a further one is
 	// answered 503. One token may have half of what the others leave, if there can be others. 0: 128 MiB, or 8
 	// times MaxBody if that is more.
@@ -122,7 +120,6 @@ func (o Options) withDefaults() Options {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxBody = cmp.Or(o.MaxBody, 16<<20)
 	o.MaxUnderWay = cmp.Or(o.MaxUnderWay, max(128<<20, 8*o.MaxBody))
-	o.MaxHeader = cmp.Or(o.MaxHeader, 64<<10)
 	o.MaxSessions = cmp.Or(o.MaxSessions, 256)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.SessionIdle = cmp.Or(o.SessionIdle, 30*time.Minute)

@@ -57,13 +57,16 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 }
 
+// headerMost is the largest header of a request, in bytes.
+const headerMost = 64 << 10
+
 // server makes one of Serve's.
 func (f *Front) server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: f.opts.ReadTimeout,
 		IdleTimeout:       idleConnection,
-		MaxHeaderBytes:    f.opts.MaxHeader,
+		MaxHeaderBytes:    headerMost,
 		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if c := connBelow(c); c != nil {
