@@ -153,12 +153,17 @@ func (c *attribution) rule() {
 			c.refuse(q, "the client does not wait for this any more")
 		case len(clients) == 0:
 			c.unasked(q)
-		case !c.link.gw.now.Before(q.until), c.stuck(open[:i], q, len(q.suspects)):
+		case c.late(q), c.stuck(open[:i], q, len(q.suspects)):
 			c.refuse(q, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
 		default:
 			c.open = append(c.open, q)
 		}
 	}
+}
+
+// late reports whether a question is held no longer: its time is over, or its link finishes its calls, and is not looked at any more.
+func (c *attribution) late(q *question) bool {
+	return !c.link.gw.now.Before(q.until) || c.link.phase >= retired
 }
 
 // stuck reports whether, with q, as many questions wait as there are suspects, so that none of these calls could ever
@@ -183,7 +188,7 @@ func (c *attribution) ruleRoots(earlier []*question, q *question) {
 		if pool.rootsKey == "" {
 			pool.rootsKey, pool.roots = roots.key, roots.said
 		}
-	case !c.link.gw.now.Before(q.until), differ && c.stuck(earlier, q, len(q.suspects)):
+	case c.late(q), differ && c.stuck(earlier, q, len(q.suspects)):
 		c.refuse(q, "several clients with different roots wait, and which of their calls asks this is not clear")
 	default:
 		c.open = append(c.open, q)

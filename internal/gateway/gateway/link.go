@@ -162,6 +162,7 @@ func (l *Link) retire() {
 	waiting := l.waiting
 	l.waiting = nil
 	l.phase = retired
+	l.attribution.rule()
 	for _, e := range waiting {
 		e.refuse(jsonrpc.InternalError, "the server was taken out of the configuration before it was ready")
 	}

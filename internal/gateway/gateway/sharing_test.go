@@ -175,6 +175,32 @@ func TestSharedServerAsks(t *testing.T) {
 	want(t, "two", third)
 }
 
+// A shared process that is configured differently, and finishes its calls, is not left waiting for what nobody decides any more.
+func TestSharedServerAsksAtItsEnd(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{tools: []string{"hang", "other"}})
+	w.serve(shared("a"))
+	one, two := w.legacy(), w.legacy()
+	one.tools()
+	two.tools()
+	one.call("1", "a_hang")
+	two.call("1", "a_other")
+	p := w.of("a")[0]
+	p.ask(5)
+	if m := p.answered(5); m != "" {
+		t.Fatalf("too early: %s", m)
+	}
+	next := shared("a")
+	next.Digest = "2"
+	w.serve(next)
+	p.ask(6)
+	for _, id := range []int{5, 6} {
+		if m := p.answered(id); !strings.Contains(m, `"error"`) {
+			t.Errorf("question %d: the server got %q", id, m)
+		}
+	}
+}
+
 // The process of a session ends with it; one that is shared goes on, and so do the calls of others there.
 func TestLeaving(t *testing.T) {
 	w := newWorld(t, Options{})
