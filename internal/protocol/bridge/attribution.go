@@ -51,15 +51,6 @@ type party struct {
 // alike reports whether two calls may be of one client.
 func (p party) alike(other party) bool { return p == other && p.Info != "" }
 
-// newShared returns the side of many clients.
-func newShared(c *core, seal sealer, principal func(id []byte) string) *modernSide {
-	s := newModernSide(c, seal)
-	s.Can = everyAbility
-	s.Questions.Shared, s.Questions.Known = true, map[string]bool{}
-	s.Questions.principal = principal
-	return s
-}
-
 // target is what the request in qs.env calls, if it may ask questions.
 func (qs *questions) target(line []byte) string {
 	if !qs.Shared {

@@ -82,10 +82,7 @@ func New(opts Options) *Bridge {
 	case mcp.Legacy:
 		b.side = newLegacySide(&b.core)
 	case mcp.Modern:
-		seal := sealer{key: opts.Key}
-		if b.side = newModernSide(&b.core, seal); opts.Principal != nil {
-			b.side = newShared(&b.core, seal, opts.Principal)
-		}
+		b.side = newModernSide(&b.core, opts)
 	default:
 		panic("bridge: a client of no era")
 	}

@@ -27,17 +27,14 @@ type modernSide struct {
 	Questions questions
 }
 
-func newModernSide(c *core, seal sealer) *modernSide {
-	s := &modernSide{Calls: tasks{}, Leveling: leveling{Level: -1}}
-	s.join(c, seal)
+// newModernSide returns the side of one client, or of many if the options tell which of them has sent a request.
+func newModernSide(c *core, opts Options) *modernSide {
+	s := &modernSide{core: c, sealer: sealer{key: opts.Key}, Calls: tasks{}, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
+	s.Questions = questions{core: c, calls: s.Calls, side: s, Shared: opts.Principal != nil, Known: map[string]bool{}, principal: opts.Principal}
+	if s.Questions.Shared {
+		s.Can = everyAbility
+	}
 	return s
-}
-
-// join makes the parts those of one side.
-func (s *modernSide) join(c *core, seal sealer) {
-	s.core, s.sealer = c, seal
-	s.Leveling.core, s.Listens.core = c, c
-	s.Questions.core, s.Questions.calls, s.Questions.side = c, s.Calls, s
 }
 
 func (s *modernSide) fromClient(line []byte) {
