@@ -50,10 +50,7 @@ func (s *modernSide) back(line []byte) ([]byte, bool) {
 
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
 func (b *Bridge) Unsaid() (said [][]byte) {
-	switch s := b.side.(type) {
-	case *legacySide:
-		said, s.Held = s.Held, nil
-	case *modernSide:
+	if s, modern := b.side.(*modernSide); modern {
 		for _, one := range slices.Clone(s.Leveling.Lines) {
 			if line, ok := b.Back(one.Line); ok && one.Begins {
 				said = append(said, line)
@@ -69,5 +66,6 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 		}
 		s.Queue, s.Listens.Open = nil, nil
 	}
+	said, b.Held = append(said, b.Held...), nil
 	return said
 }

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ type core struct {
 	Phase phase                        // of the handshake with the server
 	Last  int                          // private id given out last
 	Asked map[string]func(line []byte) // the bridge's own requests to the server, but streams, by raw id: what takes the answer
+	Held  [][]byte                     // messages of the client that wait for the handshake
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -72,7 +74,6 @@ type side interface {
 	tick()
 	deadline() time.Time
 	close(why string)
-	waiting() bool
 }
 
 // New returns a bridge for a client that has said nothing yet.
@@ -170,7 +171,10 @@ func (b *Bridge) ClientVersion() string {
 }
 
 // Waiting reports whether messages of the client are being held back.
-func (b *Bridge) Waiting() bool { return b.side.waiting() }
+func (b *Bridge) Waiting() bool {
+	s, modern := b.side.(*modernSide)
+	return len(b.Held) > 0 || modern && s.waiting()
+}
 
 // Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the
 // server are not cancelled; that is left to the caller.
@@ -198,6 +202,52 @@ func (c *core) toClient(line []byte) { c.out.ToClient = append(c.out.ToClient, l
 // refuse answers a request of the client with an error.
 func (c *core) refuse(id []byte, code int, text string) {
 	c.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
+}
+
+// hold keeps a message of the client until the handshake is over, since scripts write all their lines at once. It reports whether
+// one is under way: the message, from which env was scanned, has to wait then, unless it is an answer.
+func (c *core) hold(line []byte) bool {
+	if c.Phase != greeting || c.env.Kind != jsonrpc.Request && c.env.Kind != jsonrpc.Notification {
+		return false
+	}
+	if mcp.Lookup(c.env.Method.Of(line)) == mcp.NoteCancelled {
+		id, before := c.env.RequestID.Of(line), len(c.Held)
+		c.Held = slices.DeleteFunc(c.Held, func(held []byte) bool { return jsonrpc.SameID(member(held, "id"), id) })
+		if len(c.Held) < before {
+			return true // nobody begins it
+		}
+	}
+	if len(c.Held) < queueMost {
+		c.Held = append(c.Held, bytes.Clone(line))
+	} else if c.env.Kind == jsonrpc.Request {
+		c.refuse(c.env.ID.Of(line), jsonrpc.InternalError, "the server is still starting, and too many requests are waiting")
+	}
+	return true
+}
+
+// release hands what was held to a side.
+func (c *core) release(to side) {
+	held := c.Held
+	c.Held = nil
+	for _, line := range held {
+		if c.env.Scan(line) == nil {
+			to.fromClient(line)
+		}
+	}
+}
+
+// refuseHeld refuses the requests that are held: all, or those before an initialize, by which the client tries again.
+func (c *core) refuseHeld(code int, why string, all bool) {
+	for len(c.Held) > 0 {
+		line := c.Held[0]
+		if c.env.Scan(line) == nil && c.env.Kind == jsonrpc.Request {
+			if !all && mcp.Lookup(c.env.Method.Of(line)) == mcp.Initialize {
+				return // what follows is for that
+			}
+			c.refuse(c.env.ID.Of(line), code, why)
+		}
+		c.Held = c.Held[1:]
+	}
 }
 
 // plain is a notification without the protocol's keys in its _meta; c.env is scanned from both.

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
@@ -33,7 +32,6 @@ type legacySide struct {
 	Offer    []byte    // raw capabilities of the server
 	Level    []byte    // raw log level the client has set; nil before that
 
-	Held  [][]byte // lines that came before the handshake was over
 	Calls map[string]*call
 	Watch watch
 }
@@ -68,8 +66,7 @@ func (s *legacySide) fromClient(line []byte) {
 	if s.Phase == noHandshake && s.Params != nil { // the server that it goes on with could not be used before
 		s.greet(hello{})
 	}
-	if s.Phase == greeting && (s.env.Kind == jsonrpc.Request || s.env.Kind == jsonrpc.Notification) {
-		s.hold(line)
+	if s.hold(line) {
 		return
 	}
 	switch s.env.Kind {
@@ -80,24 +77,6 @@ func (s *legacySide) fromClient(line []byte) {
 	default:
 		s.answered(line)
 	}
-}
-
-// hold keeps messages that come before the handshake is answered: scripts write all their lines at once.
-func (s *legacySide) hold(line []byte) {
-	if mcp.Lookup(s.env.Method.Of(line)) == mcp.NoteCancelled {
-		id, before := s.env.RequestID.Of(line), len(s.Held)
-		s.Held = slices.DeleteFunc(s.Held, func(held []byte) bool { return jsonrpc.SameID(member(held, "id"), id) })
-		if len(s.Held) < before {
-			return // nobody begins it
-		}
-	}
-	if len(s.Held) >= queueMost {
-		if s.env.Kind == jsonrpc.Request {
-			s.refuse(s.env.ID.Of(line), jsonrpc.InvalidRequest, "invalid request: initialize has not been answered yet")
-		}
-		return
-	}
-	s.Held = append(s.Held, bytes.Clone(line))
 }
 
 func (s *legacySide) request(line []byte) {
@@ -204,8 +183,6 @@ func (s *legacySide) envelope() []byte {
 	return withLevel(s.Envelope, s.Level)
 }
 
-func (s *legacySide) waiting() bool { return len(s.Held) > 0 }
-
 // close forgets an earlier session of the client.
 func (s *legacySide) close(why string) {
 	for _, c := range inOrder(s.Calls) {
@@ -215,13 +192,9 @@ func (s *legacySide) close(why string) {
 		s.drop(c, why)
 		s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 	}
-	for _, line := range s.Held {
-		if id := member(line, "id"); id != nil && s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
-			s.refuse(id, jsonrpc.InvalidRequest, why)
-		}
-	}
+	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
 	s.closeWatch()
-	s.Held, s.Level = nil, nil
+	s.Level = nil
 	s.reach(noHandshake)
 	s.Params, s.Result = nil, nil
 }
@@ -248,13 +221,7 @@ func (s *legacySide) discovered(line []byte) {
 		s.notGreeted(text)
 	}
 	s.Hello = hello{}
-	held := s.Held
-	s.Held = nil
-	for _, line := range held {
-		if s.env.Scan(line) == nil {
-			s.fromClient(line)
-		}
-	}
+	s.release(s)
 }
 
 // notification takes a notification of the client.

@@ -8,8 +8,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// modernSide is a modern client in front of a legacy server. It owns the handshake, the requests that wait for it or for
-// their turn, and the answers of suspended calls; its parts own the rest.
+// modernSide is a modern client in front of a legacy server. It owns the handshake, the requests that wait for their turn, and
+// the answers of suspended calls; its parts own the rest.
 type modernSide struct {
 	*core
 	sealer sealer
@@ -18,7 +18,7 @@ type modernSide struct {
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
 	Meta    []byte    // raw, of the client's first request
-	Queue   []turn    // requests that came before the handshake was over; after that, calls whose turn has not come
+	Queue   []turn    // calls whose turn has not come
 	Number  uint64    // of the last suspended call
 
 	Calls     tasks
@@ -27,7 +27,7 @@ type modernSide struct {
 	Questions questions
 }
 
-// newModernSide returns the side of one client, or of many if the options tell which of them has sent a request.
+// newModernSide returns the side of one client, or of many if the options tell who has sent a request.
 func newModernSide(c *core, opts Options) *modernSide {
 	s := &modernSide{core: c, sealer: sealer{key: opts.Key}, Calls: tasks{}, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
 	s.Questions = questions{core: c, calls: s.Calls, side: s, Shared: opts.Principal != nil, Known: map[string]bool{}, principal: opts.Principal}
@@ -38,6 +38,9 @@ func newModernSide(c *core, opts Options) *modernSide {
 }
 
 func (s *modernSide) fromClient(line []byte) {
+	if s.hold(line) {
+		return
+	}
 	switch s.env.Kind {
 	case jsonrpc.Request:
 		s.request(line)
@@ -64,7 +67,7 @@ func (s *modernSide) request(line []byte) {
 	case gone(m):
 		s.toClient(notFound(id))
 	case !s.greeted(abilitiesOf(capabilities), meta):
-		s.hold(id, line)
+		s.hold(line)
 	default:
 		s.use(m, id, line, meta, abilitiesOf(capabilities))
 	}
@@ -120,26 +123,12 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 	return s.Phase == ready
 }
 
-// hold keeps a request until the handshake is over.
-func (s *modernSide) hold(id, line []byte) {
-	if len(s.Queue) >= queueMost {
-		s.refuse(id, jsonrpc.InternalError, "the server is still starting, and too many requests are waiting")
-		return
-	}
-	s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line)})
-}
-
 // welcomed takes the server's answer to the handshake.
 func (s *modernSide) welcomed(line []byte) {
-	held := s.Queue
-	s.Queue = nil
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
 		s.reach(noHandshake)
-		text := "the server refused the handshake: " + messageOf(s.env.Error.Of(line))
-		for _, one := range held {
-			s.refuse(one.ID, jsonrpc.InternalError, text)
-		}
+		s.refuseHeld(jsonrpc.InternalError, "the server refused the handshake: "+messageOf(s.env.Error.Of(line)), true)
 		return
 	}
 	s.reach(ready)
@@ -148,11 +137,7 @@ func (s *modernSide) welcomed(line []byte) {
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())
 	s.Listens.resubscribe(member(result, "capabilities"))
-	for _, one := range held {
-		if s.env.Scan(one.Line) == nil {
-			s.request(one.Line)
-		}
-	}
+	s.release(s)
 }
 
 // forward sends a request as a legacy client would. One that may be suspended goes under an id of the bridge: the client
@@ -227,6 +212,7 @@ func (s *modernSide) waiting() bool { return len(s.Queue)+len(s.Leveling.Lines) 
 
 // close answers all open requests of the client.
 func (s *modernSide) close(why string) {
+	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
 	for _, t := range s.Queue {
 		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
 	}

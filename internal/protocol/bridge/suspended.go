@@ -189,7 +189,7 @@ func (s *modernSide) deadline() time.Time {
 			at = deadline.Earliest(at, t.Expires)
 		}
 	}
-	if s.Phase == ready && len(s.Queue) > 0 && (s.Questions.Shared || s.Queue[0].Round) {
+	if len(s.Queue) > 0 && (s.Questions.Shared || s.Queue[0].Round) {
 		at = deadline.Earliest(at, s.Queue[0].Came.Add(turnFor))
 	}
 	return deadline.Earliest(at, s.Questions.deadline())

@@ -106,14 +106,5 @@ func (s *legacySide) notGreeted(text string) {
 	if s.Hello.ID != nil {
 		s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
 	}
-	for len(s.Held) > 0 {
-		line := s.Held[0]
-		if s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
-			if mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize {
-				return // it tries again, and what follows is for that
-			}
-			s.refuse(s.env.ID.Of(line), jsonrpc.InternalError, text)
-		}
-		s.Held = s.Held[1:]
-	}
+	s.refuseHeld(jsonrpc.InternalError, text, false)
 }

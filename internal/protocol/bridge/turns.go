@@ -9,7 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// turn is a request that waits for the handshake, which has its id and line only, or for its turn.
+// turn is a request that waits for its turn.
 type turn struct {
 	ID, Line []byte
 	Came     time.Time
@@ -64,7 +64,7 @@ func (s *modernSide) run(line []byte, came time.Time) {
 // proceed starts waiting calls, and assigns waiting questions, after a call has ended.
 func (s *modernSide) proceed() {
 	s.Questions.assign()
-	for s.Phase == ready && len(s.Queue) > 0 && !s.Questions.busy(s.Queue[0]) {
+	for len(s.Queue) > 0 && !s.Questions.busy(s.Queue[0]) {
 		next := s.Queue[0]
 		s.Queue = s.Queue[1:]
 		if s.env.Scan(next.Line) == nil {
