@@ -16,6 +16,7 @@ type Backend struct {
 
 	runner Runner
 	wakeAt time.Time // as the runner was told last
+	depth  int       // of calls within calls: that a client is gone is told while it is written to
 }
 
 // New returns a backend that acts on w and emits events to sink. [Backend.Open] starts its first process.
@@ -44,18 +45,24 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	return c.backend
 }
 
-// at begins a call, in which it is now. Every method with a time argument begins with it, and ends with tellWake.
+// at begins a call, in which it is now. Every method with a time argument begins with it, and ends with end.
 func (b *Backend) at(now time.Time) *Backend {
 	b.now = now
+	b.depth++
 	return b
 }
 
-// tellWake calls WakeAt if the deadline has changed.
-func (b *Backend) tellWake() {
-	if at := b.deadline(); at != b.wakeAt {
-		b.wakeAt = at
-		b.runner.WakeAt(at)
+// end hands on what a bridge has said meanwhile, and calls WakeAt if the deadline has changed. A call within another one leaves
+// that to it, whose line is still being read.
+func (b *Backend) end() {
+	if b.depth == 1 {
+		b.eras.settle()
+		if at := b.deadline(); at != b.wakeAt {
+			b.wakeAt = at
+			b.runner.WakeAt(at)
+		}
 	}
+	b.depth--
 }
 
 // deadline is when Tick must be called; zero: not needed.
@@ -69,7 +76,7 @@ func (b *Backend) deadline() time.Time {
 
 // Tick handles everything that is due.
 func (b *Backend) Tick(now time.Time) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	for t := range timerCount {
 		if at := b.timers[t]; !at.IsZero() && !now.Before(at) {
 			b.timers[t] = time.Time{}
@@ -117,7 +124,7 @@ func (b *Backend) expire(t timer) {
 
 // Open starts the first process, unless it starts on demand.
 func (b *Backend) Open(now time.Time) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	if !b.memory.lazy(b.opts) {
 		b.life.step(supervise.Start{})
 	}
@@ -140,14 +147,13 @@ func (b *Backend) Translates() bool { return b.eras.bridge != nil }
 
 // Restart requests a planned restart; source and reason are recorded.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	b.life.restart(source, reason)
-	b.eras.settle() // the next process may need a bridge
 }
 
 // Interrupted ends everything at once: outlive itself was told to stop.
 func (b *Backend) Interrupted(now time.Time) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	b.closing, b.signalled = true, true
 	b.life.step(supervise.Stop{Profile: supervise.Signal})
 	if b.over && !b.stopped {
@@ -157,7 +163,7 @@ func (b *Backend) Interrupted(now time.Time) {
 
 // MarkerSeen reports that process gen printed the restart marker on its stderr (TP-1).
 func (b *Backend) MarkerSeen(now time.Time, gen int) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	if gen != b.process.gen || !b.process.up() {
 		return
 	}
@@ -167,7 +173,7 @@ func (b *Backend) MarkerSeen(now time.Time, gen int) {
 
 // ServerSpawned reports that process gen, which was NotSpawned, runs now.
 func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	if p := b.byGen(gen); p != nil {
 		b.life.spawned(p, pid)
 	}
@@ -175,7 +181,7 @@ func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
 
 // ServerExited reports that process gen has exited. Its output may still be coming.
 func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	switch p := b.byGen(gen); {
 	case p == nil:
 		b.life.endsAfterAll(gen, exit)
@@ -185,12 +191,11 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	default:
 		b.life.exited(p, exit)
 	}
-	b.eras.settle()
 }
 
 // ServerClosed reports that process gen's stdout has ended.
 func (b *Backend) ServerClosed(now time.Time, gen int) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	p := b.byGen(gen)
 	if p == nil || p.closed {
 		return
@@ -201,7 +206,6 @@ func (b *Backend) ServerClosed(now time.Time, gen int) {
 	} else {
 		p.closedBy = now.Add(closedFor)
 	}
-	b.eras.settle()
 }
 
 // Serving returns the process that gets the client's messages; nil before one could be started.
@@ -212,7 +216,7 @@ func (b *Backend) Asleep() bool { return b.asleep() }
 
 // Drained reports that process gen's pipe has accepted everything queued for it.
 func (b *Backend) Drained(now time.Time, gen int) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	if gen == b.process.gen {
 		b.flow.flushQueue()
 	}
@@ -221,6 +225,6 @@ func (b *Backend) Drained(now time.Time, gen int) {
 // MayRepeat decides whether a request that the remote server may have processed is sent again, by the rules that apply
 // after a process has died. why describes the failure.
 func (b *Backend) MayRepeat(now time.Time, gen int, id []byte, m mcp.Method, why string) bool {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	return b.flow.mayRepeat(gen, id, m, why)
 }

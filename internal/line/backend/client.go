@@ -16,7 +16,7 @@ import (
 
 // ClientLine takes one line of the client, without its newline. The bytes may be forwarded but are not kept.
 func (b *Backend) ClientLine(now time.Time, line []byte) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	if line = jsonrpc.Trim(line); len(line) == 0 {
 		return
 	}
@@ -45,7 +45,6 @@ func (b *Backend) clientLine(line []byte, err error) {
 		return
 	}
 	b.message(line)
-	b.eras.settle() // the line may have restarted the server, which may need a bridge
 }
 
 // valid returns the line to go on with, nil if it was refused.
@@ -87,7 +86,7 @@ func (b *Backend) message(line []byte) {
 
 // ClientOversize takes the beginning and the end of a line over the limit.
 func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	id, ok := jsonrpc.RecoverID(head, tail)
 	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
@@ -335,7 +334,7 @@ func (b *Backend) forwardNote(line []byte) {
 // ClientClosed reports that the client has closed its end. What is queued is still forwarded; then the server's stdin is
 // closed and its remaining output forwarded.
 func (b *Backend) ClientClosed(now time.Time) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	if b.closing || b.stopped {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
@@ -210,7 +209,7 @@ func (e *eras) detach() {
 	said := e.untranslated()
 	e.pass(e.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
 	e.held = append(said, e.held...)
-	e.bridge, e.stands, e.toCore, e.at, e.past = nil, needless, nil, time.Time{}, nil
+	e.bridge, e.stands, e.toCore, e.past = nil, needless, nil, nil
 	e.session = outer
 	if client == mcp.Legacy && past != nil {
 		e.session = *past

@@ -30,7 +30,6 @@ type eras struct {
 	bridge *bridge.Bridge // while one translates
 	held   [][]byte       // messages of the client not yet handled
 	toCore [][]byte       // messages for the rest of the backend, from a client of the server's era
-	at     time.Time      // when the bridge must be called; zero: not at all
 
 	past     *session.Session // the client's, with a server of its own era, until a bridge goes on with it; nil: it does, or there was none
 	eraFlips int              // how often the server has changed its era since a process of it has served
@@ -111,7 +110,7 @@ func (e *eras) givesUpEra(line []byte) bool {
 // dropBridge removes the bridge of a client that has given up its era, with the bridge's requests.
 func (e *eras) dropBridge() {
 	e.pass(e.bridge.Close("the client began a new session", e.now))
-	e.bridge, e.stands, e.toCore, e.at, e.past = nil, needless, nil, time.Time{}, nil
+	e.bridge, e.stands, e.toCore, e.past = nil, needless, nil, nil
 	for c := range e.calls.all {
 		e.flow.finish(c)
 	}
@@ -122,7 +121,6 @@ func (e *eras) pass(out bridge.Output) {
 	for _, line := range out.ToServer {
 		e.toCore = append(e.toCore, bytes.Clone(line))
 	}
-	e.at = out.Deadline
 	for _, line := range out.ToClient {
 		e.Client.SendToClient(line)
 	}
@@ -152,19 +150,18 @@ func (e *eras) fromServer(line []byte, send func([]byte)) {
 	}
 }
 
-// deadline is when the bridge must be called: at once while something waits to be handled.
+// deadline is when the bridge must be called; zero: not at all.
 func (e *eras) deadline() time.Time {
-	if len(e.toCore) > 0 || len(e.held) > 0 && e.stands != asking {
-		return e.now
+	if e.bridge == nil || e.stopped {
+		return time.Time{}
 	}
-	return e.at
+	return e.bridge.Deadline()
 }
 
 func (e *eras) tick() {
-	if !e.at.IsZero() && !e.now.Before(e.at) {
+	if at := e.deadline(); !at.IsZero() && !e.now.Before(at) {
 		e.tellBridge((*bridge.Bridge).Tick)
 	}
-	e.settle()
 }
 
 // needsNoEra handles what needs no known era: the cancellation of a waiting request.
@@ -327,7 +324,7 @@ func (e *eras) answerUnsaid() {
 	const text = "the server has shut down; the request was not delivered"
 	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Close(text, now) })
 	e.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
-	e.toCore, e.at = nil, time.Time{}
+	e.toCore = nil
 	if e.stands == asking {
 		e.stands = undecided
 	}

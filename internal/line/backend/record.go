@@ -47,16 +47,14 @@ func (b *Backend) Down() bool {
 
 // Rest lets the server sleep, which needs nobody meanwhile; reason says why. What the client asks next wakes it.
 func (b *Backend) Rest(now time.Time, reason string) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	b.limits.rest(reason)
-	b.eras.settle() // a bridge ends its streams before the server says more on them
 }
 
 // Wake starts a server that sleeps.
 func (b *Backend) Wake(now time.Time) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	b.life.wake()
-	b.eras.settle()
 }
 
 // Record returns the session's record, which shares memory with the backend. It is complete while [Backend.Busy] is "".
@@ -75,7 +73,7 @@ func (b *Backend) Record() session.Record {
 // Resume is [Backend.Open] for a client whose session another backend has recorded. The process that it
 // starts is told what the client told the one before.
 func (b *Backend) Resume(now time.Time, r session.Record) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	b.session, b.replay.noted, b.failedInit = r.Session, r.Repeats, r.Refused
 	b.asks.dead = r.Withdrawn
 	if b.unspoken() {
@@ -118,6 +116,5 @@ func (e *eras) resume(translated bool) {
 	e.resumed = translated
 	if e.stands == undecided {
 		e.stands = needless
-		e.settle()
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
 func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	p := b.process
 	if gen != p.gen {
 		if p = b.byGen(gen); p == nil {
@@ -38,7 +38,6 @@ func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 		p.noise.doubt = nil
 		b.mender.endBroken(p, doubt)
 	}
-	b.eras.settle()
 }
 
 // serverMessage takes one message; b.env was scanned from it.
@@ -227,7 +226,7 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 
 // ServerOversize takes the beginning and the end of a line of process gen over the limit.
 func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size int64) {
-	defer b.at(now).tellWake()
+	defer b.at(now).end()
 	p := b.byGen(gen)
 	if p == nil {
 		return
@@ -251,5 +250,4 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
 	c.done = doneError
 	b.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
-	b.eras.settle()
 }

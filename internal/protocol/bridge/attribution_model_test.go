@@ -62,7 +62,7 @@ func (w *manyClients) server(line string) { w.take(w.b.FromServer([]byte(line), 
 
 // take looks at what the bridge says.
 func (w *manyClients) take(out Output) {
-	w.until = out.Deadline
+	w.until = w.b.Deadline()
 	for _, line := range out.ToClient {
 		w.toClient(line)
 	}

@@ -41,8 +41,6 @@ type Options struct {
 type Output struct {
 	ToServer [][]byte
 	ToClient [][]byte
-	// Deadline is when [Bridge.Tick] must be called; zero: not at all.
-	Deadline time.Time
 }
 
 // Bridge translates between one client and its server.
@@ -104,7 +102,7 @@ func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil && b.env.Version2 {
 		b.side.fromClient(line)
 	}
-	return b.end()
+	return b.out
 }
 
 // FromServer takes one line for the client. One that is not a message is dropped.
@@ -113,7 +111,7 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil {
 		b.side.fromServer(line)
 	}
-	return b.end()
+	return b.out
 }
 
 // Over reports that the server has answered a cancelled request, by its raw id there, so that it no longer works on it.
@@ -134,8 +132,11 @@ func (b *Bridge) Reborn(now time.Time) Output {
 func (b *Bridge) Tick(now time.Time) Output {
 	b.begin(now)
 	b.side.tick()
-	return b.end()
+	return b.out
 }
+
+// Deadline is when [Bridge.Tick] must be called; zero: not at all.
+func (b *Bridge) Deadline() time.Time { return b.side.deadline() }
 
 // Rest reports that the server sleeps. The bridge's own requests must not wake it; the client's do.
 func (b *Bridge) Rest(now time.Time) Output {
@@ -153,7 +154,7 @@ func ofSide[S side](b *Bridge, now time.Time, do func(S)) Output {
 	if s, is := b.side.(S); is {
 		do(s)
 	}
-	return b.end()
+	return b.out
 }
 
 // Own reports whether the request with this raw id is a stream of the bridge's own, which no client waits for.
@@ -181,19 +182,13 @@ func (b *Bridge) Waiting() bool {
 func (b *Bridge) Close(why string, now time.Time) Output {
 	b.begin(now)
 	b.side.close(why)
-	out := b.out
-	out.ToServer = nil
-	return out
+	b.out.ToServer = nil
+	return b.out
 }
 
 func (b *Bridge) begin(now time.Time) {
 	b.now = now
 	b.out = Output{}
-}
-
-func (b *Bridge) end() Output {
-	b.out.Deadline = b.side.deadline()
-	return b.out
 }
 
 func (c *core) toServer(line []byte) { c.out.ToServer = append(c.out.ToServer, line) }

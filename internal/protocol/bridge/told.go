@@ -37,7 +37,7 @@ func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 			s.greeted(abilitiesOf(member(s.Meta, mcp.MetaClientCapabilities)), s.Meta)
 		}
 	}
-	return b.end()
+	return b.out
 }
 
 // Ready reports whether the server is greeted.
