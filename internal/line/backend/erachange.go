@@ -97,19 +97,9 @@ func (e *eras) learnEra(speaks mcp.Era) {
 	e.memory.learn(known)
 }
 
-// turnedLegacy handles a new process whose answer to server/discover shows that it is legacy now.
-func (e *eras) turnedLegacy(p *process, line []byte) bool {
-	return e.legacyOnly(line) && e.otherEra(p, mcp.Legacy)
-}
-
-// turnedModern handles a new process whose raw error for initialize shows that it is modern now.
-func (e *eras) turnedModern(p *process, raw []byte) bool {
-	return modernOnly(raw) && e.otherEra(p, mcp.Modern)
-}
-
 // turnedBack handles a server that a legacy client was bridged to because it was modern, and is no longer.
 func (e *eras) turnedBack(p *process, line []byte) bool {
-	return e.translating(mcp.Legacy) && e.past != nil && e.turnedLegacy(p, line)
+	return e.translating(mcp.Legacy) && e.past != nil && e.legacyOnly(line) && e.otherEra(p, mcp.Legacy)
 }
 
 // served notes that a process serves: client and server understand each other.

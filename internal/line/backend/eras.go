@@ -262,14 +262,11 @@ func (e *eras) probeRefused(c *call) bool {
 	return true
 }
 
-// initializeRefused checks whether a server has refused initialize, call c, because it is modern only. The client is
+// initializeRefused checks whether a server has refused initialize because it is modern only. The client is
 // bridged to a new process then. If the bridge sent the initialize, the server was mistaken for legacy: it may have died
 // of something else when it was probed.
-func (e *eras) initializeRefused(c *call, line []byte) bool {
-	if e.opts.NoBridge || e.translating(mcp.Legacy) {
-		return false
-	}
-	if !modernOnly(e.env.Error.Of(line)) {
+func (e *eras) initializeRefused(line []byte) bool {
+	if e.opts.NoBridge || e.translating(mcp.Legacy) || !modernOnly(e.env.Error.Of(line)) {
 		return false
 	}
 	if e.translating(mcp.Modern) {
@@ -285,9 +282,6 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 	hasty := e.session.Initialized
 	e.session.Reset()
 	e.attach(mcp.Legacy, e.flow.saidSoFar(hasty)...)
-	if e.calls.find(c.id) == c {
-		e.flow.finish(c)
-	}
 	e.process.mark(mustDrain) // what comes now is for the next one
 	e.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "it speaks the modern era only"})
 	return true

@@ -280,7 +280,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 			o.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "new handshake"})
 			return nil
 		}
-		if o.eras.initializeRefused(c, line) {
+		if o.eras.initializeRefused(line) {
 			return nil
 		}
 		if o.opts.Remote { // a connection can take the next handshake itself

@@ -44,7 +44,7 @@ func (rp *replay) greet(p *process) {
 		rp.expect(p)
 		p.mark(wasAsked)
 		rp.questions.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, rp.privateMeta()) }, func(line []byte) {
-			if rp.eras.turnedLegacy(p, line) {
+			if rp.eras.legacyOnly(line) && rp.eras.otherEra(p, mcp.Legacy) {
 				return
 			}
 			rp.noteDiscover(p, line)
@@ -93,9 +93,9 @@ func (rp *replay) expect(p *process) {
 // greeted takes the answer to the replayed initialize. The client has had that answer before.
 func (rp *replay) greeted(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
-		refusal := messageIn(rp.env.Error.Of(line))
-		if !rp.eras.turnedModern(p, rp.env.Error.Of(line)) {
-			rp.handshakeRefused(p, refusal)
+		raw := rp.env.Error.Of(line)
+		if !modernOnly(raw) || !rp.eras.otherEra(p, mcp.Modern) {
+			rp.handshakeRefused(p, messageIn(raw))
 		}
 		return
 	}
