@@ -49,7 +49,6 @@ type call struct {
 	Wire     string // raw, the server's
 	Method   mcp.Method
 	Params   []byte // raw, as the server was given them, of requests that may take several rounds
-	Name     string // of the method
 	Token    []byte // raw progress token, nil for none
 	Progress []byte // raw progress the client was last told
 	Rounds   int
@@ -117,8 +116,7 @@ func (s *legacySide) forward(m mcp.Method, id, line []byte) {
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: they must be an object")
 		return
 	}
-	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m, Name: name}
+	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m}
 	if looksPrivate(id) {
 		c.Wire = string(s.private())
 	}
@@ -137,9 +135,6 @@ func mayAsk(m mcp.Method) bool {
 
 // find returns the call that a client knows under a raw id.
 func (s *legacySide) find(id []byte) *call {
-	if c := s.Calls[string(id)]; c != nil && bytes.Equal(c.ID, id) {
-		return c
-	}
 	for _, c := range s.Calls {
 		if jsonrpc.SameID(c.ID, id) {
 			return c

@@ -43,6 +43,11 @@ c {"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"loud"}}
 C {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"invalid params: no such log level"}}
 s {"jsonrpc":"2.0","id":1,"method":"roots/list"}
 S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"a server of this protocol version must not send requests"}}`,
+		"input that is asked for where there are no rounds": hi + `
+c {"jsonrpc":"2.0","id":1,"method":"prompts/list"}
+S {"jsonrpc":"2.0","id":1,"method":"prompts/list","params":{"_meta":{$meta}}}
+s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{}}}
+C {"jsonrpc":"2.0","id":1,"result":{"inputRequests":{}}}`,
 		"two questions at once, and another round": hi + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}
 S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$meta,"progressToken":"p"}}}

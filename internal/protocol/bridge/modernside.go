@@ -143,9 +143,8 @@ func (s *modernSide) welcomed(line []byte) {
 // forward sends a request as a legacy client would. One that may be suspended goes under an id of the bridge: the client
 // gets an answer and may reuse its id while the server still works.
 func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
-	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
 	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
-	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
+	t := &task{ID: bytes.Clone(id), Wire: string(id), Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
 		Level: mcp.Severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
 		Party: s.Questions.partyOf(id, meta), Since: s.now, Target: s.Questions.target(line)}
 	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token) || s.Calls[t.Wire] != nil; t.Private { // that one is cancelled

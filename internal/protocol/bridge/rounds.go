@@ -133,7 +133,7 @@ func (s *legacySide) again(c *call) {
 	c.Round = nil
 	c.Wire = string(s.private())
 	s.Calls[c.Wire] = c
-	s.toServer(jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Name, params))
+	s.toServer(jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Method.String(), params))
 }
 
 // fail answers a call that cannot continue.

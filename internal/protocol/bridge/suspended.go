@@ -38,7 +38,7 @@ func (s *modernSide) suspend(t *task) {
 		out = append(out, modernAsk(q.Method, q.Params)...)
 	}
 	out = append(out, `},"requestState":`...)
-	out = append(append(out, s.seal(t.Party).seal(t.Number, t.Round, t.Expires, digestOf(t.Name, t.Params))...), '}')
+	out = append(append(out, s.seal(t.Party).seal(t.Number, t.Round, t.Expires, digestOf(t.Method.String(), t.Params))...), '}')
 	s.toClient(jsonrpc.AppendResult(nil, t.ID, out))
 	t.ID, t.Token, t.Level = nil, nil, -1
 }
@@ -160,7 +160,7 @@ func (s *modernSide) beginAgain(t *task, answers []byte) {
 	t.mark()
 	s.Calls[t.Wire] = t
 	s.verbosity()
-	s.Leveling.send(t, jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params), true)
+	s.Leveling.send(t, jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Method.String(), t.Params), true)
 }
 
 func (s *modernSide) tick() {

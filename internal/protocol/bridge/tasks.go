@@ -17,7 +17,6 @@ type tasks map[string]*task
 type task struct {
 	ID        []byte // raw, the client's; nil while it waits for no answer
 	Wire      string // raw, the server's
-	Name      string // of the method
 	Method    mcp.Method
 	Open      bool      // it may be answered with questions
 	Private   bool      // id and progress token at the server are the bridge's

@@ -246,7 +246,7 @@ func (s *legacySide) settle(which func(waiter) bool, refused func(uri string) bo
 			continue
 		}
 		s.Watch.URIs = slices.DeleteFunc(s.Watch.URIs, func(uri string) bool { return uri == one.URI })
-		s.toClient(jsonrpc.AppendError(nil, one.ID, jsonrpc.ErrorCode(why), messageOf(why), member(why, "data")))
+		s.toClient(jsonrpc.AppendErrorObject(nil, one.ID, why))
 	}
 }
 
