@@ -16,7 +16,7 @@
 //	legacyserver.go  and what the server says to that
 //	rounds.go      input_required becomes requests to the client, their answers one more round
 //	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
-//	told.go        what lasts of the conversation, for who takes the bridge's place (and back.go, in both directions)
+//	told.go        in both directions: what lasts of the conversation, and what no server has got, for who takes the bridge's place
 //
 //	modernside.go  a modern client before a server of the legacy era: handshake, and what it says
 //	modernserver.go  and what the server says to that

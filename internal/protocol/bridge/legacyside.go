@@ -213,10 +213,27 @@ func (s *legacySide) discovered(line []byte) {
 		if err != nil && jsonrpc.ErrorCode(err) != mcp.CodeVersion {
 			text = messageOf(err)
 		}
-		s.notGreeted(text)
+		s.reach(noHandshake)
+		if s.Hello.ID != nil {
+			s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
+		}
+		s.refuseHeld(jsonrpc.InternalError, text, false)
 	}
 	s.Hello = hello{}
 	s.release(s)
+}
+
+// greeted answers the client's initialize from the server's DiscoverResult.
+func (s *legacySide) greeted(discover []byte) {
+	s.reach(ready)
+	s.Offer = bytes.Clone(member(discover, "capabilities"))
+	s.Result = initializeResult(discover, s.Version, s.Extended)
+	if s.Hello.ID != nil {
+		s.Params = s.Hello.Params
+		s.toClient(jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
+	} else if s.Watch.Wanted || len(s.Watch.URIs) > 0 { // it has its answer
+		s.renew()
+	}
 }
 
 // notification takes a notification of the client.

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -74,37 +73,76 @@ func (b *Bridge) Session() (out session.Session) {
 	return out
 }
 
-// Quiet reports whether nothing that client and server have begun is open: what lasts is what Session returns.
+// Quiet reports whether no call is open that the server may know nothing of, because its client is asked. What else is open is at
+// the server, or waits: see Waiting.
 func (b *Bridge) Quiet() bool {
 	switch s := b.side.(type) {
 	case *legacySide:
-		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Watch.Waiting) == 0
+		return s.Phase == ready && len(s.Calls) == 0
 	case *modernSide:
-		opening := slices.ContainsFunc(s.Listens.Open, func(l *listen) bool { return !l.Acked })
 		calls, _ := s.Calls.byAge()
-		return !s.waiting() && !opening && len(calls)+len(s.Questions.Open) == 0
+		return len(calls) == 0
 	}
 	return false
 }
 
-// greeted answers the client's initialize from the server's DiscoverResult.
-func (s *legacySide) greeted(discover []byte) {
-	s.reach(ready)
-	s.Offer = bytes.Clone(member(discover, "capabilities"))
-	s.Result = initializeResult(discover, s.Version, s.Extended)
-	if s.Hello.ID != nil {
-		s.Params = s.Hello.Params
-		s.toClient(jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
-	} else if s.Watch.Wanted || len(s.Watch.URIs) > 0 { // it has its answer
-		s.renew()
+// Back returns the client's original of a request that the bridge has translated, and forgets it. ok is false for the
+// bridge's own requests.
+func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
+	if b.env.Scan(line) != nil || b.env.Kind != jsonrpc.Request {
+		return nil, false
 	}
+	switch s := b.side.(type) {
+	case *legacySide:
+		return s.back(line)
+	case *modernSide:
+		return s.back(line)
+	}
+	return nil, false
 }
 
-// notGreeted answers the client's initialize, and its later requests, with the reason why the server cannot be used.
-func (s *legacySide) notGreeted(text string) {
-	s.reach(noHandshake)
-	if s.Hello.ID != nil {
-		s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
+func (s *legacySide) back(line []byte) ([]byte, bool) {
+	c := onWire(s.Calls, s.env.ID.Of(line))
+	if c == nil {
+		return nil, false
 	}
-	s.refuseHeld(jsonrpc.InternalError, text, false)
+	delete(s.Calls, c.Wire)
+	params := without(withoutReserved(s.env.Params.Of(line)), "inputResponses", "requestState")
+	return withParams(line, &s.env, c.ID, params), true
+}
+
+func (s *modernSide) back(line []byte) ([]byte, bool) {
+	t := onWire(s.Calls, s.env.ID.Of(line))
+	if t == nil || !t.awaited() {
+		return nil, false
+	}
+	delete(s.Calls, t.Wire)
+	s.Leveling.unsend(t)
+	params := s.env.Params.Of(line)
+	if params == nil {
+		params = []byte("{}")
+	}
+	return withParams(line, &s.env, t.ID, set(params, t.Meta, "_meta")), true
+}
+
+// Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
+func (b *Bridge) Unsaid() (said [][]byte) {
+	if s, modern := b.side.(*modernSide); modern {
+		for _, one := range slices.Clone(s.Leveling.Lines) {
+			if line, ok := b.Back(one.Line); ok && one.Begins {
+				said = append(said, line)
+			}
+		}
+		for _, one := range s.Queue {
+			said = append(said, one.Line)
+		}
+		for _, l := range s.Listens.Open {
+			if !l.Acked && l.Before == nil {
+				said = append(said, l.Line)
+			}
+		}
+		s.Queue, s.Listens.Open = nil, nil
+	}
+	said, b.Held = append(said, b.Held...), nil
+	return said
 }
