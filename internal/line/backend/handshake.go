@@ -101,7 +101,7 @@ func (o *handshake) askForNobody(p *process) {
 	o.replay.expect(p)
 	o.questions.ask(p, func(id []byte) []byte { return mcp.InitializeLine(id, o.failedInit, "") }, func(line []byte) {
 		if o.env.Kind != jsonrpc.Response {
-			o.replay.handshakeRefused(p, messageIn(o.env.Error.Of(line)))
+			o.replay.handshakeRefused(p, jsonrpc.ErrorMessage(o.env.Error.Of(line)))
 			return
 		}
 		p.mark(showsUp)
@@ -291,7 +291,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 			return line
 		}
 		o.handshakeFailed()
-		o.replay.handshakeRefused(o.process, messageIn(o.env.Error.Of(line)))
+		o.replay.handshakeRefused(o.process, jsonrpc.ErrorMessage(o.env.Error.Of(line)))
 		return line
 	}
 	result := bytes.Clone(o.env.Result.Of(line))

@@ -37,12 +37,12 @@ func TestProgressStaysBetweenTheServersOwn(t *testing.T) {
 			if !json.Valid(value) {
 				t.Fatalf("after %q: %q is no JSON", server.last, value)
 			}
-			if len(last) > 0 && !greater(value, last) {
+			if len(last) > 0 && !jsonrpc.Greater(value, last) {
 				t.Errorf("after %q: %s is not above %s", server.last, value, last)
 			}
 			last = append(last[:0], value...)
 		}
-		if !greater([]byte(server.next), last) {
+		if !jsonrpc.Greater([]byte(server.next), last) {
 			t.Errorf("after %q: %s is not below the server's %s", server.last, last, server.next)
 		}
 	}

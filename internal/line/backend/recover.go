@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -139,12 +138,4 @@ func (f *flow) resend(c *call, why string) {
 	}
 	f.calls.enqueue(c, until)
 	f.awaitQueue()
-}
-
-// greater reports whether raw JSON number a is more than b; numbers that cannot be read count as more, so that they
-// pass.
-func greater(a, b []byte) bool {
-	x, errA := strconv.ParseFloat(string(a), 64)
-	y, errB := strconv.ParseFloat(string(b), 64)
-	return errA != nil || errB != nil || x > y
 }

@@ -95,7 +95,7 @@ func (rp *replay) greeted(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
 		raw := rp.env.Error.Of(line)
 		if !modernOnly(raw) || !rp.eras.otherEra(p, mcp.Modern) {
-			rp.handshakeRefused(p, messageIn(raw))
+			rp.handshakeRefused(p, jsonrpc.ErrorMessage(raw))
 		}
 		return
 	}
@@ -141,15 +141,9 @@ func (rp *replay) settingAnswered(p *process, m mcp.Method, params []byte) {
 	}
 }
 
-// messageIn is the message of a raw error.
-func messageIn(err []byte) string {
-	text, _ := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
-	return strings.TrimSpace(text)
-}
-
 // handshakeRefused ends a process that refuses the handshake.
 func (rp *replay) handshakeRefused(p *process, said string) {
-	p.refusal = cmp.Or(said, "it refused the handshake")
+	p.refusal = cmp.Or(strings.TrimSpace(said), "it refused the handshake")
 	if p.role == serving {
 		rp.life.step(supervise.Refused{Gen: p.gen, Reason: p.refusal})
 	} else {

@@ -216,7 +216,7 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 		return false // another process has the request now
 	}
 	value := b.env.Progress.Of(line)
-	if c.resent > 0 && len(c.progress) > 0 && !greater(value, c.progress) {
+	if c.resent > 0 && len(c.progress) > 0 && !jsonrpc.Greater(value, c.progress) {
 		return false
 	}
 	c.progress = append(c.progress[:0], value...)

@@ -145,8 +145,7 @@ func (p *process) hear(line []byte) {
 	a := answer{at: time.Now(), result: slices.Clone(e.Result.Of(line))}
 	if e.Kind == jsonrpc.ErrorResponse {
 		body := e.Error.Of(line)
-		message, _ := jsonrpc.Unquote(jsonrpc.Find(body, "message").Of(body))
-		a.result, a.refusal = nil, cmp.Or(cut(message), cut(string(body)))
+		a.result, a.refusal = nil, cmp.Or(cut(jsonrpc.ErrorMessage(body)), cut(string(body)))
 	}
 	select {
 	case p.answers <- a:

@@ -10,12 +10,6 @@ import (
 // expired is the text with which the official SDKs refuse a state they do not know.
 const expired = "Invalid or expired requestState"
 
-// messageOf returns the text of a raw error.
-func messageOf(err []byte) string {
-	text, _ := jsonrpc.Unquote(member(err, "message"))
-	return text
-}
-
 // withCode returns a raw error with another code.
 func withCode(err []byte, code int) []byte {
 	return set(err, strconv.AppendInt(nil, int64(code), 10), "code")

@@ -65,7 +65,7 @@ func (s *legacySide) progressed(line []byte) {
 		if c.Token == nil || !jsonrpc.SameID(c.Token, token) {
 			continue
 		}
-		if c.Progress != nil && c.Rounds > 0 && !more(value, c.Progress) {
+		if c.Progress != nil && c.Rounds > 0 && !jsonrpc.Greater(value, c.Progress) {
 			return
 		}
 		c.Progress = bytes.Clone(value)

@@ -211,7 +211,7 @@ func (s *legacySide) discovered(line []byte) {
 	default:
 		text := "the server speaks another version of the protocol than " + mcp.ModernVersion
 		if err != nil && jsonrpc.ErrorCode(err) != mcp.CodeVersion {
-			text = messageOf(err)
+			text = jsonrpc.ErrorMessage(err)
 		}
 		s.reach(noHandshake)
 		if s.Hello.ID != nil {

@@ -61,7 +61,7 @@ func (s *modernSide) finish(t *task, line []byte) {
 	}
 	delete(s.Calls, t.Wire)
 	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL {
-		s.toClient(lacksURL(t.ID, messageOf(raw)))
+		s.toClient(lacksURL(t.ID, jsonrpc.ErrorMessage(raw)))
 		return
 	}
 	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: t.ID}, jsonrpc.Change{At: s.env.Error, With: modernError(t.Method, raw)}))

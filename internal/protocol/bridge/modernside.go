@@ -128,7 +128,7 @@ func (s *modernSide) welcomed(line []byte) {
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
 		s.reach(noHandshake)
-		s.refuseHeld(jsonrpc.InternalError, "the server refused the handshake: "+messageOf(s.env.Error.Of(line)), true)
+		s.refuseHeld(jsonrpc.InternalError, "the server refused the handshake: "+jsonrpc.ErrorMessage(s.env.Error.Of(line)), true)
 		return
 	}
 	s.reach(ready)

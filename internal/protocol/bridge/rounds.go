@@ -102,7 +102,7 @@ func (s *legacySide) take(c *call, a *ask, line []byte) {
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
 		a.Answer = line // it is not withdrawn
-		s.fail(c, "The client did not answer what the server asked: "+messageOf(s.env.Error.Of(line)))
+		s.fail(c, "The client did not answer what the server asked: "+jsonrpc.ErrorMessage(s.env.Error.Of(line)))
 		return
 	}
 	if a.URL != nil && jsonrpc.EqualString(member(result, "action"), "accept") {
@@ -172,11 +172,4 @@ func (s *legacySide) roundsDeadline() time.Time {
 		}
 	}
 	return at
-}
-
-// more reports whether a raw number is greater than another one.
-func more(a, b []byte) bool {
-	x, err1 := strconv.ParseFloat(string(a), 64)
-	y, err2 := strconv.ParseFloat(string(b), 64)
-	return err1 == nil && err2 == nil && x > y
 }

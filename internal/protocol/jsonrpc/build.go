@@ -26,6 +26,12 @@ func ErrorCode(err []byte) int {
 	return int(code)
 }
 
+// ErrorMessage is the message of a raw error object, "" if it has none.
+func ErrorMessage(err []byte) string {
+	text, _ := Unquote(Find(err, "message").Of(err))
+	return text
+}
+
 // AppendResult appends a response without a newline. id and result are raw JSON; a nil result is {}.
 func AppendResult(dst, id, result []byte) []byte {
 	dst = appendHead(dst, id)

@@ -72,3 +72,11 @@ func parseShort(raw []byte) (int64, bool) {
 	}
 	return n * sign, true
 }
+
+// Greater reports whether raw JSON number a is more than b. What cannot be read counts as more, so that it passes where numbers
+// only rise.
+func Greater(a, b []byte) bool {
+	x, errA := strconv.ParseFloat(string(a), 64)
+	y, errB := strconv.ParseFloat(string(b), 64)
+	return errA != nil || errB != nil || x > y
+}
