@@ -85,14 +85,14 @@ func (s *streams) swallowAck(line []byte) bool {
 		s.endListen(l)
 		return true
 	}
-	if s.opts.Remote {
+	if s.opts.Remote || s.eras.translating(mcp.Legacy) {
 		s.tellUpdated(l)
 	}
-	return !s.eras.translating(mcp.Legacy) // which has its client look again at what it is subscribed to
+	return true
 }
 
-// tellUpdated announces the resources of a stream that was opened again at a server elsewhere: it went on while the
-// connection was away, so that changes may have been missed.
+// tellUpdated announces the resources of a stream that was opened again, as changes may have been missed: a server elsewhere went
+// on while the connection was away, and a legacy client is told so after each restart.
 func (s *streams) tellUpdated(l *session.Listen) {
 	uris := jsonrpc.Find(l.Acked, "resourceSubscriptions").Of(l.Acked)
 	for uri := range jsonrpc.Elements(uris) {

@@ -186,13 +186,9 @@ func (s *legacySide) endStream(one *stream, why string) {
 	}
 }
 
-// acknowledged takes the server's acknowledgement. A stream that is acknowledged again continues in another process.
+// acknowledged takes the server's acknowledgement.
 func (s *legacySide) acknowledged(line []byte) {
 	w := &s.Watch
-	if w.Now != nil && string(subscriptionOf(s.env.Params.Of(line))) == w.Now.ID {
-		s.lookAgain()
-		return
-	}
 	if w.Next == nil || string(subscriptionOf(s.env.Params.Of(line))) != w.Next.ID {
 		return
 	}
@@ -205,21 +201,14 @@ func (s *legacySide) acknowledged(line []byte) {
 	w.Now.URIs = slices.DeleteFunc(w.Now.URIs, refused)
 	covered := func(one waiter) bool { return slices.Contains(w.Now.URIs, one.URI) }
 	s.settle(covered, func(string) bool { return false }, nil)
-	if w.Missed {
-		w.Missed = false
-		s.lookAgain()
-	}
-	if len(w.Waiting) > 0 || !slices.Equal(w.Now.URIs, w.URIs) {
-		s.renew()
-	}
-}
-
-// lookAgain tells the client that subscribed resources may have changed unnoticed.
-func (s *legacySide) lookAgain() {
-	for _, uri := range s.Watch.Now.URIs {
-		if slices.Contains(s.Watch.URIs, uri) {
+	for _, uri := range w.Now.URIs {
+		if w.Missed && slices.Contains(w.URIs, uri) {
 			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri), nil))
 		}
+	}
+	w.Missed = false
+	if len(w.Waiting) > 0 || !slices.Equal(w.Now.URIs, w.URIs) {
+		s.renew()
 	}
 }
 
