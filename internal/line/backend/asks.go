@@ -134,7 +134,7 @@ func (a *asks) tainted(c *call) bool { return c.seq <= a.mark }
 // serverRequest hands a request of the server to the client.
 func (a *asks) serverRequest(p *process, line []byte) {
 	id := a.env.ID.Of(line)
-	if p.era == mcp.Modern {
+	if p.era == mcp.Modern || a.eras.translating(mcp.Legacy) {
 		p.refuse(id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests")
 		return
 	}

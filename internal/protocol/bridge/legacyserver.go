@@ -19,9 +19,6 @@ func (s *legacySide) fromServer(line []byte) {
 				s.served(c, line)
 			}
 		}
-	case jsonrpc.Request:
-		s.toServer(jsonrpc.AppendError(nil, s.env.ID.Of(line), jsonrpc.MethodNotFound,
-			"a server of this protocol version must not send requests", nil))
 	case jsonrpc.Notification:
 		s.told(line)
 	}

@@ -40,9 +40,7 @@ c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}
 S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}
 s {"jsonrpc":"2.0","id":3,"result":{}}
 c {"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"loud"}}
-C {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"invalid params: no such log level"}}
-s {"jsonrpc":"2.0","id":1,"method":"roots/list"}
-S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"a server of this protocol version must not send requests"}}`,
+C {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"invalid params: no such log level"}}`,
 		"input that is asked for where there are no rounds": hi + `
 c {"jsonrpc":"2.0","id":1,"method":"prompts/list"}
 S {"jsonrpc":"2.0","id":1,"method":"prompts/list","params":{"_meta":{$meta}}}
