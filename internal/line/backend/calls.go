@@ -7,6 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 	"github.com/outlive-mcp/outlive/internal/protocol/tracecontext"
 )
 
@@ -39,6 +40,7 @@ type call struct {
 	called, uri, meta jsonrpc.Span   // in line: method, params.uri, params._meta
 	first             bool           // a list request without cursor
 	task              bool           // asks for a task (2025-11-25)
+	acked             []byte         // of a stream: raw notifications of the acknowledgement that the client got; nil before it
 	retry             jsonrpc.Span   // in line: params.requestState
 
 	seq     uint64    // order of arrival
@@ -300,6 +302,16 @@ func (c *call) onWire() []byte {
 		return c.wire
 	}
 	return c.id
+}
+
+// filter is what stream c asks for: raw params.notifications.
+func (c *call) filter() []byte {
+	return jsonrpc.Find(c.param.Of(c.line), "notifications").Of(c.param.Of(c.line))
+}
+
+// lasting is stream c as it is kept beyond its server.
+func (c *call) lasting() *session.Listen {
+	return &session.Listen{ID: bytes.Clone(c.id), Line: bytes.Clone(c.line), Acked: c.acked}
 }
 
 // isRequest reports whether c is a request, which needs exactly one answer.

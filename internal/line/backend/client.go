@@ -290,7 +290,6 @@ func (b *Backend) clientCancelled(line []byte) {
 	id := b.env.RequestID.Of(line)
 	c := b.calls.find(id)
 	if c == nil {
-		b.session.CloseListen(id)
 		b.forwardNote(line)
 		return
 	}
@@ -298,9 +297,6 @@ func (b *Backend) clientCancelled(line []byte) {
 		return // must not be cancelled, but one client does; the server goes on starting
 	}
 	b.showing.cancelled(c, line)
-	if c.method == mcp.Listen {
-		b.session.CloseListen(c.id)
-	}
 	b.prober.probeCancelled(c)
 	if p := b.byGen(c.gen); c.state == sent && p != nil && p.greets() {
 		// Its handshake: the server goes on starting, and the answer is outlive's own.

@@ -186,9 +186,9 @@ func (ls *lists) tellChanged(l mcp.List) bool {
 		return true
 	}
 	told := false
-	for _, listen := range ls.session.Listens {
-		if listen.Wants(l) {
-			ls.tell(mcp.ChangedLine(l, listen.ID))
+	for c := range ls.calls.all {
+		if c.method == mcp.Listen && l.In(c.filter()) {
+			ls.tell(mcp.ChangedLine(l, c.id))
 			told = true
 		}
 	}

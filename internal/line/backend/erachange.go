@@ -3,7 +3,6 @@ package backend
 import (
 	"bytes"
 	"log/slog"
-	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
@@ -130,8 +129,9 @@ func (e *eras) meetEra() {
 // through it.
 func (e *eras) attachLate(client mcp.Era) {
 	e.asks.cancelAll(nil, "server restarted")
-	said := e.drainUnsent()
+	said, streams := e.drainUnsent()
 	past := e.session
+	past.Listens = streams
 	e.session.Reset()
 	if e.resumed { // it was bridged before, and has read the lists as the server shows them
 		past.MoveLists(&e.session)
@@ -174,21 +174,23 @@ func (e *eras) tellLists(seen *session.Session, client mcp.Era, streams []*sessi
 	}
 }
 
-// drainUnsent removes all calls that no server has got from the table, and returns their lines, but those of streams that the client
-// believes to be open. Calls in flight at another process are given up, since their answers would be of the other era.
-func (e *eras) drainUnsent() (lines [][]byte) {
+// drainUnsent removes all calls that no server has got from the table, and returns their lines, and the streams that the client believes
+// to be open. Calls in flight at another process are given up, since their answers would be of the other era.
+func (e *eras) drainUnsent() (lines [][]byte, streams []*session.Listen) {
 	for c := range e.calls.all {
-		if c.state == sent {
+		switch {
+		case c.state == sent:
 			e.flow.answerUnknown(c, reasonRestarted, "The tool server was replaced by one of another era of the protocol while "+c.what()+
 				" was running. "+mcp.OutcomeUnknown)
 			continue
-		}
-		if l := e.session.ListenByID(c.id); c.method != mcp.NoteInitialized && (c.method != mcp.Listen || l == nil || l.Acked == nil) {
+		case c.acked != nil:
+			streams = append(streams, c.lasting())
+		case c.method != mcp.NoteInitialized:
 			lines = append(lines, bytes.Clone(c.line))
 		}
 		e.flow.finish(c)
 	}
-	return lines
+	return lines, streams
 }
 
 // detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
@@ -204,12 +206,11 @@ func (e *eras) detach() {
 	if client == mcp.Legacy && past != nil {
 		e.session = *past
 	}
-	streams := slices.Clone(e.session.Listens)
+	streams := e.session.Listens
+	e.session.Listens = nil
 	for _, l := range streams {
-		if l.Acked != nil {
+		if l.Acked != nil { // else its request is among what is said once more
 			e.streams.takeOver(l)
-		} else {
-			e.session.CloseListen(l.ID) // its request is among what is said once more
 		}
 	}
 	e.tellLists(&inner, client, streams)

@@ -156,11 +156,7 @@ func (f *flow) expireQueue() {
 // unopened reports whether c is a stream that the client waits for. A stream that it believes to be open has no time
 // limit.
 func (f *flow) unopened(c *call) bool {
-	if c.state != held {
-		return false
-	}
-	l := f.session.ListenByID(c.id)
-	return l == nil || l.Acked == nil
+	return c.state == held && c.acked == nil
 }
 
 // finish forgets c without an answer: it has one, or must not get one.
@@ -181,9 +177,6 @@ func (f *flow) answer(c *call, line []byte) {
 	f.showing.answered(c, line)
 	f.client.SendToClient(line)
 	f.tally.ended(c, c.done, f.now)
-	if c.method == mcp.Listen {
-		f.session.CloseListen(c.id) // also one that is refused
-	}
 	f.answered(c, line, c.done)
 }
 

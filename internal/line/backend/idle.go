@@ -2,13 +2,11 @@ package backend
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
-	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
 // watchIdle begins to wait for idle time.
@@ -57,10 +55,7 @@ func (u *limits) awaited() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(u.session.Listens, func(l *session.Listen) bool {
-		c := u.calls.find(l.ID)
-		return !u.eras.own(l.ID) && (c == nil || c.state != kept)
-	})
+	return false
 }
 
 // use notes that the client uses the server. A ping does not count: clients send it periodically.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
-	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
 // cutFor is how long the end of a listen is held back: a server that shuts down ends its streams just before it exits,
@@ -24,16 +23,23 @@ type cutShort struct {
 func (s *streams) listenEnded(c *call, line []byte) []byte {
 	s.reopened(c.id)
 	if s.env.Kind == jsonrpc.ErrorResponse {
-		s.session.CloseListen(c.id)
 		return line
 	}
 	s.hold(cutShort{id: bytes.Clone(c.id), line: jsonrpc.Replace(nil, line, s.env.ID, c.id), ends: true})
 	return nil
 }
 
+// stream is the client's stream with a raw id; nil: there is none.
+func (s *streams) stream(id []byte) *call {
+	if c := s.calls.find(id); c != nil && c.method == mcp.Listen {
+		return c
+	}
+	return nil
+}
+
 // listenCancelled handles notifications/cancelled of a modern server for one of the client's listens.
 func (s *streams) listenCancelled(id, line []byte) bool {
-	if s.session.ListenByID(id) == nil {
+	if s.stream(id) == nil {
 		return false
 	}
 	s.hold(cutShort{id: bytes.Clone(id), line: bytes.Clone(line)})
@@ -70,47 +76,42 @@ func (s *streams) forgetCut() {
 // grants less than the old one did, the stream is ended.
 func (s *streams) swallowAck(line []byte) bool {
 	meta := s.env.Meta.Of(line)
-	l := s.session.ListenByID(jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta))
-	if l == nil {
+	c := s.stream(jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta))
+	if c == nil {
 		return false
 	}
 	granted := jsonrpc.FindPath(line, "params", "notifications").Of(line)
-	if l.Acked == nil {
-		l.Acked = bytes.Clone(granted)
+	if c.acked == nil {
+		c.acked = bytes.Clone(granted)
 		s.lists.tellMissed()
 		return false
 	}
-	s.reopened(l.ID)
-	if !mcp.Covers(granted, l.Acked) {
-		s.endListen(l)
+	s.reopened(c.id)
+	if !mcp.Covers(granted, c.acked) {
+		s.endListen(c)
 		return true
 	}
 	if s.opts.Remote || s.eras.translating(mcp.Legacy) {
-		s.tellUpdated(l)
+		s.tellUpdated(c)
 	}
 	return true
 }
 
 // tellUpdated announces the resources of a stream that was opened again, as changes may have been missed: a server elsewhere went
 // on while the connection was away, and a legacy client is told so after each restart.
-func (s *streams) tellUpdated(l *session.Listen) {
-	uris := jsonrpc.Find(l.Acked, "resourceSubscriptions").Of(l.Acked)
+func (s *streams) tellUpdated(c *call) {
+	uris := jsonrpc.Find(c.acked, "resourceSubscriptions").Of(c.acked)
 	for uri := range jsonrpc.Elements(uris) {
-		s.tell(mcp.UpdatedLine(uri.Of(uris), l.ID))
+		s.tell(mcp.UpdatedLine(uri.Of(uris), c.id))
 	}
 }
 
 // endListen ends a stream on both sides.
-func (s *streams) endListen(l *session.Listen) {
-	id := bytes.Clone(l.ID)
-	s.session.CloseListen(id)
-	c := s.calls.find(id)
-	if c != nil && c.state == sent {
-		s.process.say(mcp.CancelledLine(id, "subscription ended"))
+func (s *streams) endListen(c *call) {
+	if c.state == sent {
+		s.process.say(mcp.CancelledLine(c.id, "subscription ended"))
 	}
-	cancelled, answer := mcp.ListenEndedLines(id, mcp.LessIsCovered)
+	cancelled, answer := mcp.ListenEndedLines(c.id, mcp.LessIsCovered)
 	s.tell(cancelled)
-	if c != nil {
-		s.flow.answer(c, answer)
-	}
+	s.flow.answer(c, answer)
 }

@@ -22,8 +22,7 @@ func (b *Backend) Busy() string {
 		return "a restart is under way"
 	}
 	for c := range b.calls.all {
-		l := b.session.ListenByID(c.id)
-		if c.method == mcp.Listen && (l != nil && l.Acked != nil || b.eras.own(c.id)) {
+		if c.acked != nil || c.method == mcp.Listen && b.eras.own(c.id) {
 			continue
 		}
 		return "a call of " + c.what() + " is in flight"
@@ -75,6 +74,7 @@ func (b *Backend) Record() session.Record {
 func (b *Backend) Resume(now time.Time, r session.Record) {
 	defer b.at(now).end()
 	b.session, b.replay.noted, b.failedInit = r.Session, r.Repeats, r.Refused
+	b.session.Listens = nil
 	b.asks.dead = r.Withdrawn
 	if b.unspoken() {
 		b.Open(now)
@@ -88,7 +88,7 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 	for _, raw := range r.Tasks {
 		b.tasks.open = append(b.tasks.open, task{id: jsonrpc.Find(raw, "taskId").Of(raw), gen: earlier, raw: raw})
 	}
-	for _, l := range b.session.Listens {
+	for _, l := range r.Listens {
 		b.streams.takeOver(l)
 	}
 	b.life.wake()
@@ -103,7 +103,13 @@ func (e *eras) busy() bool {
 // a bridge.
 func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 	if e.bridge == nil {
-		return e.session, e.resumed // no process has served it since
+		client = e.session
+		for c := range e.calls.all {
+			if c.acked != nil {
+				client.Listens = append(client.Listens, c.lasting())
+			}
+		}
+		return client, e.resumed // no process has served it since
 	}
 	inner := e.session
 	client = e.bridge.Session()

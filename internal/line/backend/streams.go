@@ -60,7 +60,6 @@ type trial struct {
 
 // wantStream takes a subscriptions/listen of the client, whose line is kept in c.
 func (s *streams) wantStream(c *call, line []byte) {
-	s.session.OpenListen(c.id, line, c.param.Of(c.line))
 	if s.session.Era != mcp.Modern {
 		s.flow.submit(c, line) // the server will answer it itself
 		return
@@ -164,8 +163,8 @@ func (s *streams) sendStreams(p *process) {
 		if c.state != held {
 			continue
 		}
-		if l := s.session.ListenByID(c.id); l != nil && l.Acked != nil {
-			p.streams = append(p.streams, l.ID)
+		if c.acked != nil {
+			p.streams = append(p.streams, bytes.Clone(c.id))
 		}
 		s.flow.transmit(c, c.line, true)
 	}
@@ -253,14 +252,14 @@ func (s *streams) keepStreams() bool {
 			continue
 		}
 		s.calls.set(c, kept)
-		l := s.session.ListenByID(c.id)
-		switch granted := l.Lists(); {
-		case l.Acked == nil:
-			l.Acked = granted
-			s.tell(mcp.AcknowledgedLine(l.ID, granted))
+		filter := c.filter()
+		switch granted := mcp.ListenFilter(func(l mcp.List) bool { return l.In(filter) }, nil); {
+		case c.acked == nil:
+			c.acked = granted
+			s.tell(mcp.AcknowledgedLine(c.id, granted))
 			s.lists.tellMissed()
-		case !mcp.Covers(granted, l.Acked):
-			s.endListen(l)
+		case !mcp.Covers(granted, c.acked):
+			s.endListen(c)
 		}
 	}
 	return true
@@ -269,7 +268,9 @@ func (s *streams) keepStreams() bool {
 // takeOver goes on with a stream of the session that a bridge, or another backend, had open.
 func (s *streams) takeOver(l *session.Listen) {
 	_ = s.env.Scan(l.Line) // it was scanned when it came
-	s.holdStream(s.calls.add(&s.env, l.Line, mcp.Listen, s.client.Keep))
+	c := s.calls.add(&s.env, l.Line, mcp.Listen, s.client.Keep)
+	c.acked = l.Acked
+	s.holdStream(c)
 }
 
 // releaseStreams asks a server of another version again for the streams that outlive keeps.

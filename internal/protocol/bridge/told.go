@@ -64,10 +64,11 @@ func (b *Bridge) Session() (out session.Session) {
 		out.Era = mcp.Modern
 		out.KeepMeta(s.Meta)
 		for _, l := range s.Listens.Open {
-			kept := out.OpenListen(l.ID, l.Line, member(l.Line, "params"))
-			if kept.Acked = l.Before; l.Acked {
+			kept := &session.Listen{ID: l.ID, Line: l.Line, Acked: l.Before}
+			if l.Acked {
 				kept.Acked = l.granted()
 			}
+			out.Listens = append(out.Listens, kept)
 		}
 	}
 	return out

@@ -19,8 +19,7 @@ func TestARecordedSessionIsTheSame(t *testing.T) {
 	s.SetLogLevel([]byte(`{"level":"debug"}`))
 	s.Subscribe([]byte(`{"uri":"file:///a"}`))
 	s.Subscribe([]byte(`{"uri":"file:///b", "x":1}`))
-	l := s.OpenListen([]byte(`7.0`), []byte(`{"id":7.0}`), []byte(`{"notifications":{"toolsListChanged":true}}`))
-	l.Acked = []byte(`{}`)
+	s.Listens = []*Listen{{ID: []byte(`7.0`), Line: []byte(`{"id":7.0}`), Acked: []byte(`{}`)}}
 	var r mcp.Reader
 	s.SawPage(&r, mcp.Tools, true, []byte(`{"tools":[{"name":"a","annotations":{"readOnlyHint":true}}]}`))
 	s.SawPage(&r, mcp.Prompts, true, []byte(`{"prompts":[]}`))

@@ -21,7 +21,7 @@ type Session struct {
 
 	LogLevel      []byte    `json:"log_level,omitempty"`  // raw params of the last logging/setLevel that succeeded
 	Subscriptions [][]byte  `json:"subscribed,omitempty"` // raw params of each resources/subscribe, in the order in which they were made
-	Listens       []*Listen `json:"listens,omitempty"`    // in the order in which they were opened
+	Listens       []*Listen `json:"listens,omitempty"`    // of a record, or on the way to another era; in order
 
 	Reading [mcp.Lists]mcp.Catalog `json:"reading"` // the pages of each list that the client has read so far
 	Seen    [mcp.Lists]mcp.Catalog `json:"seen"`    // each list as the client last read it completely; nil: it never did
@@ -29,10 +29,9 @@ type Session struct {
 
 // Listen is one open subscriptions/listen request of a modern client.
 type Listen struct {
-	ID     []byte // raw
-	Line   []byte // the request as it was received
-	Filter []byte // raw params.notifications: what the client asked for
-	Acked  []byte // raw notifications of the acknowledgement that the client got; nil before it
+	ID    []byte // raw
+	Line  []byte // the request as it was received
+	Acked []byte // raw notifications of the acknowledgement that the client got; nil before it
 }
 
 // Reset removes everything: the client has sent another initialize.
