@@ -287,8 +287,17 @@ func (e *eras) initializeRefused(line []byte) bool {
 	return true
 }
 
-// own reports whether a request is the bridge's own.
-func (e *eras) own(id []byte) bool { return e.bridge != nil && e.bridge.Own(id) }
+// own reports whether c is a bridge's own: a stream that serves no subscription of its legacy client.
+func (e *eras) own(c *call) bool {
+	told := c.acked
+	if told == nil {
+		told = c.filter()
+	}
+	for range jsonrpc.Elements(jsonrpc.Find(told, "resourceSubscriptions").Of(told)) {
+		return false
+	}
+	return c.method == mcp.Listen && e.translating(mcp.Legacy)
+}
 
 // translating reports whether a bridge for a client of this era is in use.
 func (e *eras) translating(client mcp.Era) bool {

@@ -51,7 +51,7 @@ func (u *limits) awaited() bool {
 		return true
 	}
 	for c := range u.calls.all {
-		if !u.eras.own(c.id) && c.state != kept {
+		if !u.eras.own(c) && c.state != kept {
 			return true
 		}
 	}

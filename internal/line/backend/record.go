@@ -5,7 +5,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
@@ -22,7 +21,7 @@ func (b *Backend) Busy() string {
 		return "a restart is under way"
 	}
 	for c := range b.calls.all {
-		if c.acked != nil || c.method == mcp.Listen && b.eras.own(c.id) {
+		if c.acked != nil || b.eras.own(c) {
 			continue
 		}
 		return "a call of " + c.what() + " is in flight"

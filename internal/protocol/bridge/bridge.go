@@ -157,12 +157,6 @@ func ofSide[S side](b *Bridge, now time.Time, do func(S)) Output {
 	return b.out
 }
 
-// Own reports whether the request with this raw id is a stream of the bridge's own, which no client waits for.
-func (b *Bridge) Own(id []byte) bool {
-	s, legacy := b.side.(*legacySide)
-	return legacy && s.Watch.own(id)
-}
-
 // ClientVersion is the protocol version that the client speaks; "" before it is known.
 func (b *Bridge) ClientVersion() string {
 	if s, legacy := b.side.(*legacySide); legacy {

@@ -111,14 +111,6 @@ func (s *legacySide) openWatch() {
 	}
 }
 
-// own reports whether a raw id is that of a stream that serves no subscription of the client.
-func (w *watch) own(id []byte) bool {
-	if len(w.URIs)+len(w.Waiting) > 0 {
-		return false
-	}
-	return w.Now != nil && string(id) == w.Now.ID || w.Next != nil && string(id) == w.Next.ID
-}
-
 // rest ends the bridge's own stream, unless the client has subscriptions.
 func (s *legacySide) rest() {
 	w := &s.Watch
