@@ -7,18 +7,17 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
 // listen is one open subscriptions/listen of a modern client. The legacy server has one set of subscribed resources for
 // the connection; a resource is in it as long as a listen wants it.
 type listen struct {
-	ID      []byte            // raw
-	Line    []byte            // the request as it came
-	Lists   map[mcp.List]bool // of whose changes it asks to be told, and the server tells; one for each notification
-	URIs    []string          // resources, but those the server has refused
-	Waiting int               // resources that the server has not answered for
-	Acked   bool
-	Before  []byte // raw filter that an earlier server has granted, of which the client was told; nil: none has
+	*session.Listen                   // Acked is what an earlier server has granted
+	Lists           map[mcp.List]bool // of whose changes it asks to be told, and the server tells; one for each notification
+	URIs            []string          // resources, but those the server has refused
+	Waiting         int               // resources that the server has not answered for
+	Open            bool              // this server has answered for all of it
 }
 
 // listens are the open ones of a modern client.
@@ -40,7 +39,7 @@ func (s *listens) find(id []byte) *listen {
 // open takes the listen request in s.env, for a server with these raw capabilities. It is acknowledged when the server
 // has answered for all resources.
 func (s *listens) open(id, line, capabilities []byte) {
-	l := &listen{ID: bytes.Clone(id), Line: bytes.Clone(line)}
+	l := &listen{Listen: &session.Listen{ID: bytes.Clone(id), Line: bytes.Clone(line)}}
 	s.Open = append(s.Open, l)
 	s.ask(l, member(s.env.Params.Of(line), "notifications"), capabilities)
 }
@@ -99,12 +98,12 @@ func (s *listens) subscribed(l *listen, uri string) {
 
 // acknowledge tells the client what is covered, once that is known.
 func (s *listens) acknowledge(l *listen) {
-	if l.Acked || l.Waiting > 0 {
+	if l.Open || l.Waiting > 0 {
 		return
 	}
-	l.Acked = true
-	if l.Before != nil {
-		if !mcp.Covers(l.granted(), l.Before) {
+	l.Open = true
+	if l.Acked != nil {
+		if !mcp.Covers(l.granted(), l.Acked) {
 			s.end(l)
 			cancelled, answer := mcp.ListenEndedLines(l.ID, mcp.LessIsCovered)
 			s.toClient(cancelled)
@@ -151,8 +150,8 @@ func (s *listens) resubscribe(capabilities []byte) {
 		}
 	}
 	for _, l := range slices.Clone(s.Open) {
-		if l.Before != nil && l.Lists == nil {
-			s.ask(l, l.Before, capabilities)
+		if l.Acked != nil && l.Lists == nil {
+			s.ask(l, l.Acked, capabilities)
 		}
 	}
 }
@@ -166,7 +165,7 @@ func (s *listens) changed(m mcp.Method, line []byte) {
 	}
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
 	for _, l := range s.Open {
-		if !l.Acked || !l.wants(m, uri) {
+		if !l.Open || !l.wants(m, uri) {
 			continue
 		}
 		s.toClient(jsonrpc.AppendNotification(nil, name, set(params, l.ID, "_meta", mcp.MetaSubscriptionID)))

@@ -29,7 +29,7 @@ func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 		s.Meta = from.Meta
 		for _, l := range from.Listens {
 			if l.Acked != nil {
-				s.Listens.Open = append(s.Listens.Open, &listen{ID: l.ID, Line: l.Line, Before: l.Acked})
+				s.Listens.Open = append(s.Listens.Open, &listen{Listen: l})
 			}
 		}
 		if len(s.Listens.Open) > 0 {
@@ -64,11 +64,10 @@ func (b *Bridge) Session() (out session.Session) {
 		out.Era = mcp.Modern
 		out.KeepMeta(s.Meta)
 		for _, l := range s.Listens.Open {
-			kept := &session.Listen{ID: l.ID, Line: l.Line, Acked: l.Before}
-			if l.Acked {
-				kept.Acked = l.granted()
+			if l.Open {
+				l.Acked = l.granted()
 			}
-			out.Listens = append(out.Listens, kept)
+			out.Listens = append(out.Listens, l.Listen)
 		}
 	}
 	return out
@@ -138,7 +137,7 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 			said = append(said, one.Line)
 		}
 		for _, l := range s.Listens.Open {
-			if !l.Acked && l.Before == nil {
+			if !l.Open && l.Acked == nil {
 				said = append(said, l.Line)
 			}
 		}
