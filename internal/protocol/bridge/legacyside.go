@@ -7,6 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
 // phase is how far the handshake is.
@@ -21,16 +22,13 @@ const (
 // legacySide is a client of the legacy era before a modern server.
 type legacySide struct {
 	*core
+	session.Session // what lasts of the conversation, but its subscriptions, which are in Watch
 
 	Hello    hello
-	Version  string    // both sides settled on, as the client sees it
-	Params   []byte    // raw, of its initialize that was answered
-	Result   []byte    // raw, that it was given
 	Can      abilities // of the client
 	Envelope []byte    // _meta of each request, without the log level
 	Extended []byte    // raw extensions that the client has declared
 	Offer    []byte    // raw capabilities of the server
-	Level    []byte    // raw log level the client has set; nil before that
 
 	Calls map[string]*call
 	Watch watch
@@ -62,7 +60,7 @@ func newLegacySide(c *core) *legacySide {
 
 // fromClient takes one message; s.env was scanned from it.
 func (s *legacySide) fromClient(line []byte) {
-	if s.Phase == noHandshake && s.Params != nil { // the server that it goes on with could not be used before
+	if s.Phase == noHandshake && s.InitParams != nil { // the server that it goes on with could not be used before
 		s.greet(hello{})
 	}
 	if s.hold(line) {
@@ -99,7 +97,7 @@ func (s *legacySide) request(line []byte) {
 func (s *legacySide) use(m mcp.Method, id, line []byte) {
 	switch m {
 	case mcp.SetLevel:
-		s.setLevel(id, s.env.Level.Of(line))
+		s.setLevel(id, s.env.Params.Of(line))
 	case mcp.Subscribe, mcp.Unsubscribe:
 		s.subscribe(m, id, s.env.URI.Of(line))
 	case mcp.Discover, mcp.Listen, mcp.TasksGet, mcp.TasksList, mcp.TasksResult, mcp.TasksUpdate, mcp.TasksCancel:
@@ -175,7 +173,7 @@ func (s *legacySide) envelope() []byte {
 	if member(s.Offer, "logging") == nil {
 		return s.Envelope
 	}
-	return withLevel(s.Envelope, s.Level)
+	return withLevel(s.Envelope, member(s.LogLevel, "level"))
 }
 
 // close forgets an earlier session of the client.
@@ -189,9 +187,8 @@ func (s *legacySide) close(why string) {
 	}
 	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
 	s.closeWatch()
-	s.Level = nil
 	s.reach(noHandshake)
-	s.Params, s.Result = nil, nil
+	s.Session = session.Session{Version: s.Version}
 }
 
 func (s *legacySide) discover() {
@@ -227,11 +224,11 @@ func (s *legacySide) discovered(line []byte) {
 func (s *legacySide) greeted(discover []byte) {
 	s.reach(ready)
 	s.Offer = bytes.Clone(member(discover, "capabilities"))
-	s.Result = initializeResult(discover, s.Version, s.Extended)
+	s.InitResult = initializeResult(discover, s.Version, s.Extended)
 	if s.Hello.ID != nil {
-		s.Params = s.Hello.Params
-		s.toClient(jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
-	} else if s.Watch.Wanted || len(s.Watch.URIs) > 0 { // it has its answer
+		s.InitParams = s.Hello.Params
+		s.toClient(jsonrpc.AppendResult(nil, s.Hello.ID, s.InitResult))
+	} else if s.Initialized || len(s.Watch.URIs) > 0 { // it has its answer
 		s.renew()
 	}
 }
@@ -281,14 +278,14 @@ func (s *legacySide) drop(c *call, why string) {
 }
 
 // setLevel stores the log level: each request has it from now on.
-func (s *legacySide) setLevel(id, level []byte) {
+func (s *legacySide) setLevel(id, params []byte) {
 	switch {
 	case member(s.Offer, "logging") == nil:
 		s.toClient(notFound(id))
-	case mcp.Severity(level) < 0:
+	case mcp.Severity(member(params, "level")) < 0:
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: no such log level")
 	default:
-		s.Level = bytes.Clone(level)
+		s.SetLogLevel(params)
 		s.toClient(jsonrpc.AppendResult(nil, id, nil))
 	}
 }

@@ -16,9 +16,7 @@ func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 	switch s := b.side.(type) {
 	case *legacySide:
 		s.introduced(from.InitParams, settledVersion(jsonrpc.AppendQuoted(nil, from.Version)))
-		s.Params, s.Result = from.InitParams, from.InitResult
-		s.Watch = watch{Wanted: from.Initialized}
-		s.Level = member(from.LogLevel, "level")
+		s.InitParams, s.InitResult, s.Initialized, s.LogLevel = from.InitParams, from.InitResult, from.Initialized, from.LogLevel
 		for _, params := range from.Subscriptions {
 			if uri, ok := jsonrpc.Unquote(member(params, "uri")); ok {
 				s.Watch.URIs, s.Watch.Missed = append(s.Watch.URIs, uri), true
@@ -47,13 +45,11 @@ func (b *Bridge) Ready() bool { return b.Phase == ready }
 func (b *Bridge) Session() (out session.Session) {
 	switch s := b.side.(type) {
 	case *legacySide:
-		if s.Params == nil {
+		if s.InitParams == nil {
 			break
 		}
-		out = session.Session{Era: mcp.Legacy, InitParams: s.Params, Version: s.Version, InitResult: s.Result, Initialized: s.Watch.Wanted}
-		if s.Level != nil {
-			out.SetLogLevel(append(append([]byte(`{"level":`), s.Level...), '}'))
-		}
+		out = s.Session
+		out.Era = mcp.Legacy
 		for _, uri := range s.Watch.URIs {
 			out.Subscribe(append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'))
 		}

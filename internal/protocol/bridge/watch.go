@@ -26,7 +26,6 @@ type watch struct {
 	Again     time.Time // when an ended one is opened again
 	Ends      int       // how often it ended in a row
 	Missed    bool      // changes may have been missed before Next
-	Wanted    bool      // the client is ready for list changes
 	Resting   bool      // the server sleeps, and must not be woken for the bridge's own subscription
 }
 
@@ -105,7 +104,7 @@ func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
 
 // openWatch listens for list changes, if the server supports any.
 func (s *legacySide) openWatch() {
-	s.Watch.Wanted = true
+	s.Initialized = true
 	if s.Watch.Now == nil && s.Watch.Next == nil && !s.Watch.Resting {
 		s.renew()
 	}
@@ -120,14 +119,14 @@ func (s *legacySide) rest() {
 	for _, one := range []*stream{w.Now, w.Next} {
 		s.endStream(one, "the server is not needed for now")
 	}
-	*w = watch{Wanted: w.Wanted, Resting: true}
+	*w = watch{Resting: true}
 }
 
 // wake opens again what rest has ended.
 func (s *legacySide) wake() {
 	if s.Watch.Resting {
 		s.Watch.Resting = false
-		if s.Watch.Wanted {
+		if s.Initialized {
 			s.openWatch()
 		}
 	}
