@@ -34,10 +34,10 @@
 //
 // What they share is pure, and tested against the official schemas of both eras:
 //
-//	initialize.go, discover.go  one handshake's result from the other's
+//	handshake.go                one handshake's result from the other's
 //	capabilities.go, meta.go    what a client can do, and where each era says so
 //	results.go, tools.go, content.go, errors.go  answers
-//	request.go, fields.go       what a server asks of a client
+//	request.go                  what a server asks of a client
 //
 // # Limits
 //
