@@ -147,7 +147,9 @@ func (c *core) leave(p *process) {
 }
 
 // hasTools reports whether p may be asked for tools: it declares them, or one of its kind has shown some all the same.
-func (c *core) hasTools(p *process) bool { return p.declaresTools || c.undeclared }
+func (c *core) hasTools(p *process) bool {
+	return c.undeclared || jsonrpc.FindPath(p.offer, "capabilities", "tools").Present()
+}
 
 // hopeless reports whether waiting is useless: the breaker is open.
 func (c *core) hopeless() bool { return c.machine.State() == supervise.Failed }

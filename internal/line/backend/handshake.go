@@ -296,8 +296,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	}
 	result := bytes.Clone(o.env.Result.Of(line))
 	o.settled(result)
-	o.process.era = mcp.Legacy
-	o.process.initResult, o.process.declaresTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	o.process.era, o.process.offer = mcp.Legacy, result
 	o.sayInitialized(o.process)
 	o.endFirstStart()
 	known := o.memory.known // initialize says nothing about how the server reacts to a probe

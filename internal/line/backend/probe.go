@@ -157,7 +157,7 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 	probed := s.probe.active && c.seq == s.probe.seq
 	if s.env.Kind == jsonrpc.Response {
 		result := bytes.Clone(s.env.Result.Of(line))
-		s.process.discoverResult = string(result)
+		s.process.offer = result
 		if only := s.eras.translating(mcp.Legacy); probed || only {
 			s.probe.active = false
 			s.disarm(timerProbe)

@@ -100,7 +100,6 @@ type process struct {
 	calls           int              // tool calls it was given
 	sent            uint64           // bytes handed to its stdin
 	undelivered     uint64           // sent bytes that it never read; known after its exit
-	declaresTools   bool             // it declared tools
 	toolsAsked      bool             // one that declares none was asked for them
 	pendingSettings int              // replayed settings not yet answered; later answers do not count
 	streams         [][]byte         // raw ids of listens that were requested again and not acknowledged
@@ -110,18 +109,17 @@ type process struct {
 	requestedBy     supervise.Source // who requested that
 	startup         time.Duration    // from the spawn until it could serve
 
-	shows          [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
-	read           [mcp.Lists]bool        // it has shown the list itself
-	before         [mcp.Lists]shownList   // the lists of the processes it follows
-	remembered     mcp.Catalog            // its tools as remembered, see flow.toolsOf; nil: not asked for
-	discoverResult string                 // a modern process's DiscoverResult
-	initResult     []byte                 // a legacy process's InitializeResult
-	noise          noise
-	mends          mends
-	refusal        string // its error for the handshake; "": none
-	ending         lastExit
-	retirement     *supervise.Retirement // of a retired one
-	overtime       *health.Watch         // of its calls alone, once it takes no new ones
+	shows      [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
+	read       [mcp.Lists]bool        // it has shown the list itself
+	before     [mcp.Lists]shownList   // the lists of the processes it follows
+	remembered mcp.Catalog            // its tools as remembered, see flow.toolsOf; nil: not asked for
+	offer      []byte                 // raw result of its handshake; nil: it had none
+	noise      noise
+	mends      mends
+	refusal    string // its error for the handshake; "": none
+	ending     lastExit
+	retirement *supervise.Retirement // of a retired one
+	overtime   *health.Watch         // of its calls alone, once it takes no new ones
 
 	heard          time.Time // the last line on its stdout
 	stalled        bool      // the monitor says that calls which it has do not go on
@@ -135,13 +133,10 @@ type process struct {
 
 // offerDigest is a digest of p's handshake result; "": it had none.
 func (p *process) offerDigest() string {
-	switch {
-	case p.initResult != nil:
-		return digest(p.initResult)
-	case p.discoverResult != "":
-		return digest([]byte(p.discoverResult))
+	if p.offer == nil {
+		return ""
 	}
-	return ""
+	return digest(p.offer)
 }
 
 // shownList is a list with the digest of the handshake result of the process that has shown it.

@@ -101,7 +101,7 @@ func (rp *replay) greeted(p *process, line []byte) {
 	}
 	result := bytes.Clone(rp.env.Result.Of(line))
 	p.mark(answers)
-	p.initResult, p.declaresTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	p.offer = result
 	rp.emitOf(p, event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
 		slog.String(event.KeyProtocol, rp.session.Version))
 	p.assumeLists()
@@ -235,13 +235,13 @@ func (rp *replay) noteDiscover(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
 		return
 	}
-	p.discoverResult = string(rp.env.Result.Of(line))
-	if known := rp.memory.known; known.Era == mcp.Modern && string(known.Discover) != p.discoverResult {
-		silent := known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.discoverResult))
+	p.offer = bytes.Clone(rp.env.Result.Of(line))
+	if known := rp.memory.known; known.Era == mcp.Modern && !bytes.Equal(known.Discover, p.offer) {
+		silent := known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, p.offer)
 		if silent {
 			known.Listen = ListenUnknown // another version may take subscriptions
 		}
-		known.Discover = []byte(p.discoverResult) // clients of later runs are answered with it
+		known.Discover = p.offer // clients of later runs are answered with it
 		rp.memory.learn(known)
 		if silent {
 			rp.streams.releaseStreams()

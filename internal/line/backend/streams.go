@@ -146,10 +146,10 @@ func (s *streams) listsReady(p *process) bool {
 // firstList is a list that the process has declared; false: it has none.
 func (p *process) firstList() (mcp.List, bool) {
 	declared := func(name string) bool {
-		return jsonrpc.FindPath([]byte(p.discoverResult), "capabilities", name).Present()
+		return jsonrpc.FindPath(p.offer, "capabilities", name).Present()
 	}
 	switch {
-	case declared("tools"), p.discoverResult == "":
+	case declared("tools"), p.offer == nil:
 		return mcp.Tools, true
 	case declared("prompts"):
 		return mcp.Prompts, true
