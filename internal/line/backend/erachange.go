@@ -85,14 +85,11 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 // learnEra notes that the server speaks another era only, and forgets what it has shown: it is another version of the
 // program, or was mistaken for a server of the other era.
 func (e *eras) learnEra(speaks mcp.Era) {
-	known := e.memory.known
-	e.memory.known.Lists = nil
-	known.Asked, known.Initialize, known.Discover = "", nil, nil
-	if speaks == mcp.Modern {
-		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
-	} else {
-		known.Era, known.Probe, known.NoInitialize = mcp.Legacy, "error", false
+	known := Knowledge{Era: speaks, NoInitialize: speaks == mcp.Modern, Listen: e.memory.known.Listen}
+	if speaks == mcp.Legacy {
+		known.Probe = "error"
 	}
+	e.memory.known.Lists = nil
 	e.memory.learn(known)
 }
 
