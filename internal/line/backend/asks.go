@@ -110,22 +110,12 @@ func (a *asks) cancelAll(p *process, why string) {
 
 // of reports whether process gen waits for an answer of the client.
 func (a *asks) of(gen int) bool {
-	for _, one := range a.open {
-		if one.gen == gen {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.open, func(one *ask) bool { return one.gen == gen })
 }
 
 // asked reports whether process gen waits for an answer of the client to its raw id.
 func (a *asks) asked(gen int, id []byte) bool {
-	for _, one := range a.open {
-		if one.gen == gen && jsonrpc.SameID(one.server, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.open, func(one *ask) bool { return one.gen == gen && jsonrpc.SameID(one.server, id) })
 }
 
 // tainted reports whether the server asked the client something while c ran: c had an effect on the client then.
