@@ -20,37 +20,43 @@ type others struct {
 
 	waits sync.WaitGroup
 	mu    sync.Mutex
-	met   map[Owner]period
+	met   map[Owner]*period
 }
 
 // period is a gateway's time with its lease.
 type period struct {
-	looked chan struct{} // closed when it was looked at once
-	over   chan struct{} // closed when it is over
+	once sync.Once
+	over chan struct{} // closed when it is over
 }
 
 func (o *others) begin(from lease.Registry, opts Options) {
-	o.from, o.opts, o.met = from, opts, map[Owner]period{}
+	o.from, o.opts, o.met = from, opts, map[Owner]*period{}
 	o.ctx, o.end = context.WithCancel(context.Background())
 }
 
-// over is closed when the time of a gateway is over, which is found out from the first call on. A time that has ended by then is over when
-// it returns: what is passed on to a gateway that has begun another one would be given up there.
+// over is closed when the time of a gateway is over, which is found out from the first call on. A time that has ended by now is over when
+// it returns, also if it has ended a moment ago: what is passed on for it would be refused there.
 func (o *others) over(owner Owner) <-chan struct{} {
 	of := o.meet(owner)
-	<-of.looked
+	select {
+	case <-of.over:
+	default:
+		if lease.Over(o.ctx, o.from, owner.term(o.opts.Gateway), leaseOptions()) {
+			o.ended(owner, of)
+		}
+	}
 	return of.over
 }
 
-// meet begins to look at a gateway, unless it was met before.
-func (o *others) meet(owner Owner) period {
+// meet begins to wait for the end of a gateway's time, unless it was met before.
+func (o *others) meet(owner Owner) *period {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if of, ok := o.met[owner]; ok {
+	if of := o.met[owner]; of != nil {
 		return of
 	}
 	if len(o.met) >= mostMet {
-		maps.DeleteFunc(o.met, func(_ Owner, of period) bool {
+		maps.DeleteFunc(o.met, func(_ Owner, of *period) bool {
 			select {
 			case <-of.over:
 				return true
@@ -59,32 +65,29 @@ func (o *others) meet(owner Owner) period {
 			}
 		})
 	}
-	of := period{make(chan struct{}), make(chan struct{})}
+	of := &period{over: make(chan struct{})}
 	o.met[owner] = of
 	if o.ctx.Err() == nil {
 		o.waits.Go(func() { o.outlast(owner, of) })
-	} else {
-		close(of.looked)
 	}
 	return of
 }
 
 // outlast waits for the end of a gateway's time.
-func (o *others) outlast(owner Owner, of period) {
-	term := owner.term(o.opts.Gateway)
-	if lease.Over(o.ctx, o.from, term, leaseOptions()) {
+func (o *others) outlast(owner Owner, of *period) {
+	if lease.Outlast(o.ctx, o.from, owner.term(o.opts.Gateway), leaseOptions()) == nil { // otherwise the store is closed
+		o.ended(owner, of)
+	}
+}
+
+// ended notes that a gateway's time is over. Only the first call has an effect.
+func (o *others) ended(owner Owner, of *period) {
+	of.once.Do(func() {
 		close(of.over)
-		close(of.looked)
-	} else {
-		close(of.looked)
-		if lease.Outlast(o.ctx, o.from, term, leaseOptions()) != nil {
-			return // the store is closed
+		if o.opts.Outlasted != nil && owner.At != "" {
+			o.opts.Outlasted(owner.At)
 		}
-		close(of.over)
-	}
-	if o.opts.Outlasted != nil && owner.At != "" {
-		o.opts.Outlasted(owner.At)
-	}
+	})
 }
 
 func (o *others) close() {

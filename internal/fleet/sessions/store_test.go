@@ -347,6 +347,30 @@ func TestAGatewayThatStartsAgain(t *testing.T) {
 	})
 }
 
+// Who has met a gateway before learns that it has begun another time as soon as it asks for a session, and not at its next look.
+func TestATimeThatHasEndedAMomentAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginemem.New()
+		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+		a.save(t, "one", `1`)
+		was, err := a.seat.Owner()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.elsewhere(t, "one", "a:1")
+		a.line.set(engine.ErrUnknown, 0) // killed
+		begin(t, e, "a:1", was.Holder)
+		begun := time.Now()
+		b.wants(t, "one", `1`)
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("it is known after %v", took)
+		}
+		if at := <-b.gone; at != "a:1" {
+			t.Errorf("b is told of the end of %s", at)
+		}
+	})
+}
+
 // Another process at the same address, such as one whose file was copied to another machine, waits, and says so.
 func TestTwoAtOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
