@@ -39,6 +39,8 @@ const (
 type Elsewhere struct {
 	// At is where that takes what is passed on.
 	At string
+	// Time names its time with its lease.
+	Time string
 	// Over is closed when its time is over, and somebody else may take the session.
 	Over <-chan struct{}
 }
@@ -207,7 +209,7 @@ func (s *Store) load(at, key string) ([]byte, error) {
 			if r.older {
 				return nil, errOlder
 			}
-			return nil, &Elsewhere{At: r.Owner.At, Over: over}
+			return nil, &Elsewhere{At: r.Owner.At, Time: r.Owner.Holder, Over: over}
 		}
 	}
 	r.Owner = me

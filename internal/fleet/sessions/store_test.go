@@ -160,8 +160,8 @@ func (g *gateway) wants(t *testing.T, key, text string) {
 func (g *gateway) elsewhere(t *testing.T, key, at string) <-chan struct{} {
 	t.Helper()
 	var other *Elsewhere
-	if text, err := g.Load(key); !errors.As(err, &other) || other.At != at {
-		t.Fatalf("load %s: %q, %v; want it at %s", key, text, err, at)
+	if text, err := g.Load(key); !errors.As(err, &other) || other.At != at || other.Time == "" {
+		t.Fatalf("load %s: %q, %v; want it at %s, in a time that has a name", key, text, err, at)
 	}
 	return other.Over
 }

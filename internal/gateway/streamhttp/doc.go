@@ -32,10 +32,10 @@
 // the next round of a modern client's call (rounds.go). Who is asked believes whose a request is, and passes nothing on. A session of which
 // nothing was asked yet is given to whoever passes its first request on.
 //
-//	the other has it no more     it says so (421), and it is looked up again, here or elsewhere
+//	the other has it no more     it says so (421), and it is looked up again, here or elsewhere; so does one that has begun another time
 //	it cannot be reached         that is looked up each second, for 30 s. When its time is over (Elsewhere.Over) the session goes on here
 //	it is lost after it was asked  a request is answered "outcome unknown", also in a stream that has begun; a notification gets 502
-//	we have no sessions now      (Peers.Serves) requests for them get 503, a stream is held open; what we were asked before is answered
+//	we have no sessions now      (Peers.Time) requests for them get 503, a stream is held open; what we were asked before is answered
 //	                             "outcome unknown": nobody gets an answer of a gateway that has a session no more
 //
 // # Answers

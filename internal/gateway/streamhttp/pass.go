@@ -83,7 +83,7 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 	control := http.NewResponseController(p.w)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	proxy := httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { p.address(r.Out, at.At) },
+		Rewrite:        func(r *httputil.ProxyRequest) { p.address(r.Out, at) },
 		Transport:      p.front.opts.Peers.Transport,
 		BufferPool:     pieces{},
 		ErrorLog:       slog.NewLogLogger(p.front.opts.Log.Handler(), slog.LevelDebug),
@@ -95,16 +95,18 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 }
 
 // address makes the request that the other gateway gets: what was for us is taken out, and the caller is named.
-func (p *passing) address(out *http.Request, at string) {
-	out.URL.Scheme, out.URL.Host, out.URL.Path, out.URL.RawPath, out.URL.RawQuery = "http", at, p.front.opts.Path, "", ""
-	out.Host = at
+func (p *passing) address(out *http.Request, at *Elsewhere) {
+	out.URL.Scheme, out.URL.Host, out.URL.Path, out.URL.RawPath, out.URL.RawQuery = "http", at.At, p.front.opts.Path, "", ""
+	out.Host = at.At
 	for _, own := range []string{"Authorization", "Cookie", "Origin"} {
 		out.Header.Del(own)
 	}
 	for _, replayable := range []string{"Idempotency-Key", "X-Idempotency-Key"} { // net/http sends such a POST again by itself
 		out.Header.Del(replayable)
 	}
-	name, _ := json.Marshal(p.who) // texts and a time: no error
+	who := p.who
+	who.Time = at.Time
+	name, _ := json.Marshal(who) // texts and a time: no error
 	out.Header.Set(headerCaller, string(name))
 }
 

@@ -16,8 +16,9 @@ type Peers struct {
 	Transport http.RoundTripper
 	// StateKey seals where a call of a modern client goes on: 32 bytes, the same at all of them.
 	StateKey []byte
-	// Serves reports whether the stored sessions here are still ours. It is asked before anything of a session is taken or said. nil: always.
-	Serves func() bool
+	// Time names our time with the stored sessions: what is passed on for an earlier one is refused. ours reports whether they are still ours,
+	// and is asked before anything of a session is taken or said. nil: they are, always.
+	Time func() (name string, ours bool)
 	// Release gives the stored session with a key back, so that whoever looks for it next may have it. nil: each stays where it is.
 	Release func(key string) error
 }
@@ -26,6 +27,8 @@ type Peers struct {
 type Elsewhere struct {
 	// At is where that gateway takes what is passed on.
 	At string
+	// Time names that gateway's time with the sessions, see Peers.Time; "": it is not known.
+	Time string
 	// Over is closed when that gateway has ended, and somebody else may have the session. nil: that is not known.
 	Over <-chan struct{}
 }
@@ -38,7 +41,16 @@ const headerCaller = "Outlive-Caller"
 
 // serves reports whether the sessions here are still ours.
 func (f *Front) serves() bool {
-	return f.opts.Peers == nil || f.opts.Peers.Serves == nil || f.opts.Peers.Serves()
+	_, ours := f.time()
+	return ours
+}
+
+// time is Peers.Time.
+func (f *Front) time() (name string, ours bool) {
+	if f.opts.Peers == nil || f.opts.Peers.Time == nil {
+		return "", true
+	}
+	return f.opts.Peers.Time()
 }
 
 // sharesSessions reports whether other gateways look for sessions that were opened here.
@@ -59,6 +71,10 @@ func (f *Front) passedOn(w http.ResponseWriter, r *http.Request) {
 	var who caller
 	if fields := r.Header[headerCaller]; len(fields) != 1 || json.Unmarshal([]byte(fields[0]), &who) != nil {
 		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: "Forbidden: the request names no caller"})
+		return
+	}
+	if now, _ := f.time(); who.Time != "" && who.Time != now { // whoever passes it on gives it up when it learns of the end of that time
+		misdirected(w)
 		return
 	}
 	rights := f.guard.rights.Load()

@@ -22,6 +22,7 @@ type common struct {
 	mu      sync.Mutex
 	records map[string]commonRecord
 	over    map[string]chan struct{} // by the address of a front
+	times   map[string]string        // likewise, of those that have begun another time
 	full    bool                     // it takes nothing more
 	stuck   bool                     // no session can be given back
 	away    bool                     // it answers nothing
@@ -33,7 +34,7 @@ type commonRecord struct {
 }
 
 func newCommon() *common {
-	return &common{records: map[string]commonRecord{}, over: map[string]chan struct{}{}}
+	return &common{records: map[string]commonRecord{}, over: map[string]chan struct{}{}, times: map[string]string{}}
 }
 
 // ends has a front have ended, for all who look.
@@ -48,6 +49,19 @@ func (c *common) overOf(at string) chan struct{} {
 		c.over[at] = make(chan struct{})
 	}
 	return c.over[at]
+}
+
+// begins has a front begin another time.
+func (c *common) begins(at, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.times[at] = name
+}
+
+func (c *common) timeOf(at string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return "time " + c.times[at]
 }
 
 func (c *common) set(away bool) {
@@ -75,7 +89,7 @@ func (s share) Load(key string) ([]byte, error) {
 	case !there:
 		return nil, fs.ErrNotExist
 	case r.owner != "" && r.owner != s.at && !closed(c.overOf(r.owner)):
-		return nil, &Elsewhere{At: r.owner, Over: c.overOf(r.owner)}
+		return nil, &Elsewhere{At: r.owner, Time: "time " + c.times[r.owner], Over: c.overOf(r.owner)}
 	}
 	c.records[key] = commonRecord{s.at, r.text}
 	return r.text, nil
@@ -143,7 +157,7 @@ func newEquals(t *testing.T, many int, answer func(s *testSession, line []byte, 
 		transport := &http.Transport{}
 		own, mine := opts, share{store, e.at}
 		own.Store = mine
-		own.Peers = &Peers{Here: e.at, Transport: transport, StateKey: make([]byte, 32), Serves: func() bool { return !e.off.Load() }, Release: mine.release}
+		own.Peers = &Peers{Here: e.at, Transport: transport, StateKey: make([]byte, 32), Time: func() (string, bool) { return store.timeOf(e.at), !e.off.Load() }, Release: mine.release}
 		e.world = newWorld(t, &testHub{answer: answer}, own)
 		t.Cleanup(func() {
 			e.others.CloseClientConnections()
@@ -286,7 +300,7 @@ func TestPassedHeaders(t *testing.T) {
 	opts := is.options()
 	opts.Views = []View{{Name: "ops", Bearer: []string{"of-ops"}}}
 	opts.Origins = []string{"https://app.example"}
-	opts.Store = elsewhere{&Elsewhere{At: "192.0.2.1:7420"}}
+	opts.Store = elsewhere{&Elsewhere{At: "192.0.2.1:7420", Time: "second"}}
 	opts.Peers = &Peers{StateKey: make([]byte, 32), Transport: transport(func(r *http.Request) (*http.Response, error) {
 		got = r.Header
 		if r.URL.String() != "http://192.0.2.1:7420/mcp" {
@@ -304,7 +318,7 @@ func TestPassedHeaders(t *testing.T) {
 			`Outlive-Caller: {"subject":"eve"}`, `Outlive-Caller: {"subject":"root"}`); a.status != 202 {
 			t.Errorf("%+v", a)
 		}
-		if callers := got["Outlive-Caller"]; len(callers) != 1 || !strings.Contains(callers[0], tc.caller) || strings.Contains(callers[0], "eve") || strings.Contains(callers[0], "root") {
+		if callers := got["Outlive-Caller"]; len(callers) != 1 || !strings.Contains(callers[0], tc.caller) || !strings.Contains(callers[0], `"time":"second"`) || strings.Contains(callers[0], "eve") || strings.Contains(callers[0], "root") {
 			t.Errorf("the caller is %q", callers)
 		}
 		if got.Get("Mcp-Session-Id") != "x" || got.Get("Mcp-Param-Region") != "eu" {
@@ -386,6 +400,33 @@ func TestACallerThatNamesItself(t *testing.T) {
 	}
 	if a := w.do("POST", call(1), session, "Authorization: Bearer of-alice"); a.status != 200 {
 		t.Errorf("with its own: %+v", a)
+	}
+}
+
+// A front that has begun another time, such as a gateway that was started again, carries out nothing that is for its earlier one: whoever has
+// passed that on answers "outcome unknown" as soon as it learns of the end of that time. It is looked up again.
+func TestARequestForAnEarlierTime(t *testing.T) {
+	all, store := newEquals(t, 2, nil, Options{})
+	a, b := all[0], all[1]
+	session := a.greet("2025-11-25")
+	a.do("POST", initialized, session)
+	if got := b.do("POST", call(1), session); got.status != 200 {
+		t.Errorf("in its first time: %+v", got)
+	}
+	earlier := store.timeOf(a.at)
+	store.begins(a.at, "2")
+	others := &world{t: t, url: a.others.URL, client: a.others.Client()}
+	if got := others.do("POST", call(2), session, fmt.Sprintf("Outlive-Caller: {%q:%q}", "time", earlier)); got.status != 421 {
+		t.Errorf("for its first time: %+v", got)
+	}
+	if got := b.do("POST", call(3), session); got.status != 200 {
+		t.Errorf("from who knows of its first time: %+v", got)
+	}
+	s := a.hub.session(0)
+	for len(s.events) > 0 {
+		if e := <-s.events; e == "message "+call(2) {
+			t.Errorf("what was for its first time is carried out")
+		}
 	}
 }
 

@@ -118,6 +118,7 @@ type caller struct {
 	Whole    string          `json:"whole,omitempty"` // identifies who it is, also to another process with other tokens; it may be a secret
 	View     string          `json:"view,omitempty"`  // all that it sees; "": everything
 	Remote   string          `json:"remote"`          // the address of its connection
+	Time     string          `json:"time,omitempty"`  // of the front that is to serve it, see Elsewhere; "": it is not known
 	replaced <-chan struct{} // closed when its rights have to be looked up anew
 	passed   bool            // another gateway has authorized it, and passes its request on
 }

@@ -86,9 +86,9 @@ func (g *endpoint) keepInFleet(link *peers.Link) (err error) {
 		return err
 	}
 	g.front.Peers.Release = o.store.Release
-	g.front.Peers.Serves = func() bool {
-		_, err := o.seat.Owner()
-		return err == nil
+	g.front.Peers.Time = func() (string, bool) {
+		owner, err := o.seat.Owner()
+		return owner.Holder, err == nil
 	}
 	g.sessions.warn, g.sessions.Store = g.warn, o.store
 	g.front.Store = &g.sessions

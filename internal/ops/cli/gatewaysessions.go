@@ -82,7 +82,7 @@ func (k *keptSessions) Load(key string) ([]byte, error) {
 func (k *keptSessions) tell(err error) error {
 	var at *sessions.Elsewhere
 	if errors.As(err, &at) {
-		return &streamhttp.Elsewhere{At: at.At, Over: at.Over}
+		return &streamhttp.Elsewhere{At: at.At, Time: at.Time, Over: at.Over}
 	}
 	if failed := err != nil; k.broken.Swap(failed) != failed && failed {
 		k.warn(err.Error() + "; until that works again, a restart of the gateway ends sessions, or takes back what they have set since")
