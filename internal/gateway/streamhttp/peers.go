@@ -108,8 +108,13 @@ func (f *Front) use(s *session, who caller) (gone bool) {
 	}
 	if s.use.CompareAndSwap(opened, leaving) {
 		f.handOver(s)
+		close(s.given)
 	}
-	return s.use.Load() == leaving
+	if s.use.Load() != leaving {
+		return false
+	}
+	<-s.given // sooner nobody else can have it, and we would take it back for what is passed on next
+	return true
 }
 
 // handOver lets whoever looks for a session next have it. If it cannot be given back it goes on here, from its record.

@@ -283,6 +283,51 @@ func TestASessionIsGivenAwayOnce(t *testing.T) {
 	}
 }
 
+// slowly is a store that takes a while to find a session.
+type slowly struct {
+	share
+	pause func()
+}
+
+func (s slowly) Load(key string) ([]byte, error) {
+	s.pause()
+	return s.share.Load(key)
+}
+
+// Two first requests come to another front at once, as from a client that opens its stream beside its first message. That front has the
+// session then: the one that has opened it does not take it back for the second one while it is given away for the first.
+func TestTwoFirstRequestsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newCommon()
+		opens, asked := share{store, "192.0.2.1:7420"}, share{store, "192.0.2.2:7420"}
+		a := New(&testHub{answer: keeping}, Options{Store: opens, Peers: &Peers{StateKey: make([]byte, 32), Release: func(key string) error {
+			time.Sleep(time.Second)
+			return opens.release(key)
+		}}})
+		b := New(&testHub{answer: keeping}, Options{Store: slowly{asked, func() { time.Sleep(10 * time.Millisecond) }}, Peers: &Peers{StateKey: make([]byte, 32), Release: asked.release, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			reached(r)
+			w := httptest.NewRecorder()
+			a.passedOn(w, r)
+			return w.Result(), nil
+		})}})
+		session := greetDirect(t, a)
+		var both sync.WaitGroup
+		for n := range 2 {
+			both.Go(func() {
+				if w := serve(b, request(t.Context(), "POST", "http://localhost/mcp", call(n), session)); w.Code != 200 {
+					t.Errorf("call %d: %d %s", n, w.Code, w.Body)
+				}
+			})
+		}
+		both.Wait()
+		if n, m := a.hub.(*testHub).opened(), b.hub.(*testHub).opened(); n != 1 || m != 1 {
+			t.Errorf("%d sessions were made where it was opened, and %d where it was asked for", n, m)
+		}
+		b.Close()
+		a.Close()
+	})
+}
+
 // A session that cannot be given away goes on where it is.
 func TestASessionThatCannotBeGivenAway(t *testing.T) {
 	all, store := newEquals(t, 2, nil, Options{})

@@ -25,7 +25,8 @@ type session struct {
 	attach  sync.Mutex // orders the calls of Attach
 	general *stream    // the GET stream, guarded by attach; nil until the first GET, but where the session goes on from a record
 
-	use atomic.Int32 // opened, used or leaving
+	use   atomic.Int32  // opened, used or leaving
+	given chan struct{} // closed when it was given to another gateway, or could not be
 
 	expiry  *time.Timer // guarded by clock
 	clock   sync.Mutex  // leaf
@@ -57,7 +58,7 @@ func (f *Front) open(who caller) (s *session, why string) {
 
 // newSession makes a session without a hub's.
 func (f *Front) newSession(id string, who caller) *session {
-	s := &session{id: id, peer: who.peer(), over: make(chan struct{}), present: 1}
+	s := &session{id: id, peer: who.peer(), over: make(chan struct{}), given: make(chan struct{}), present: 1}
 	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if f.opts.Store != nil {
 		s.record.owner = ownerOf(id, who)
