@@ -558,6 +558,26 @@ func TestAFormerOwnerSaysNothing(t *testing.T) {
 	}
 }
 
+// A request whose answer was written at the end of our time with the sessions has one answer, not two.
+func TestAnAnswerAtTheEndOfATime(t *testing.T) {
+	mine := share{newCommon(), "192.0.2.1:7420"}
+	var asked atomic.Int32 // how often it was asked whose the sessions are since the answer is there; negative: it is not
+	asked.Store(-1)
+	w := newWorld(t, &testHub{answer: quiet}, Options{Store: mine, Peers: &Peers{StateKey: make([]byte, 32), Release: mine.release,
+		Time: func() (string, bool) { return "", asked.Load() < 0 || asked.Add(1) == 1 }}})
+	session := w.greet("2025-11-25")
+	s := w.hub.session(0)
+	began := make(chan *events, 1)
+	go func() { began <- w.open("POST", call(8), session) }()
+	s.await(t, "message "+call(8))
+	s.reply(1).Send([]byte(note(1)))
+	e := <-began
+	e.want("", note(1))
+	asked.Store(0)
+	s.reply(1).Send([]byte(result(8)))
+	e.want(result(8), "END")
+}
+
 // All sessions here end when they are not ours any more; calls that were asked may have been carried out.
 func TestLeaveSessions(t *testing.T) {
 	all, store := newEquals(t, 2, quiet, Options{})

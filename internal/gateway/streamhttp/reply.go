@@ -198,7 +198,8 @@ func (p *reply) runEvents() {
 		if b.taken {
 			return
 		}
-		if len(b.lines) > 0 && p.ours() {
+		ours := p.ours() // asked once: what was written is not lost a moment later
+		if len(b.lines) > 0 && ours {
 			if last := len(b.lines) - 1; p.opened && b.ended {
 				b.lines[last] = p.settle(b.lines[last])
 			}
@@ -213,8 +214,8 @@ func (p *reply) runEvents() {
 			defer p.front.endless.Add(-1)
 			p.drain = p.front.drain.done()
 		}
-		if !p.ours() || b.ended || !p.wait(&out, alive) {
-			p.endLost(&out, b)
+		if !ours || b.ended || !p.wait(&out, alive) {
+			p.endLost(&out, b, ours)
 			return
 		}
 	}
@@ -222,8 +223,8 @@ func (p *reply) runEvents() {
 
 // endLost ends the event stream of a request whose answer will not come, if it is one: nobody else has what would follow, so that a client
 // which resumed it would wait in vain.
-func (p *reply) endLost(out *eventWriter, b batch) {
-	lost := !p.ours() || closed(p.over) && !p.stream.hasAnswer()
+func (p *reply) endLost(out *eventWriter, b batch, ours bool) {
+	lost := !ours || closed(p.over) && !p.stream.hasAnswer()
 	if lost && p.given && p.id != nil && p.drain == nil && (p.session == nil || p.session.goesOn()) {
 		_ = out.write([][]byte{outcomeUnknown(p.id)}, b.first+uint64(len(b.lines))) // after an error the client is gone
 	}
