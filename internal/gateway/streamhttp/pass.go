@@ -72,10 +72,13 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 		}
 		cancel()
 	}(p.ended)
-	out := p.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { p.sent.Store(true) }}))
+	out := p.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { p.sent.Store(false) }, // the first connection, or what it had was broken and has got nothing
+		GotConn: func(httptrace.GotConnInfo) { p.sent.Store(true) },
+	}))
 	out.Body, out.ContentLength, out.TransferEncoding = http.NoBody, 0, nil
 	if p.line != nil {
-		// net/http sends it again by itself if it has found a broken connection, and written nothing.
+		// net/http sends it again by itself if it has found a broken connection, and written nothing: it looks for another one then.
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p.line)), nil }
 		out.Body, _ = out.GetBody()
 		out.ContentLength = int64(len(p.line))

@@ -681,6 +681,13 @@ func reached(r *http.Request) {
 	}
 }
 
+// brokenBefore says that the connection was broken before anything was written, and another one is looked for.
+func brokenBefore(r *http.Request) {
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GetConn != nil {
+		trace.GetConn(r.URL.Host)
+	}
+}
+
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -740,8 +747,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// A request waits for a gateway that cannot be reached, and goes on here when that is known to have ended; it does not wait for ever, nor
-// longer than its client.
+// A request waits for a gateway that cannot be reached, also if there was a connection to it, and goes on here when that is known to have
+// ended; it does not wait for ever, nor longer than its client.
 func TestPeerPatience(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
@@ -760,7 +767,9 @@ func TestPeerPatience(t *testing.T) {
 				before := New(&testHub{answer: keeping}, Options{Store: share{store, "192.0.2.1:7420"}})
 				session := greetDirect(t, before)
 				here := share{store, "192.0.2.2:7420"}
-				f := New(&testHub{answer: keeping}, Options{Store: here, Peers: &Peers{StateKey: make([]byte, 32), Release: here.release, Transport: transport(func(*http.Request) (*http.Response, error) {
+				f := New(&testHub{answer: keeping}, Options{Store: here, Peers: &Peers{StateKey: make([]byte, 32), Release: here.release, Transport: transport(func(r *http.Request) (*http.Response, error) {
+					reached(r)
+					brokenBefore(r)
 					return nil, errors.New("nobody listens")
 				})}})
 				ctx, cancel := context.WithCancel(t.Context())
