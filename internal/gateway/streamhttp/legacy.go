@@ -116,7 +116,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, lin
 		case errors.Is(err, fs.ErrNotExist):
 			refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
 			return nil
-		case who.passed && !errors.Is(err, errNotNow):
+		case who.passed:
 			misdirected(w)
 			return nil
 		case !errors.As(err, &at):

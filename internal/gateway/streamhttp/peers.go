@@ -126,7 +126,15 @@ func (f *Front) handOver(s *session) {
 	defer f.table.woken(s.key(), done)
 	s.record.leave()
 	f.leaveTo(s)
-	if err := f.opts.Peers.Release(storeKey(s.id)); err != nil {
+	f.giveBack(s.id)
+}
+
+// giveBack lets whoever looks for a session of ours next have it, which is not had here.
+func (f *Front) giveBack(id string) {
+	if !f.sharesSessions() {
+		return
+	}
+	if err := f.opts.Peers.Release(storeKey(id)); err != nil {
 		f.opts.Log.Debug("session not given to another gateway", "error", err)
 	}
 }

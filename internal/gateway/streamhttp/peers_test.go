@@ -634,6 +634,28 @@ func TestASessionThatCannotBeStored(t *testing.T) {
 	all[0].hub.session(0).await(t, "close")
 }
 
+// A session for which a front has no room goes on at another one that has some.
+func TestASessionForWhichThereIsNoRoom(t *testing.T) {
+	all, store := newEquals(t, 3, nil, Options{MaxSessions: 1})
+	a, full, c := all[0], all[1], all[2]
+	session := a.greet("2025-11-25")
+	a.do("POST", initialized, session)
+	full.greet("2025-11-25")
+	a.kill()
+	store.ends(a.at)
+	if got := full.do("POST", call(1), session); got.status != 503 || got.header.Get("Retry-After") == "" {
+		t.Errorf("without room: %+v", got)
+	}
+	for n, w := range []*equal{c, full} {
+		if got := w.do("POST", call(n), session); got.status != 200 {
+			t.Errorf("call %d: %+v", n, got)
+		}
+	}
+	if n := c.hub.opened(); n != 1 {
+		t.Errorf("%d sessions where there is room", n)
+	}
+}
+
 // A session that another front has by now, whatever has happened, ends here when it is stored.
 func TestASessionThatWasTaken(t *testing.T) {
 	all, store := newEquals(t, 1, nil, Options{})

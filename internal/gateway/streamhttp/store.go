@@ -277,6 +277,7 @@ func (f *Front) resume(id string, who caller, record stored) (*session, error) {
 	s.streamStore.lastID = s.streamStore.before
 	s.version.Store(record.Version)
 	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
+		f.giveBack(id) // another gateway may have room
 		return nil, errNotNow
 	}
 	s.general = s.streamStore.newEndless()
@@ -284,6 +285,7 @@ func (f *Front) resume(id string, who caller, record stored) (*session, error) {
 	s.hub = hub
 	if !f.settle(s) {
 		if ok {
+			f.giveBack(id)
 			return nil, errNotNow
 		}
 		return nil, fs.ErrNotExist
