@@ -58,7 +58,7 @@
 // A message costs no goroutine beside net/http's own, which reads the body, calls the Session, waits for the Stream's
 // messages and writes them. Serve starts one goroutine for each listener; it returns when these and every request have
 // ended. A session has one timer, which ends it when idle; Front.Close ends all. One goroutine writes to the Store while
-// there is something to write. A request that is passed on has one that ends it. None of them outlives Close.
+// there is something to write. A request that is passed on has one that ends it, and an endless one a second. None of them outlives Close.
 //
 // A session's streams share one lock, under which nothing is called but the count of the bytes under way. The Session and everything behind it belong to the
 // Hub, which owns the lines it gets. Streams may be used from any goroutine at any time: after their end they drop

@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,7 +23,12 @@ type eventWriter struct {
 	timeout time.Duration
 	stream  uint64 // its id, in event ids
 	ids     bool   // events have ids
+	alive   string // the comment that shows that the connection is alive; "": an empty one
 }
+
+// withdrawn is the comment on the stream of a request that was withdrawn. Another gateway that passes the stream on learns by it that nothing
+// more comes.
+const withdrawn = ": withdrawn\n\n"
 
 // begin sends the header. A stream with ids begins with an event without data, so that a client that loses the
 // connection at once can resume (SEP-1699), after the message of the number after; clients before 2025-11-25 do not expect it.
@@ -68,7 +74,7 @@ func (e *eventWriter) write(lines [][]byte, first uint64) error {
 }
 
 // comment shows that the connection is alive.
-func (e *eventWriter) comment() error { return e.flush([]byte(": \n\n")) }
+func (e *eventWriter) comment() error { return e.flush([]byte(cmp.Or(e.alive, ": \n\n"))) }
 
 func (e *eventWriter) appendID(buf []byte, number uint64) []byte {
 	buf = append(buf, "id: "...)

@@ -37,7 +37,7 @@ type passing struct {
 	line    []byte // the message of a POST
 	id      []byte // raw, of its request; nil: it is none
 	era     mcp.Era
-	endless bool // its answer ends when streams are to end
+	endless bool // its answer ends when streams are to end: it is a stream, or the request was withdrawn
 
 	begun time.Time // when it was passed first
 	tries int
@@ -58,20 +58,23 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 	p.err = nil
 	ctx, cancel := context.WithCancel(p.r.Context())
 	defer cancel()
-	if p.endless {
-		p.front.endless.Add(1)
-		defer p.front.endless.Add(-1)
-		p.ended = p.front.drain.done()
-	}
-	go func(ended <-chan struct{}) {
+	go func() {
 		select {
 		case <-at.Over:
-		case <-ended:
 		case <-p.front.stop:
 		case <-ctx.Done():
 		}
 		cancel()
-	}(p.ended)
+	}()
+	stay := func() { p.stay(ctx, cancel) }
+	if p.endless {
+		stay()
+	}
+	defer func() {
+		if p.endless {
+			p.front.endless.Add(-1)
+		}
+	}()
 	out := p.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { p.sent.Store(false) }, // the first connection, or what it had was broken and has got nothing
 		GotConn: func(httptrace.GotConnInfo) { p.sent.Store(true) },
@@ -90,11 +93,24 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 		Transport:      p.front.opts.Peers.Transport,
 		BufferPool:     pieces{},
 		ErrorLog:       slog.NewLogLogger(p.front.opts.Log.Handler(), slog.LevelDebug),
-		ModifyResponse: p.mend,
+		ModifyResponse: func(resp *http.Response) error { return p.mend(resp, stay) },
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { p.err = err },
 	}
 	proxy.ServeHTTP(timely{p.w, control, p.front.opts.WriteTimeout}, out)
 	return p.err == nil || p.fail()
+}
+
+// stay has the request end when streams are to end. Until then it counts as one of these.
+func (p *passing) stay(ctx context.Context, end func()) {
+	p.endless, p.ended = true, p.front.drain.done()
+	p.front.endless.Add(1)
+	go func(ended <-chan struct{}) {
+		select {
+		case <-ended:
+			end()
+		case <-ctx.Done():
+		}
+	}(p.ended)
 }
 
 // address makes the request that the other gateway gets: what was for us is taken out, and the caller is named.
@@ -113,14 +129,14 @@ func (p *passing) address(out *http.Request, at *Elsewhere) {
 	out.Header.Set(headerCaller, string(name))
 }
 
-// mend has what the other gateway says end well if that is lost in the middle.
-func (p *passing) mend(resp *http.Response) error {
+// mend has what the other gateway says end well if that is lost in the middle. stay is called when the request was withdrawn.
+func (p *passing) mend(resp *http.Response, stay func()) error {
 	if resp.StatusCode == http.StatusMisdirectedRequest {
 		return errMisdirected
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media == eventStream {
-		resp.Body = &passedStream{ReadCloser: resp.Body, p: p}
+		resp.Body = &passedStream{ReadCloser: resp.Body, p: p, stay: stay}
 	}
 	return nil
 }
@@ -175,6 +191,7 @@ func outcomeUnknown(id []byte) []byte {
 type passedStream struct {
 	io.ReadCloser
 	p    *passing
+	stay func()  // see mend
 	last [2]byte // bytes of it; zero: none yet
 	rest []byte  // what is said in place of what is lost
 }
@@ -190,6 +207,9 @@ func (s *passedStream) Read(into []byte) (int, error) {
 		return n, nil
 	}
 	n, err := s.ReadCloser.Read(into)
+	if !s.p.endless && bytes.HasSuffix(into[:n], []byte(withdrawn)) {
+		s.stay()
+	}
 	for _, b := range into[max(0, n-2):n] {
 		s.last = [2]byte{s.last[1], b}
 	}

@@ -213,6 +213,9 @@ func (p *reply) runEvents() {
 			p.front.endless.Add(1)
 			defer p.front.endless.Add(-1)
 			p.drain = p.front.drain.done()
+			if out.alive = withdrawn; out.comment() != nil {
+				return
+			}
 		}
 		if !ours || b.ended || !p.wait(&out, alive) {
 			p.endLost(&out, b, ours)

@@ -78,6 +78,25 @@ func TestAWithdrawnRequestThatIsAStream(t *testing.T) {
 	again.want("END")
 }
 
+// So it is at a front that passes the stream on: an upgrade or a stop does not wait for it there either.
+func TestAWithdrawnRequestThatIsPassedOn(t *testing.T) {
+	all, _ := newEquals(t, 2, quiet, Options{})
+	a, b := all[0], all[1]
+	session := a.greet("2025-11-25")
+	a.do("POST", initialized, session)
+	s := a.hub.session(0)
+	began := make(chan *events, 1)
+	go func() { began <- b.open("POST", call(1), session) }()
+	s.await(t, "message "+call(1))
+	s.reply(2).Send([]byte(note(1)))
+	e := <-began
+	e.want("", note(1))
+	s.reply(2).Withdraw("1")
+	await.Until(t, "the stream counts as endless", func() bool { return b.front.endless.Load() == 1 })
+	b.front.endStreams()
+	e.want("END")
+}
+
 // What is answered when the session ends is not lost.
 func TestHalfAnArrayAtTheEnd(t *testing.T) {
 	w, session, s := withdrawWorld(t, &testHub{answer: silent})
