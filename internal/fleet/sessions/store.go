@@ -87,6 +87,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	revisions map[string]engine.Revision // of the records that were read or written here
+	of        Owner                      // whose they are: this process, for one time
 	refused   bool                       // the latest write was tried for writeLimit in vain; the next is tried once
 }
 
@@ -198,7 +199,7 @@ func (s *Store) load(at, key string) ([]byte, error) {
 	case !time.Now().Before(r.Until):
 		return nil, engine.ErrNotFound
 	case r.Owner == me && !r.older:
-		s.note(key, revision)
+		s.note(me, key, revision)
 		return r.Record, nil
 	case r.Owner.At == me.At && r.Owner.Epoch < me.Epoch: // of the process that was here before, or of our own earlier time
 	case r.taken():
@@ -216,13 +217,17 @@ func (s *Store) load(at, key string) ([]byte, error) {
 	if revision, err = s.put(at, r, revision); err != nil {
 		return nil, err
 	}
-	s.note(key, revision)
+	s.note(me, key, revision)
 	return r.Record, nil
 }
 
-func (s *Store) note(key string, revision engine.Revision) {
+// note notes the revision of a record of ours. Those of an earlier time are forgotten: its sessions have ended here.
+func (s *Store) note(me Owner, key string, revision engine.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if me != s.of {
+		s.revisions, s.of = map[string]engine.Revision{}, me
+	}
 	s.revisions[key] = revision
 }
 
@@ -276,7 +281,7 @@ func (s *Store) save(at, key string, text []byte, until time.Time) error {
 	revision, err := s.put(at, record{Owner: me, Until: until.Round(0), Record: text}, before)
 	switch {
 	case err == nil:
-		s.note(key, revision)
+		s.note(me, key, revision)
 		return nil
 	case !errors.Is(err, engine.ErrConflict):
 		return err
@@ -292,7 +297,7 @@ func (s *Store) save(at, key string, text []byte, until time.Time) error {
 		s.forget(key)
 		return &Elsewhere{At: there.Owner.At}
 	}
-	s.note(key, revision)
+	s.note(me, key, revision)
 	return err
 }
 

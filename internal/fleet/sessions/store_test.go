@@ -321,6 +321,28 @@ func TestAGatewayThatHasItsLeaseAnew(t *testing.T) {
 	})
 }
 
+// A gateway that loses its lease again and again remembers nothing of the sessions that it had before.
+func TestSessionsOfAnEarlierTimeAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := begin(t, enginemem.New(), "a:1", "")
+		for _, key := range []string{"one", "two", "three"} {
+			a.save(t, key, `1`)
+			a.line.set(engine.ErrUnknown, 0)
+			for a.hears(t) == nil {
+			}
+			a.line.set(nil, 0)
+			a.regains(t)
+		}
+		a.save(t, "four", `1`)
+		a.wants(t, "one", `1`)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if n := len(a.revisions); n != 2 {
+			t.Errorf("%d records are remembered", n)
+		}
+	})
+}
+
 // A process that was killed and is started again at its address does not let others wait for the end of its own lease.
 func TestAGatewayThatStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
