@@ -316,3 +316,14 @@ func TestManyProcessesStayReadable(t *testing.T) {
 		}
 	}
 }
+
+// A gateway whose machine has slept finds out at once that others may have its sessions: each system has a clock that goes on meanwhile.
+func TestClockThatGoesOnWhileTheMachineSleeps(t *testing.T) {
+	up := upWithSleep()
+	if up == nil {
+		t.Fatal("there is none")
+	}
+	if first := up(); first <= 0 || up() < first {
+		t.Errorf("it says %v", first)
+	}
+}

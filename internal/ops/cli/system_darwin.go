@@ -11,6 +11,9 @@ import (
 // systemName picks the places of the clients' files, see clients.System, and nativeService who keeps services running.
 const systemName, nativeService = "darwin", service.ForLaunchd
 
+// clockWithSleep goes on while the machine sleeps. That of package time stands still here then.
+const clockWithSleep = unix.CLOCK_MONOTONIC
+
 // browserCommand is the command that opens a page in the desktop's browser.
 func browserCommand(page string) []string { return []string{"open", page} }
 

@@ -12,6 +12,9 @@ import (
 // systemName picks the places of the clients' files, see clients.System, and nativeService who keeps services running.
 const systemName, nativeService = "linux", service.ForSystemd
 
+// clockWithSleep goes on while the machine sleeps.
+const clockWithSleep = unix.CLOCK_BOOTTIME
+
 // browserCommand is the command that opens a page in the desktop's browser; nil without a desktop.
 func browserCommand(page string) []string {
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,19 @@ var upgradeSignals = []os.Signal{unix.SIGUSR2}
 
 // passedOn are the signals that a command gets which is beaten for.
 var passedOn = []os.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2}
+
+// upWithSleep is a clock that goes on while the machine sleeps; nil: there is none.
+func upWithSleep() func() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(clockWithSleep, &t) != nil {
+		return nil
+	}
+	return func() time.Duration {
+		var t unix.Timespec
+		_ = unix.ClockGettime(clockWithSleep, &t) // it has not failed before
+		return time.Duration(t.Nano())
+	}
+}
 
 // takeStreams moves the client's two descriptors away from 0 and 1, where a stray print or a careless child could
 // reach them, and leaves the null device there.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/windows"
 
@@ -14,6 +15,9 @@ import (
 
 // systemName picks the places of the clients' files, see clients.System, and nativeService who keeps services running.
 const systemName, nativeService = "windows", service.ForWindows
+
+// upWithSleep is a clock that goes on while the machine sleeps.
+func upWithSleep() func() time.Duration { return windows.DurationSinceBoot }
 
 // browserCommand is the command that opens a page in the desktop's browser. The address is not passed through a
 // shell.
