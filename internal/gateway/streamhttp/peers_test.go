@@ -300,7 +300,8 @@ func TestTwoFirstRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newCommon()
 		opens, asked := share{store, "192.0.2.1:7420"}, share{store, "192.0.2.2:7420"}
-		a := New(&testHub{answer: keeping}, Options{Store: opens, Peers: &Peers{StateKey: make([]byte, 32), Release: func(key string) error {
+		ours := func() (string, bool) { return store.timeOf(opens.at), true }
+		a := New(&testHub{answer: keeping}, Options{Store: opens, Peers: &Peers{StateKey: make([]byte, 32), Time: ours, Release: func(key string) error {
 			time.Sleep(time.Second)
 			return opens.release(key)
 		}}})

@@ -230,6 +230,9 @@ func (f *Front) wake(id string, who caller) (*session, error) {
 		if s := f.find(id, who.Subject, who.View); s != nil {
 			return s, nil
 		}
+		if who.passed {
+			return nil, errNotNow // it was given away, and is for whoever passes this on
+		}
 		done, first = f.table.wakes(keyOf(id))
 	}
 	defer f.table.woken(keyOf(id), done)
