@@ -117,7 +117,7 @@ func (p *passing) stay(ctx context.Context, end func()) {
 func (p *passing) address(out *http.Request, at *Elsewhere) {
 	out.URL.Scheme, out.URL.Host, out.URL.Path, out.URL.RawPath, out.URL.RawQuery = "http", at.At, p.front.opts.Path, "", ""
 	out.Host = at.At
-	for _, own := range []string{"Authorization", "Cookie", "Origin"} {
+	for _, own := range []string{"Authorization", "Cookie", "Origin", "Expect"} { // with a 100 from there all headers of our answer are lost
 		out.Header.Del(own)
 	}
 	for _, replayable := range []string{"Idempotency-Key", "X-Idempotency-Key"} { // net/http sends such a POST again by itself

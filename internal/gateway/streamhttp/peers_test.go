@@ -360,7 +360,7 @@ func TestPassedHeaders(t *testing.T) {
 		{"/mcp/ops?x=y", "of-ops", `"view":"ops"`},
 		{"/mcp", ada, `"subject":"sub:ada"`},
 	} {
-		if a := w.doAt(tc.path, "POST", call(1), "Authorization: Bearer "+tc.token, "Cookie: secret=1", "Origin: https://app.example", "Idempotency-Key: 1", "X-Idempotency-Key: 1", "Mcp-Session-Id: x", "Mcp-Param-Region: eu",
+		if a := w.doAt(tc.path, "POST", call(1), "Authorization: Bearer "+tc.token, "Cookie: secret=1", "Origin: https://app.example", "Expect: 100-continue", "Idempotency-Key: 1", "X-Idempotency-Key: 1", "Mcp-Session-Id: x", "Mcp-Param-Region: eu",
 			`Outlive-Caller: {"subject":"eve"}`, `Outlive-Caller: {"subject":"root"}`); a.status != 202 {
 			t.Errorf("%+v", a)
 		}
@@ -370,7 +370,7 @@ func TestPassedHeaders(t *testing.T) {
 		if got.Get("Mcp-Session-Id") != "x" || got.Get("Mcp-Param-Region") != "eu" {
 			t.Errorf("what the other front needs is gone: %v", got)
 		}
-		for _, own := range []string{"Authorization", "Cookie", "Origin", "Idempotency-Key", "X-Idempotency-Key"} { // with the last two net/http sends a call twice
+		for _, own := range []string{"Authorization", "Cookie", "Origin", "Expect", "Idempotency-Key", "X-Idempotency-Key"} { // with the last two net/http sends a call twice
 			if got.Get(own) != "" {
 				t.Errorf("%s was for the front: %v", own, got)
 			}
