@@ -36,7 +36,6 @@ func (f *Front) Hold(ctx context.Context, quiet func() (why string)) error {
 		conns.hold()
 		why := f.untilQuiet(ctx, conns, quiet)
 		if why == "" {
-			f.writer.wait()
 			return nil
 		}
 		f.Release()
@@ -65,7 +64,9 @@ func (f *Front) untilQuiet(ctx context.Context, conns *connections, quiet func()
 		case requests > 0: // a stream that has just ended
 			why = "streams are ending"
 		default:
-			why = quiet()
+			if why = quiet(); why == "" && f.writer.busy() {
+				why = "sessions are being stored"
+			}
 		}
 		if why == "" {
 			return ""

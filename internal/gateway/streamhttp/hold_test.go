@@ -280,3 +280,52 @@ func TestNoQuietMoment(t *testing.T) {
 		t.Error(status, err)
 	}
 }
+
+// stuckStore stores nothing while its lock is held.
+type stuckStore struct {
+	Store
+	held sync.Mutex
+}
+
+func (s *stuckStore) Save(key string, record []byte, until time.Time) error {
+	s.held.Lock()
+	defer s.held.Unlock()
+	return s.Store.Save(key, record, until)
+}
+
+// A store that is slow, such as a fleet that elects a leader, does not keep requests back: without a quiet moment everything goes on.
+func TestHoldWaitsForNoStore(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &stuckStore{Store: &sessionstore.Memory{}}
+	f := serving(t, &testHub{answer: keeping}, Options{Store: store}, l)
+	c := dialled(t, l.Addr().String())
+	if status, _, _, err := askOn(c, rawPost(initializeLine("2025-11-25"), "X-Y: z")); err != nil || status != 200 {
+		t.Fatal(status, err)
+	}
+	session := "Mcp-Session-Id: " + f.table.all()[0].id
+	store.held.Lock()
+	defer store.held.Unlock()
+	if status, _, _, err := askOn(c, rawPost(keepNote("second"), session)); err != nil || status != 202 {
+		t.Fatal(status, err)
+	}
+	held := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		held <- f.Hold(ctx, func() string { return "" })
+	}()
+	select {
+	case err := <-held:
+		if !errors.Is(err, ErrNotQuiet) || !strings.Contains(err.Error(), "sessions are being stored") {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it waits for the store")
+	}
+	if status, _, _, err := askOn(c, rawPost(call(2), session)); err != nil || status != 200 {
+		t.Error(status, err)
+	}
+}

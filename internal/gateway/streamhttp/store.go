@@ -158,6 +158,13 @@ func (w *writer) run() {
 	}
 }
 
+// busy reports whether something is being stored.
+func (w *writer) busy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running != nil
+}
+
 // wait returns when nothing is left to be stored.
 func (w *writer) wait() {
 	w.mu.Lock()
