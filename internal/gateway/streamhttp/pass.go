@@ -169,11 +169,17 @@ func (p *passing) await(at *Elsewhere) bool {
 	if p.tries == 1 && errors.Is(p.err, errMisdirected) {
 		return true // mostly another one has it by now, or may
 	}
+	if p.endless { // while it waits, too
+		p.front.endless.Add(1)
+		defer p.front.endless.Add(-1)
+	}
 	pause := time.NewTimer(lookAgain)
 	defer pause.Stop()
 	select {
 	case <-at.Over:
 	case <-pause.C:
+	case <-p.ended:
+		return false
 	case <-p.front.stop:
 		return false
 	case <-p.r.Context().Done():

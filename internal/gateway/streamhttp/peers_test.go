@@ -815,6 +815,25 @@ func TestPeerPatience(t *testing.T) {
 	}
 }
 
+// A stream that waits for a gateway which cannot be reached is a stream: an upgrade or a stop does not wait for it.
+func TestAStreamThatWaitsForAGateway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(&testHub{}, passesTo(func(*http.Request) (*http.Response, error) { return nil, errors.New("nobody listens") }))
+		time.AfterFunc(5*time.Second+lookAgain/2, func() {
+			if n := f.endless.Load(); n != 1 {
+				t.Errorf("%d streams", n)
+			}
+			f.endStreams()
+		})
+		begun := time.Now()
+		w := serve(f, request(t.Context(), "GET", "http://localhost/mcp", "", "Mcp-Session-Id: x"))
+		if took := time.Since(begun); took > 6*time.Second || w.Code != 200 {
+			t.Errorf("%d %s after %v", w.Code, w.Body, took)
+		}
+		f.Close()
+	})
+}
+
 // A front among others shuts down as any other: endless streams end at once, also those that are passed on; calls are finished.
 func TestShutdownAmongOthers(t *testing.T) {
 	all, _ := newEquals(t, 2, quiet, Options{})
