@@ -138,15 +138,25 @@ func (f *Front) Close() {
 	f.closed = true
 	close(f.stop)
 	f.mu.Unlock()
-	f.LeaveSessions()
+	f.leaveAll()
 	f.requests.Wait()
-	f.LeaveSessions() // those that were being opened
+	f.leaveAll() // those that were being opened
 	f.writer.wait()
 }
 
-// LeaveSessions ends all sessions here. What is stored of them stays, for whoever goes on with them.
+// LeaveSessions ends all sessions here, since they are ours no more. What is stored of them stays, for whoever goes on with them; when it
+// returns nothing is being stored of them, nor will be, also if we have them again.
 func (f *Front) LeaveSessions() {
-	for _, s := range f.table.all() {
+	for _, s := range f.leaveAll() {
+		s.record.leave()
+	}
+}
+
+// leaveAll ends all sessions here, and returns them.
+func (f *Front) leaveAll() []*session {
+	all := f.table.all()
+	for _, s := range all {
 		f.leaveTo(s)
 	}
+	return all
 }

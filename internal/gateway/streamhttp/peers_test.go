@@ -599,6 +599,28 @@ func TestLeaveSessions(t *testing.T) {
 	}
 }
 
+// What was still to be stored of a session that has ended here with our time is not stored in the next one, in place of what was set since.
+func TestAnEarlierTimeStoresNothing(t *testing.T) {
+	all, store := newEquals(t, 1, nil, Options{})
+	w := all[0]
+	session := w.greet("2025-11-25")
+	earlier := w.front.table.all()[0]
+	w.off.Store(true)
+	w.front.LeaveSessions()
+	w.off.Store(false) // they are ours again
+	w.do("POST", keepNote("second"), session)
+	w.settle()
+	w.front.writer.later(earlier)
+	w.settle()
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	for _, r := range store.records {
+		if !strings.Contains(string(r.text), `"second"`) {
+			t.Errorf("it has %s", r.text)
+		}
+	}
+}
+
 // A stream of a session that cannot be had now is held open: a status that says so ends the session of a client of the Go SDK. It ends when
 // the session can be had, and its client opens it again.
 func TestAStreamWaitsForItsSession(t *testing.T) {
