@@ -52,7 +52,8 @@ type SeatOptions struct {
 	Last string
 	// Up is a clock that goes on while the machine sleeps. nil: one that may stand still.
 	Up func() time.Duration
-	// Tell is called, by one goroutine, with the holder when sessions can be had here, and with why not when that is over, or takes long.
+	// Tell is called, by one goroutine, with the holder when sessions can be had here, and with why not when that is over, or takes long at
+	// first. The lease is not asked for again before it has returned.
 	Tell func(holder string, why error)
 }
 
@@ -80,8 +81,8 @@ func (s *Seat) sit(ctx context.Context) {
 	defer close(s.ended)
 	opts := leaseOptions()
 	opts.Holder, opts.Up = s.opts.Last, s.opts.Up
-	for {
-		held := s.acquire(ctx, opts)
+	for told := false; ; told = true {
+		held := s.acquire(ctx, opts, told)
 		if held == nil {
 			return
 		}
@@ -100,8 +101,8 @@ func (s *Seat) sit(ctx context.Context) {
 	}
 }
 
-// acquire waits for the lease, and tells why if that takes long. nil: ctx has ended.
-func (s *Seat) acquire(ctx context.Context, opts lease.Options) *lease.Held {
+// acquire waits for the lease, and tells why if that takes long, unless it was told why there is none. nil: ctx has ended.
+func (s *Seat) acquire(ctx context.Context, opts lease.Options, told bool) *lease.Held {
 	name := leaseOf(s.opts.Gateway, s.opts.At)
 	got := make(chan *lease.Held, 1)
 	go func() {
@@ -110,6 +111,9 @@ func (s *Seat) acquire(ctx context.Context, opts lease.Options) *lease.Held {
 	}()
 	late := time.NewTimer(tellAfter)
 	defer late.Stop()
+	if told {
+		late.Stop()
+	}
 	for {
 		select {
 		case held := <-got:

@@ -135,10 +135,11 @@ func (g *gateway) hears(t *testing.T) error {
 	}
 }
 
-// regains waits until it has a lease again. Meanwhile it may be told that the fleet cannot be asked.
+// regains waits until it has a lease again. Meanwhile it is told nothing: it was told why it has none.
 func (g *gateway) regains(t *testing.T) {
 	t.Helper()
-	for g.hears(t) != nil {
+	if why := g.hears(t); why != nil {
+		t.Errorf("it is told again: %v", why)
 	}
 }
 
