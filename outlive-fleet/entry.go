@@ -19,8 +19,6 @@ func doEntry(ctx context.Context, r engine.Registry, e fleetsocket.Entry) (a fle
 		a.Value, revision = got.Value, got.Revision
 	case fleetsocket.Write:
 		revision, err = r.CAS(ctx, e.Key, e.Value, engine.Revision(e.Before))
-	case fleetsocket.Delete:
-		err = r.Delete(ctx, e.Key)
 	default:
 		err = errors.New("there is no operation " + e.Op)
 	}

@@ -14,8 +14,8 @@
 //	owner's lease    held ──renewed──> held ──released, or not renewed──> over
 //	session          owner's ─────────────────────────────────────────────> whose CAS is first, and its lease holds
 //
-// A lease alone makes nothing safe: what a former owner has sent may arrive late. So each write names the revision that it replaces. A late
-// write meets another revision, is not carried out, and who sent it finds another owner there. A gateway that cannot renew its lease gives
+// A lease alone makes nothing safe: what a former owner has sent may arrive late. So each write names the revision that it replaces, also
+// that of a session's end. A late write meets another revision, is not carried out, and who sent it finds another owner there. A gateway that cannot renew its lease gives
 // up by its own clock, before anybody else may take its sessions; that clock goes on while the machine sleeps.
 //
 // # What is in the registry
@@ -32,7 +32,7 @@
 //
 // # When the engine does not answer
 //
-// A write or a removal is tried again until it was carried out or the lease is lost, for 30 s: an engine that elects a leader takes some
+// A write is tried again until it was carried out or the lease is lost, for 30 s: an engine that elects a leader takes some
 // seconds. One that refuses writes for longer has no room; a session that is there goes on, and the gateway says so. A read that fails is
 // an error, by which the client is told to come back. Each attempt takes [answerLimit] at most. Nobody takes a session without the engine.
 //

@@ -51,12 +51,6 @@ func (e *Elsewhere) Error() string { return "the gateway at " + e.At + " has the
 // errOlder is the error for a session of a core of an older outlive, to which nothing can be passed on.
 var errOlder = errors.New("a core of an older outlive has the sessions of this gateway: end it, and they go on here")
 
-// Registry is what a store needs of an engine.
-type Registry interface {
-	lease.Registry
-	Delete(ctx context.Context, key string) error
-}
-
 // Own reports whether a key of the registry is one that gateways read and write.
 func Own(key string) bool {
 	return strings.HasPrefix(key, Table+".") || strings.HasPrefix(key, Leases()+".")
@@ -80,7 +74,7 @@ type Options struct {
 // Store is the sessions of equal gateways, as one of them has them. Its methods may be called from any goroutine; calls for one key must
 // not overlap.
 type Store struct {
-	from   Registry
+	from   lease.Registry
 	opts   Options
 	seal   cipher.AEAD
 	others others
@@ -92,7 +86,7 @@ type Store struct {
 }
 
 // New returns the store of a gateway. It is to be closed.
-func New(from Registry, opts Options) (*Store, error) {
+func New(from lease.Registry, opts Options) (*Store, error) {
 	block, err := aes.NewCipher(opts.Key)
 	if err != nil {
 		return nil, fmt.Errorf("the key of the sessions: %w", err)
@@ -320,21 +314,8 @@ func (s *Store) Release(key string) error {
 	return nil
 }
 
-// Drop removes the record of a session that is ours, if there is one. It returns when the registry has removed it, has not done so for
-// 30 s, or the lease is lost.
+// Drop ends a session that is ours: in place of its record there is one that is over. It returns as Save does.
 func (s *Store) Drop(key string) error {
-	s.forget(key)
-	return s.write(func() error { return s.drop(key) })
-}
-
-func (s *Store) drop(key string) error {
-	if _, err := s.opts.Owner(); err != nil {
-		return fmt.Errorf("drop a session: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
-	defer cancel()
-	if err := s.from.Delete(ctx, s.key(key)); err != nil {
-		return fmt.Errorf("drop a session: %w", err)
-	}
-	return nil
+	defer s.forget(key)
+	return s.Save(key, []byte("null"), time.Unix(1, 0))
 }

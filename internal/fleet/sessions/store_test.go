@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // line is a gateway's way to the registry.
 type line struct {
-	Registry
+	lease.Registry
 	mu    sync.Mutex
 	fails error         // of everything
 	late  time.Duration // how much later a write arrives, whose sender has heard nothing meanwhile
@@ -62,17 +62,9 @@ func (l *line) CAS(ctx context.Context, key string, value []byte, before engine.
 	return l.Registry.CAS(ctx, key, value, before)
 }
 
-// Delete implements Registry.
-func (l *line) Delete(ctx context.Context, key string) error {
-	if _, err := l.now(); err != nil {
-		return err
-	}
-	return l.Registry.Delete(ctx, key)
-}
-
 // full is a registry that has no room for records, and has for leases.
 type full struct {
-	Registry
+	lease.Registry
 	is atomic.Bool
 }
 
@@ -95,7 +87,7 @@ type gateway struct {
 }
 
 // begin starts a gateway at an address, and waits for its lease. last is the holder of the one before it there.
-func begin(t *testing.T, from Registry, at, last string) *gateway {
+func begin(t *testing.T, from lease.Registry, at, last string) *gateway {
 	t.Helper()
 	g := &gateway{line: &line{Registry: from}, told: make(chan error, 100), gone: make(chan string, 100)}
 	begun := time.Now()
@@ -260,31 +252,39 @@ func TestASessionIsTakenOnce(t *testing.T) {
 	})
 }
 
-// What a gateway has sent that was cut off arrives when another one has the session: it changes nothing, and the first has given up before.
+// What a gateway has sent that was cut off arrives when another one has the session: it changes nothing, also where it was the session's end,
+// and the first has given up before.
 func TestLateWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := enginemem.New()
-		a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
-		a.save(t, "one", `1`)
-		over := b.elsewhere(t, "one", "a:1")
-		a.line.set(nil, time.Hour)
-		failed := make(chan error, 1)
-		go func() { failed <- a.Save("one", []byte(`"late"`), time.Now().Add(time.Hour)) }()
-		after(t, over)
-		select {
-		case err := <-failed:
-			if !errors.Is(err, lease.ErrLost) {
-				t.Errorf("the save of who was cut off: %v", err)
-			}
-		default:
-			t.Fatal("who was cut off has not given up when the next one begins")
-		}
-		b.wants(t, "one", `1`)
-		time.Sleep(2 * time.Hour)
-		if r, _, err := b.read(b.key("one")); err != nil || string(r.Record) != `1` {
-			t.Errorf("after the late write: %s, %v", r.Record, err)
-		}
-	})
+	for name, late := range map[string]func(a *gateway) error{
+		"a record": func(a *gateway) error { return a.Save("one", []byte(`"late"`), time.Now().Add(time.Hour)) },
+		"the end":  func(a *gateway) error { return a.Drop("one") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := enginemem.New()
+				a, b := begin(t, e, "a:1", ""), begin(t, e, "b:1", "")
+				a.save(t, "one", `1`)
+				over := b.elsewhere(t, "one", "a:1")
+				a.line.set(nil, time.Hour)
+				failed := make(chan error, 1)
+				go func() { failed <- late(a) }()
+				after(t, over)
+				select {
+				case err := <-failed:
+					if !errors.Is(err, lease.ErrLost) {
+						t.Errorf("the write of who was cut off: %v", err)
+					}
+				default:
+					t.Fatal("who was cut off has not given up when the next one begins")
+				}
+				b.wants(t, "one", `1`)
+				time.Sleep(2 * time.Hour)
+				if r, _, err := b.read(b.key("one")); err != nil || string(r.Record) != `1` {
+					t.Errorf("after the late write: %s, %v", r.Record, err)
+				}
+			})
+		})
+	}
 }
 
 // A gateway whose session was taken from it all the same, such as after a restored backup of the registry, finds that out when it saves it.

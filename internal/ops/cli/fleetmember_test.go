@@ -39,8 +39,6 @@ func memberMain() int {
 			at, err = registry.Get(r.Context(), e.Key)
 		case fleetsocket.Write:
 			at.Revision, err = registry.CAS(r.Context(), e.Key, e.Value, engine.Revision(e.Before))
-		case fleetsocket.Delete:
-			err = registry.Delete(r.Context(), e.Key)
 		}
 		a.Value, a.Revision = at.Value, uint64(at.Revision)
 		switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
-// fleetRegistry is the registry of the fleet, by this machine's member. It implements sessions.Registry.
+// fleetRegistry is the registry of the fleet, by this machine's member. It implements lease.Registry.
 type fleetRegistry struct{ client fleetsocket.Client }
 
 func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
@@ -38,7 +38,7 @@ func (u unanswered) Error() string { return string(u) }
 // Is implements what [errors.Is] asks for.
 func (u unanswered) Is(target error) bool { return target == engine.ErrUnknown }
 
-// Get implements sessions.Registry.
+// Get implements lease.Registry.
 func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error) {
 	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Get, Key: key})
 	if err != nil {
@@ -47,14 +47,8 @@ func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error
 	return engine.Entry{Key: key, Value: a.Value, Revision: engine.Revision(a.Revision)}, nil
 }
 
-// CAS implements sessions.Registry.
+// CAS implements lease.Registry.
 func (r fleetRegistry) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
 	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Write, Key: key, Value: value, Before: uint64(before)})
 	return engine.Revision(a.Revision), err
-}
-
-// Delete implements sessions.Registry.
-func (r fleetRegistry) Delete(ctx context.Context, key string) error {
-	_, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Delete, Key: key})
-	return err
 }

@@ -143,9 +143,8 @@ type Entry struct {
 
 // The words for what is done with an entry.
 const (
-	Get    = "get"
-	Write  = "write" // if it has the revision Before
-	Delete = "delete"
+	Get   = "get"
+	Write = "write" // if it has the revision Before
 )
 
 // EntryAnswer is what came of it.
