@@ -44,8 +44,9 @@ func (e *eventWriter) begin(prime bool, after uint64) error {
 	return e.flush(append(e.appendID(nil, after), "data: \n\n"...))
 }
 
-// write sends messages; first is the number of the first.
-func (e *eventWriter) write(lines [][]byte, first uint64) error {
+// write sends messages; first is the number of the first. The last ones of a stream leave with its end, which net/http writes: to whoever
+// passes the stream on, one that has its answer and not its end looks as if its gateway was lost before it had answered.
+func (e *eventWriter) write(lines [][]byte, first uint64, last bool) error {
 	kept := buffers.Get().(*[]byte)
 	defer buffers.Put(kept)
 	buf := (*kept)[:0]
@@ -70,6 +71,10 @@ func (e *eventWriter) write(lines [][]byte, first uint64) error {
 		buf = append(buf, "\n\n"...)
 	}
 	*kept = buf
+	if last {
+		_, err := e.w.Write(buf)
+		return err
+	}
 	return e.flush(buf)
 }
 

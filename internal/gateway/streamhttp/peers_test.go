@@ -772,6 +772,36 @@ func TestHalfAnAnswer(t *testing.T) {
 	}
 }
 
+// flushes is a response that knows what was flushed.
+type flushes struct {
+	*httptest.ResponseRecorder
+	flushed string
+}
+
+func (f *flushes) Flush() {
+	f.ResponseRecorder.Flush()
+	f.flushed = f.Body.String()
+}
+
+// An answer in a stream leaves with the end of the stream: if its front was killed in between, another one that passes it on would answer
+// "outcome unknown" behind it.
+func TestAnAnswerLeavesWithTheEndOfItsStream(t *testing.T) {
+	f := New(&testHub{answer: func(s *testSession, line []byte, reply Stream) {
+		if string(line) == call(1) {
+			reply.Send([]byte(note(1)))
+		}
+		echo(s, line, reply)
+	}}, Options{})
+	defer f.Close()
+	r := request(t.Context(), "POST", "http://localhost/mcp", call(1), greetDirect(t, f))
+	r.RemoteAddr = "127.0.0.1:1"
+	w := &flushes{ResponseRecorder: httptest.NewRecorder()}
+	f.ServeHTTP(w, r)
+	if got := w.Body.String(); !strings.Contains(got, note(1)) || !strings.Contains(got, `"id":1,"result"`) || strings.Contains(w.flushed, `"id":1,`) {
+		t.Errorf("of %q the part %q was flushed before the end", got, w.flushed)
+	}
+}
+
 // No answer at all to what may have been sent: what is said depends on what was asked.
 func TestNoAnswer(t *testing.T) {
 	for _, tc := range []struct {

@@ -203,7 +203,7 @@ func (p *reply) runEvents() {
 			if last := len(b.lines) - 1; p.opened && b.ended {
 				b.lines[last] = p.settle(b.lines[last])
 			}
-			if out.write(b.lines, b.first) != nil {
+			if out.write(b.lines, b.first, b.ended) != nil {
 				return
 			}
 			p.tell("events written")
@@ -229,7 +229,7 @@ func (p *reply) runEvents() {
 func (p *reply) endLost(out *eventWriter, b batch, ours bool) {
 	lost := !ours || closed(p.over) && !p.stream.hasAnswer()
 	if lost && p.given && p.id != nil && p.drain == nil && (p.session == nil || p.session.goesOn()) {
-		_ = out.write([][]byte{outcomeUnknown(p.id)}, b.first+uint64(len(b.lines))) // after an error the client is gone
+		_ = out.write([][]byte{outcomeUnknown(p.id)}, b.first+uint64(len(b.lines)), true) // after an error the client is gone
 	}
 }
 
