@@ -106,7 +106,8 @@ func (e *Engine) replicas() int {
 }
 
 // configOf is how a bucket is made. It is as NATS makes one, but for two doors to others' records: a direct read hands on what is written, word for
-// word, wherever the question wants it, and a rollup deletes all other records. A read by the server that leads is never old, besides.
+// word, wherever the question wants it, and a rollup deletes all other records. A read by the server that leads is not old, besides, unless that was
+// cut off a moment ago.
 func (e *Engine) configOf(bucket string) jetstream.StreamConfig {
 	name := bucketPrefix + bucket
 	c := jetstream.StreamConfig{

@@ -140,7 +140,7 @@ func (m *model) fault() string {
 	return ""
 }
 
-// Each event is told once, and in its order, whoever is started anew, and whatever the registry loses or tells again. Where it loses nothing those
+// Each event is told once, and in its order, whoever is started anew, and whatever the registry loses, or tells again of one run. Where it loses nothing those
 // that are not told are counted.
 func TestEventsOnce(t *testing.T) {
 	histories := 10_000

@@ -36,6 +36,10 @@
 // seconds. One that refuses writes for longer has no room; a session that is there goes on, and the gateway says so. A read that fails is
 // an error, by which the client is told to come back. Each attempt takes [answerLimit] at most. Nobody takes a session without the engine.
 //
+// That there is no such session, or that it is over, is decided by one read: to be certain would take a write for each id that nobody knows.
+// A server that leads and was cut off answers reads for up to 20 s more. A gateway that reaches no other one says 404 for a session that was
+// opened elsewhere in that time.
+//
 // # Goroutines
 //
 // A Seat has one, which waits for its lease and for its end, until [Seat.End], and another one while it waits for the lease. A Store has

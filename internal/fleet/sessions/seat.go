@@ -147,7 +147,8 @@ func (s *Seat) Owner() (Owner, error) {
 	return Owner{At: s.opts.At, Holder: term.Holder, Epoch: term.Epoch}, err
 }
 
-// End gives the time back, so that others can go on with its sessions at once. Within ctx the registry is told.
+// End gives the time back, so that others can go on with its sessions at once. Within ctx the registry is told. A lease that is just being had
+// is not given back: nobody has sessions by it, and who takes this address next waits for its TTL.
 func (s *Seat) End(ctx context.Context) {
 	if held := s.held.Load(); held != nil {
 		_ = held.Release(ctx) // without it others wait until the time ends by itself
