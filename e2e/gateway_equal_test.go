@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -188,6 +189,59 @@ func TestEqualGateways(t *testing.T) {
 		t.Errorf("another token, at the gateway that goes on: %d %s %v", status, text, err)
 	}
 	e.stopAll(t)
+}
+
+// TestEqualGatewaysRestarted: calls of some seconds come by two gateways to a third one, which is killed, or ended as it should be, and started
+// again at once. A client hears of one call at most that its outcome is not known, and of none that it makes when the gateway is there again;
+// no call is carried out twice.
+func TestEqualGatewaysRestarted(t *testing.T) {
+	t.Parallel()
+	for how, end := range map[string]func(*gateway, *testing.T){"SIGKILL": (*gateway).killed, "SIGTERM": (*gateway).stop2} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			const clients, calls = 6, 4
+			e := startEquals(t, 3, true, nil, backend{name: "s", server: servers()["go-legacy"]})
+			value := func(client, call int) string { return fmt.Sprintf("%d-%d", client, call) }
+			var again atomic.Bool // the gateway is there again
+			var answered [clients][calls]bool
+			var calling sync.WaitGroup
+			defer calling.Wait() // also when the test is given up
+			for n := range clients {
+				s := plain(e.all[0].url, "")
+				s.mustHave(t, helloLine, `"protocolVersion"`)
+				s.mustHave(t, initializedLine, "") // so it is of the first one
+				s.url = e.all[1+n%2].url
+				calling.Go(func() {
+					failed := 0
+					for k := range calls {
+						after := again.Load()
+						status, text, err := s.post(slowLine(k+1, value(n, k), 2000))
+						if answered[n][k] = strings.Contains(text, "slow "+value(n, k)); answered[n][k] {
+							continue
+						}
+						if failed++; failed > 1 || after || err != nil || status != http.StatusOK {
+							t.Errorf("%s: call %s, the failed one number %d, begun after the restart: %t: %d %.300s %v", how, value(n, k), failed, after, status, text, err)
+						}
+					}
+				})
+			}
+			for n := range clients {
+				e.awaitTrace(t, "slow "+value(n, 0), 1)
+			}
+			end(e.all[0], t)
+			e.all[0] = e.all[0].listenAgain(t)
+			again.Store(true)
+			calling.Wait()
+			for n := range clients {
+				for k := range calls {
+					if times := e.count("slow " + value(n, k)); times > 1 || answered[n][k] && times != 1 {
+						t.Errorf("%s: call %s was carried out %d times, answered: %t", how, value(n, k), times, answered[n][k])
+					}
+				}
+			}
+			e.stopAll(t)
+		})
+	}
 }
 
 // TestEqualGatewaysModern: clients of 2026-07-28 have no sessions. Each request may come to another gateway, also the next round of a call
