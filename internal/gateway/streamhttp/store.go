@@ -204,7 +204,7 @@ func (w *writer) store(store Store, s *session) error {
 	r.mu.Unlock()
 	switch {
 	case left:
-		return nil
+		return errNotNow // a session that was being opened is not
 	case over && !first:
 		return store.Drop(storeKey(s.id))
 	case over || record.Hub == nil || record.Version == "":
