@@ -12,7 +12,7 @@ import (
 // Kind is the type of a value.
 type Kind uint8
 
-// The kinds. Those from List on are groups, which may be empty, but for a list with a Filled.
+// The kinds. Those from List on are groups, which may be empty.
 const (
 	Text       Kind = iota
 	Word            // one of Words
@@ -51,7 +51,7 @@ type Shape struct {
 	Null bool
 	// Secret texts and their lines are not shown.
 	Secret bool
-	// Filled is the hint for a list without an entry, which is a mistake. "": it may be empty.
+	// Filled is the hint for a list without an entry, which counts as not given. "": it may be empty.
 	Filled string
 	// Instead is the hint for a text where a list is required. nil: the text in brackets.
 	Instead func(text string) string
@@ -105,6 +105,9 @@ type Form struct {
 	// Judge decides instead of the pattern, for rules that a pattern cannot express. It must not quote the text, in
 	// which a secret may have been filled in.
 	Judge func(text string) (message, hint string)
+	// Old says of a valid text what it means and what to write instead, if only an earlier release took it. That is a
+	// warning. nil: of none. It must not quote the text either.
+	Old func(text string) (message, hint string)
 }
 
 // Check says what is wrong with a text, and what to do; both are "" if it is valid.
@@ -116,6 +119,15 @@ func (f *Form) Check(text string) (message, hint string) {
 		return "", ""
 	}
 	return f.Message, f.Hint
+}
+
+// judge says what is wrong with a text, or else what Old has to say of it.
+func (f *Form) judge(text string) (message, hint string, wrong bool) {
+	message, hint = f.Check(text)
+	if wrong = message != ""; !wrong && f.Old != nil {
+		message, hint = f.Old(text)
+	}
+	return message, hint, wrong
 }
 
 // Matching returns a form that is only a pattern.

@@ -40,16 +40,20 @@ type Walk struct {
 
 // Problem reports a mistake.
 func (w *Walk) Problem(at fileerror.Pos, message, hint string) {
-	if w.Off {
-		w.Warn(at, message, hint)
+	w.report(fileerror.Problem{Pos: at, Message: message, Hint: hint}, w.Off)
+}
+
+func (w *Walk) report(p fileerror.Problem, warning bool) {
+	if warning {
+		w.Warnings = append(w.Warnings, p)
 		return
 	}
-	w.Problems = append(w.Problems, fileerror.Problem{Pos: at, Message: message, Hint: hint})
+	w.Problems = append(w.Problems, p)
 }
 
 // Warn reports something unusual that is not a mistake.
 func (w *Walk) Warn(at fileerror.Pos, message, hint string) {
-	w.Warnings = append(w.Warnings, fileerror.Problem{Pos: at, Message: message, Hint: hint})
+	w.report(fileerror.Problem{Pos: at, Message: message, Hint: hint}, true)
 }
 
 // Wrong reports a problem with a node, which is then treated as not given.
@@ -87,9 +91,19 @@ func (w *Walk) Check(n *tree.Node, s *Shape, label string) {
 // client's file.
 func (w *Walk) null(n *tree.Node, s *Shape, label string) {
 	n.Bad = true
-	if w.Manner != Foreign && (s.Kind < List || s.Filled != "") {
-		w.Problem(n.Pos, label+" has no value", cmp.Or(s.Filled, "write one, or remove the key"))
+	switch {
+	case w.Manner == Foreign:
+	case s.Filled != "":
+		w.empty(n, s, label)
+	case s.Kind < List:
+		w.Problem(n.Pos, label+" has no value", "write one, or remove the key")
 	}
+}
+
+// empty treats a list without an entry as not given.
+func (w *Walk) empty(n *tree.Node, s *Shape, label string) {
+	n.Bad = true
+	w.Warn(n.Pos, label+" is empty, and counts as not given", s.Filled)
 }
 
 func (w *Walk) list(n *tree.Node, s *Shape, label string) {
@@ -104,7 +118,7 @@ func (w *Walk) list(n *tree.Node, s *Shape, label string) {
 		return
 	}
 	if len(n.Items()) == 0 && s.Filled != "" {
-		w.Wrong(n, label+" is empty", s.Filled)
+		w.empty(n, s, label)
 		return
 	}
 	for i, item := range n.Items() {
@@ -130,8 +144,9 @@ func (w *Walk) dict(n *tree.Node, s *Shape, label string) {
 			continue
 		}
 		if s.Names != nil {
-			if message, hint := s.Names.Check(f.Key); message != "" {
-				w.Problem(f.KeyPos, fmt.Sprintf("%q %s", fileerror.Shortened(f.Key), message), hint)
+			if message, hint, wrong := s.Names.judge(f.Key); message != "" {
+				message = fmt.Sprintf("%q %s", fileerror.Shortened(f.Key), message)
+				w.report(fileerror.Problem{Pos: f.KeyPos, Message: message, Hint: hint}, w.Off || !wrong)
 				f.Bad = true
 				continue
 			}
@@ -212,14 +227,14 @@ func (w *Walk) scalar(n *tree.Node, s *Shape, label string) {
 	if s.Form == nil {
 		return
 	}
-	switch message, hint := s.Form.Check(n.Value); {
-	case message == "":
-	case s.Secret:
-		n.Bad = true
-		w.Problems = append(w.Problems, fileerror.Problem{Pos: n.Pos, Message: label + " " + message, Hint: hint, Secret: true})
-	default:
-		w.Wrong(n, fmt.Sprintf("%s %s %s", label, Quoted(n), message), hint)
+	message, hint, wrong := s.Form.judge(n.Value)
+	if n.Bad = wrong; message == "" {
+		return
 	}
+	if !s.Secret {
+		message = Quoted(n) + " " + message
+	}
+	w.report(fileerror.Problem{Pos: n.Pos, Message: label + " " + message, Hint: hint, Secret: s.Secret}, w.Off || !wrong)
 }
 
 // Quoted returns a value as in the file, so that no filled-in value is shown.

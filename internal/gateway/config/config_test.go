@@ -159,14 +159,19 @@ func TestBroken(t *testing.T) {
 }
 
 // Every client's file yields the servers that the client would start.
-func TestGood(t *testing.T) {
-	for _, name := range corpusFiles(t, "good") {
+func TestGood(t *testing.T) { goodFiles(t, "good") }
+
+// What an earlier release took means what it meant then, and a warning says what to write.
+func TestOlder(t *testing.T) { goodFiles(t, "older") }
+
+func goodFiles(t *testing.T, kind string) {
+	for _, name := range corpusFiles(t, kind) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			data, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := Parse(strings.TrimPrefix(filepath.ToSlash(name), corpus+"/good/"), data, optionsFor(name))
+			f, err := Parse(strings.TrimPrefix(filepath.ToSlash(name), corpus+"/"+kind+"/"), data, optionsFor(name))
 			if err != nil {
 				t.Fatal(err)
 			}

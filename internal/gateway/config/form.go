@@ -46,12 +46,12 @@ var durationForm = &schema.Form{Pattern: lazyregexp.New(`^(0|([0-9]+(\.[0-9]+)?(
 	return "is not a duration", "write it like 500ms, 30s or 1h30m"
 }}
 
-// spanForm are durations that are not 0, which would read as either at once or never.
-var spanForm = &schema.Form{Pattern: durationForm.Pattern, Judge: func(s string) (string, string) {
-	if d, err := time.ParseDuration(s); err == nil && d == 0 {
-		return "is no time", "write one like 30m, or remove the key for the default"
+// spanForm are durations of which 0 is no time: it would read as either at once or never, and means the default.
+var spanForm = &schema.Form{Pattern: durationForm.Pattern, Judge: durationForm.Judge, Old: func(s string) (string, string) {
+	if d, err := time.ParseDuration(s); err != nil || d != 0 {
+		return "", ""
 	}
-	return durationForm.Check(s)
+	return "is no time, and means the default", "write one like 30m, or remove the key"
 }}
 
 var sizeForm = &schema.Form{Pattern: sizeText.Pattern, Judge: func(s string) (string, string) {

@@ -192,6 +192,11 @@ func (r *reader) read() {
 		r.readOutlive(root)
 		return
 	}
+	if format == MCPServers && syntax == yamlSyntax {
+		for _, f := range ownKeys(root) {
+			r.Warn(f.KeyPos, f.Key+" has no effect beside mcpServers", "write the servers below servers")
+		}
+	}
 	r.readClient(format, where, root)
 }
 

@@ -65,13 +65,16 @@ func syntaxOf(s *fileerror.Source) *syntax {
 	return yamlSyntax
 }
 
-// hasOwnKey reports whether an object has a key that only outlive.yaml has at the top. VS Code's file has servers and inputs, too.
-func hasOwnKey(root *tree.Node) bool {
+// ownKeys are the members that only outlive.yaml has at the top. VS Code's file has servers and inputs, too.
+func ownKeys(root *tree.Node) []*tree.Node {
 	shape := rootShape(nil)
-	return slices.ContainsFunc(root.Members(), func(f *tree.Node) bool {
-		return f.Key != "servers" && f.Key != "inputs" && shape.Key(f.Key) != nil
+	return slices.DeleteFunc(slices.Clone(root.Members()), func(f *tree.Node) bool {
+		return f.Key == "servers" || f.Key == "inputs" || shape.Key(f.Key) == nil
 	})
 }
+
+// keysOfAccess say who may do what. In a client's YAML, where they have no effect, they are mistakes.
+var keysOfAccess = []string{"auth", "views", "local_users"}
 
 // recognise decides by the top-level keys. where is the object that holds the servers.
 func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
@@ -81,9 +84,9 @@ func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
 	if root.Kind != tree.Object {
 		return Unknown, nil
 	}
-	own := hasOwnKey(root)
+	own := len(ownKeys(root)) > 0
 	switch {
-	case root.Get("mcpServers") != nil && !(own && s == yamlSyntax): // a client's JSON may have keys of the same name
+	case root.Get("mcpServers") != nil && !(s == yamlSyntax && root.Given(keysOfAccess...)): // a client's JSON may have keys of the same name
 		return MCPServers, root.Get("mcpServers")
 	case s == tomlSyntax && root.Get("mcp_servers") != nil:
 		return Codex, root.Get("mcp_servers")

@@ -23,7 +23,7 @@ var (
 	argsShape     = &schema.Shape{Kind: schema.List, Of: textShape, Doc: "argument"}
 	globShape     = &schema.Shape{Kind: schema.Text, Form: globForm}
 	denyShape     = &schema.Shape{Kind: schema.ListOrText, Of: globShape, Doc: "glob"}
-	allowShape    = &schema.Shape{Kind: schema.ListOrText, Of: globShape, Doc: "glob", Filled: `name the tools; for none of them, write deny: "*"`}
+	allowShape    = &schema.Shape{Kind: schema.ListOrText, Of: globShape, Doc: "glob", Filled: `name the tools; for all, remove the key, and for none write deny: "*"`}
 	scopesShape   = &schema.Shape{Kind: schema.ListOrText, Of: filledText, Doc: "scope"}
 	envShape      = &schema.Shape{Kind: schema.Dict, Names: envName, Of: &schema.Shape{Kind: schema.Text, Form: noNUL, Loose: true}, Doc: "value of the variable"}
 	headersShape  = &schema.Shape{Kind: schema.Dict, Names: headerName, Of: &schema.Shape{Kind: schema.Text, Form: oneLine}, Doc: "value of the header"}
