@@ -132,6 +132,54 @@ func TestManners(t *testing.T) {
 	}
 }
 
+// What only an earlier release took is read, or left out, with a warning that says what to write; a secret is not shown.
+func TestOlderValues(t *testing.T) {
+	var taken []string
+	take := func(n *tree.Node, label string) { taken = append(taken, label+" "+n.Value) }
+	form := Matching(lazyregexp.New(`^[a-z]+$`), "is not in lower case", "use small letters")
+	form.Old = func(text string) (message, hint string) {
+		if text == "old" {
+			return "is outdated", "write new"
+		}
+		return "", ""
+	}
+	text := &Shape{Kind: Text, Form: form, Take: take}
+	table := &Shape{Kind: Object, Keys: []Key{
+		{Name: "text", Shape: text},
+		{Name: "token", Shape: &Shape{Kind: Text, Form: form, Secret: true, Take: take}},
+		{Name: "dict", Shape: &Shape{Kind: Dict, Names: form, Of: text}},
+		{Name: "list", Shape: &Shape{Kind: ListOrText, Of: text, Filled: "name one", Take: take}},
+		{Name: "none", Shape: &Shape{Kind: List, Of: text, Filled: "name one", Take: take}},
+	}}
+	w := &Walk{}
+	source := walk(t, w, "text: old\ntoken: old\ndict: {old: new, new: old}\nlist: []\nnone: ~\n", table)
+	var warned []string
+	for _, p := range fileerror.InOrder(w.Warnings) {
+		warned = append(warned, source.Render(p))
+	}
+	want := []string{
+		"f:1:7: text \"old\" is outdated: write new\n    text: old\n          ^", "f:2:8: token is outdated: write new",
+		"f:3:8: \"old\" is outdated: write new\n    dict: {old: new, new: old}\n           ^",
+		"f:3:23: dict.new \"old\" is outdated: write new\n    dict: {old: new, new: old}\n                          ^",
+		"f:4:7: list is empty, and counts as not given: name one\n    list: []\n          ^",
+		"f:5:7: none is empty, and counts as not given: name one\n    none: ~\n          ^",
+	}
+	if diff := cmp.Diff(want, warned); diff != "" || len(w.Problems) > 0 {
+		t.Errorf("%v %s", w.Problems, diff)
+	}
+	if got := strings.Join(taken, ", "); got != "text old, token old, dict.new old" {
+		t.Errorf("took %s", got)
+	}
+	w = &Walk{}
+	if walk(t, w, "text: OLD\ndict: {OLD: new}", table); len(w.Problems) != 2 {
+		t.Errorf("mistakes are still mistakes: %v", w.Problems)
+	}
+	w = &Walk{Off: true}
+	if walk(t, w, "token: OLD", table); len(w.Problems) > 0 || len(w.Warnings) != 1 || !w.Warnings[0].Secret {
+		t.Errorf("a secret in a part without effect: %v, warnings %v", w.Problems, w.Warnings)
+	}
+}
+
 // Filled-in values are checked, and never shown; secret ones are not shown at all.
 func TestReferencesAndSecrets(t *testing.T) {
 	var taken []string
