@@ -232,6 +232,9 @@ const registryQuiet = time.Hour
 // mendRegistry handles an unusable registry. A PIV registry is kept aside and replaced by the last good copy, since all
 // agents write into it; version 2 is left to its owner. A human is notified once.
 func (r *round) mendRegistry(ctx context.Context) error {
+	for _, warning := range r.registryStore.warnings(r.snapshot.Registry) {
+		r.opts.Logger.Warn("the registry has an oddity", slog.String("warning", r.opts.redact(warning)))
+	}
 	news := r.registryStore.news(r.snapshot.Lost)
 	if r.snapshot.Lost == "" {
 		var err error

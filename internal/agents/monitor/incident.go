@@ -142,7 +142,7 @@ func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Poli
 		p.Tiers = append(p.Tiers, e.Next)
 	}
 	for _, text := range e.Quiet {
-		if q, err := incident.ParseQuiet(text); err == nil { // which the registry has checked
+		if q, err := incident.ParseQuiet(text); err == nil { // hours without a length are none
 			p.Quiet = append(p.Quiet, q)
 		}
 	}

@@ -32,8 +32,9 @@ type registryStore struct {
 	last  *snapshot // its parsed form; nil: none yet
 	saved []byte    // the part of it that the store has
 
-	broken []byte // the last text that could not be parsed
-	lost   string // why the registry could not be used at the last look
+	broken []byte             // the last text that could not be parsed
+	lost   string             // why the registry could not be used at the last look
+	warned *registry.Registry // whose warnings were logged; nil: none
 }
 
 // snapshot is one reading of the registry.
@@ -65,7 +66,7 @@ func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore
 		_, err := write(ctx, s.db, `DELETE FROM sight`)
 		return b, err
 	}
-	p, err := b.understand([]byte(good.Text))
+	p, err := b.understand([]byte(good.Text), true)
 	if err != nil {
 		return b, nil // a copy that this version cannot parse is not used
 	}
@@ -79,12 +80,12 @@ type goodCopy struct {
 	Text string `json:"text"`
 }
 
-// understand parses a text.
-func (b *registryStore) understand(text []byte) (*snapshot, error) {
+// understand parses a text. accepted says that it was used before, perhaps by another release with other rules.
+func (b *registryStore) understand(text []byte, accepted bool) (*snapshot, error) {
 	p := &snapshot{there: map[string]bool{}}
 	var err error
 	if registry.Declares(text) {
-		if p.Registry, err = registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome}); err != nil {
+		if p.Registry, err = registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome, Accepted: accepted}); err != nil {
 			return nil, err
 		}
 		for _, d := range p.Registry.Agents {
@@ -153,7 +154,7 @@ func (b *registryStore) read(ctx context.Context) snapshot {
 
 // parse also rejects a file that lacks what the last good copy had: all its agents, or its end.
 func (b *registryStore) parse(text []byte) (*snapshot, error) {
-	p, err := b.understand(text)
+	p, err := b.understand(text, false)
 	switch {
 	case err != nil || b.last == nil:
 		return p, err
@@ -179,6 +180,15 @@ func (b *registryStore) news(lost string) bool {
 	changed := lost != b.lost
 	b.lost = lost
 	return changed
+}
+
+// warnings are those of a registry that is used, each time that it was read.
+func (b *registryStore) warnings(of *registry.Registry) []string {
+	if of == b.warned {
+		return nil
+	}
+	b.warned = of
+	return of.Warned()
 }
 
 // save makes the last text read the last good copy.
@@ -213,7 +223,7 @@ func (b *registryStore) restore(p snapshot) error {
 	if err := atomicfile.Replace(b.path, p.Broken, b.saved); err != nil {
 		return err
 	}
-	last, err := b.understand(b.saved)
+	last, err := b.understand(b.saved, true)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -75,10 +76,25 @@ func (r *Registry) Channel(name string) (Channel, bool) {
 // Render formats a warning like a mistake: file:line:column: message, the line, and a caret.
 func (r *Registry) Render(p fileerror.Problem) string { return r.source.Render(p) }
 
+// Warned are the warnings, each in one line. nil is a registry without any.
+func (r *Registry) Warned() (lines []string) {
+	if r == nil {
+		return nil
+	}
+	for _, w := range r.Warnings {
+		line, _, _ := strings.Cut(r.Render(w), "\n")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // Options are what the file itself does not say.
 type Options struct {
 	// Home replaces ~/ in paths. "": such paths are a mistake.
 	Home string
+	// Accepted says that this text was valid before, perhaps to another release. A value that is a mistake now counts as not
+	// given, with a warning.
+	Accepted bool
 }
 
 // Parse parses a registry. name is the file's name in messages. All mistakes are returned together, as
@@ -86,7 +102,7 @@ type Options struct {
 func Parse(name string, text []byte, o Options) (*Registry, error) {
 	s := fileerror.NewSource(name, text)
 	root, problems := treeOf(s)
-	r := &reader{Walk: schema.Walk{Unquoted: true, Problems: problems}, home: o.Home, result: &Registry{Zone: time.Local, source: s}}
+	r := &reader{Walk: schema.Walk{Unquoted: true, Off: o.Accepted, Problems: problems}, home: o.Home, result: &Registry{Zone: time.Local, source: s}}
 	if root != nil {
 		r.registry(root)
 	}

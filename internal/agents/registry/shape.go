@@ -136,18 +136,19 @@ func duration(to *time.Duration) *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Form: durationForm, Take: func(n *tree.Node, _ string) { *to, _ = time.ParseDuration(n.Raw) }}
 }
 
-// durationUpTo is a duration that has a limit.
+// durationUpTo is a duration with a limit, which stands for longer ones.
 func durationUpTo(to *time.Duration, most time.Duration) *schema.Shape {
-	s := duration(to)
-	s.Form = &schema.Form{Pattern: durationForm.Pattern, Judge: func(text string) (message, hint string) {
-		if message, hint = durationForm.Check(text); message != "" {
-			return message, hint
+	s, form := duration(to), *durationForm
+	form.Old = func(text string) (message, hint string) {
+		if d, err := time.ParseDuration(text); err != nil || d <= most {
+			return "", ""
 		}
-		if d, err := time.ParseDuration(text); err != nil || d > most {
-			return "is too long", "write at most " + recovery.FormatDuration(most)
-		}
-		return "", ""
-	}}
+		return "counts as " + recovery.FormatDuration(most), "write at most " + recovery.FormatDuration(most)
+	}
+	s.Form, s.Take = &form, func(n *tree.Node, _ string) {
+		d, _ := time.ParseDuration(n.Raw)
+		*to = min(d, most)
+	}
 	return s
 }
 
@@ -230,13 +231,18 @@ func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape 
 	return s
 }
 
+// stallBlind is a class that policy and budget could name in earlier releases, and nothing came of it.
+const stallBlind = "monitor_blind"
+
 // classes are the valid keys of policy and budget.
 var classes = &schema.Form{Judge: func(s string) (message, hint string) {
-	switch {
-	case slices.Contains(Classes(), s):
+	if s == stallBlind || slices.Contains(Classes(), s) {
 		return "", ""
-	case s == "monitor_blind":
-		return "cannot be set", "leave it out; a human is always told after three looks, and nothing else is done"
 	}
 	return "is not a class of stalls", fileerror.DidYouMean(s, Classes(), nil)
+}, Old: func(s string) (message, hint string) {
+	if s != stallBlind {
+		return "", ""
+	}
+	return "has no effect", "remove it: a human is always told after three looks, and nothing else is done"
 }}

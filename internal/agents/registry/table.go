@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,26 +102,24 @@ func (r *reader) channelNames(to *[]string) *schema.Shape {
 var (
 	channelForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_:-]{0,63}$`), "is not a channel name", "use letters, digits, dash, underscore and colon")
 	hourForm    = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]$`), "is not a time of day", `write it like "08:00"`)
-	quietForm   = &schema.Form{Pattern: quietText, Judge: checkQuiet}
+	quietForm   = &schema.Form{Pattern: quietText, Message: "is not a quiet time", Hint: "write it like 23:00-07:00 critical-only", Old: quietNever}
 	envForm     = schema.Matching(lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), "is not a variable name", "use letters, digits and underscore")
 	filledForm  = &schema.Form{Judge: notEmpty}
 	listenForm  = &schema.Form{Pattern: lazyregexp.New(`:[0-9]{1,5}$`), Judge: checkListen}
-	addressForm = &schema.Form{Pattern: lazyregexp.New(`^(telegram$|exec:|[a-z][a-z0-9+.-]*://|\$\{)`), Judge: checkAddress}
+	addressForm = &schema.Form{Pattern: lazyregexp.New(`^(telegram$|exec:|[a-z][a-z0-9+.-]*://|\$\{)`), Judge: checkAddress, Old: withoutShell}
 	urlForm     = &schema.Form{Pattern: lazyregexp.New(`^https?://|\$\{`), Judge: checkURL}
 )
 
 // quietText are hours of a day. The end may be the day's.
 var quietText = lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)( critical-only)?$`)
 
-func checkQuiet(s string) (message, hint string) {
-	if !quietText.MatchString(s) {
-		return "is not a quiet time", "write it like 23:00-07:00 critical-only"
-	}
+// quietNever says of hours without a length that they are none.
+func quietNever(s string) (message, hint string) {
 	hours, _, _ := strings.Cut(s, " ")
-	if from, to, _ := strings.Cut(hours, "-"); from == to {
-		return "begins when it ends", "write the whole day like 00:00-24:00"
+	if from, to, _ := strings.Cut(hours, "-"); from != to {
+		return "", ""
 	}
-	return "", ""
+	return "has no length and no effect", "write the whole day like 00:00-24:00"
 }
 
 // ValidVariable reports what is wrong with the name of an environment variable.
@@ -211,4 +210,16 @@ func checkAddress(s string) (message, hint string) {
 		return checkReferences(s)
 	}
 	return "is not a channel address", fmt.Sprintf("want telegram, exec:COMMAND, a service's URL such as ntfy://host/topic, or a reference such as ${%s}", "NTFY_URL")
+}
+
+// needsShell matches what only a shell understands: a redirection, a pipe, a list, or a quote.
+var needsShell = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
+
+// withoutShell says of a command for a shell that there is none.
+func withoutShell(address string) (message, hint string) {
+	command, isCommand := strings.CutPrefix(address, "exec:")
+	if !isCommand || strings.HasPrefix(command, "//") || !slices.ContainsFunc(strings.Fields(command), needsShell.MatchString) {
+		return "", ""
+	}
+	return "has what only a shell understands, and the program gets it as an argument", "name a script"
 }

@@ -291,6 +291,9 @@ func notesOf(o monitor.Options, view monitor.View) (list []string) {
 			add("%s: %s", i.Trouble(), cmp.Or(i.Facts.ToDo, i.Facts.Details))
 		}
 	}
+	for _, warning := range view.Registry.Warned() {
+		add("registry: %s", warning)
+	}
 	if view.Running == 0 {
 		add(noMonitor+": nothing is done, and nobody is told. Start it: outlive monitor%s", homeFlag(o.Home))
 	}

@@ -178,6 +178,7 @@ func previewMonitor(ctx context.Context, io streams, o monitor.Options) error {
 	if view.Lost != "" {
 		fmt.Fprintln(io.out, "registry: "+logline.Printable(view.Lost)+" -> escalate; the last good copy, if there is one, is used")
 	}
+	tellWarnings(io, view)
 	for _, finding := range view.Findings {
 		fmt.Fprintln(io.out, finding)
 	}

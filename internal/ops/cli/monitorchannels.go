@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
-	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -115,9 +113,6 @@ func isSupervisors(o *monitor.Options) bool {
 	return err == nil && r.Version == 1
 }
 
-// needsShell matches what only a shell understands: a redirection, a pipe, a list, or a quote.
-var needsShell = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
-
 // openChannel opens what a registry names: telegram is what the environment says.
 func openChannel(t telegramSetting, environ []string, c registry.Channel) (notify.Channel, error) {
 	address, err := registry.Expand(c.Address, os.LookupEnv)
@@ -131,11 +126,7 @@ func openChannel(t telegramSetting, environ []string, c registry.Channel) (notif
 		return t.open(c.Topic)
 	}
 	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
-		words := strings.Fields(command)
-		if i := slices.IndexFunc(words, needsShell.MatchString); i >= 0 {
-			return nil, fmt.Errorf("exec: no shell is between, so %q would be an argument of %s: name a script", words[i], words[0])
-		}
-		return notify.NewExec(notify.ExecOptions{Command: words, Environ: environ})
+		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
 	}
 	return notify.Open(address, notify.OpenOptions{Environ: environ, Topic: c.Topic})
 }
@@ -191,6 +182,13 @@ func channelsOf(o monitor.Options, view monitor.View) (list []ownedChannel) {
 	return list
 }
 
+// tellWarnings says what in the registry is odd.
+func tellWarnings(io streams, view monitor.View) {
+	for _, warning := range view.Registry.Warned() {
+		fmt.Fprintln(io.out, "registry: "+logline.Printable(warning))
+	}
+}
+
 // checkChannels says of each channel what can be said without a message.
 func checkChannels(ctx context.Context, io streams, o monitor.Options, view monitor.View) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
@@ -231,6 +229,7 @@ func testChannels(ctx context.Context, io streams, o monitor.Options) error {
 	if view.Lost != "" {
 		fmt.Fprintln(io.out, "registry: "+logline.Printable(view.Lost)+"; the last good copy, if there is one, is used")
 	}
+	tellWarnings(io, view)
 	list := channelsOf(o, view)
 	if len(list) == 0 {
 		return fail(exitFailure, "no channel is set up: give TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID, or the registry channels")
