@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,46 @@ func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
 			w.spends(time.Minute, time.Minute)
 			if len(w.said) != 2 || !strings.Contains(w.said[1], "works again") {
 				t.Errorf("said %q", w.said)
+			}
+		})
+	}
+}
+
+// After an upgrade the registry of the release before goes on being used, and a warning says what to write. So does one with a
+// value that is a mistake now, until it is changed: then the copy of it is used.
+func TestARegistryOfTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	for keys, warning := range map[string]string{
+		"policy: {monitor_blind: [escalate]}": "has no effect", "budget: {kill_grace: 2m}": "counts as 1m", "escalate: {quiet: \"08:00-08:00\"}": "has no length",
+		"policy: {a_class_of_then: [escalate]}": "is not a class of stalls",
+	} {
+		t.Run(keys, func(t *testing.T) {
+			w := newWorld(t)
+			var log strings.Builder
+			w.opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			w.declare("", w.agent("shop", "kind: claude\n"+keys+"\n"+starts))
+			text := w.read("registry.yaml")
+			opts := w.opts.withDefaults()
+			s, err := openStore(t.Context(), opts.Database())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.setFact(t.Context(), "registry", goodCopy{opts.Registry, text}), s.close()); err != nil {
+				t.Fatal(err)
+			}
+			w.claude("shop", 1001).prompt()
+			w.cycle()
+			if !strings.Contains(log.String(), warning) {
+				t.Errorf("no warning: %s", log.String())
+			}
+			isMistake := strings.Contains(keys, "a_class_of_then")
+			if isMistake {
+				w.write("registry.yaml", text+"x-note: changed\n")
+			}
+			clear(w.living)
+			w.spends(time.Minute, time.Minute)
+			if len(w.started) != 1 || (len(w.said) == 1) != isMistake {
+				t.Errorf("started %v, said %q", w.started, w.said)
 			}
 		})
 	}
