@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -222,6 +223,7 @@ type member struct {
 	jobs      *jobs
 	judging   *judging
 	link      link
+	meets     func(ctx context.Context, digest []byte) (older []string, err error) // see [member.meetOlder]; nil: it is at a hub
 	end       context.CancelCauseFunc
 }
 
@@ -277,6 +279,9 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 	}
 	defer e.Close()
 	one.engine = e
+	if m.NATS != "" {
+		one.meets = e.MeetOlder
+	}
 	if fresh && m.NATS != "" {
 		if err := e.MakeTables(ctx); err != nil {
 			return fmt.Errorf("join %s: %w: it needs JetStream, with %d MB of room on disk, and credentials of a user for %s (outlive fleet nats-user), or one that may make key-value buckets; the servers of a cluster have to have found each other, too: look at their logs", m.NATS, err, natsengine.RoomMB(), m.Host)
@@ -313,6 +318,9 @@ func (m *member) run(ctx context.Context) error {
 	parts.Go(func() { m.watch(ctx) })
 	parts.Go(func() { m.jobs.sweep(ctx) })
 	parts.Go(func() { m.listen(ctx, listener) })
+	if m.meets != nil {
+		parts.Go(func() { m.meetOlder(ctx) })
+	}
 	fmt.Fprintf(os.Stderr, "This machine is %s in the fleet of %s.\n", m.Host, m.where())
 	<-ctx.Done()
 	if err := context.Cause(ctx); errors.Is(err, natsengine.ErrRefused) {
@@ -381,6 +389,22 @@ func (m *member) linkNow() (connected bool, since time.Time, why string) {
 	m.link.mu.Lock()
 	defer m.link.mu.Unlock()
 	return m.link.connected, m.link.at, m.link.why
+}
+
+// meetOlder looks once whether machines with an older outlive have joined the same NATS servers, and tells people here and there.
+func (m *member) meetOlder(ctx context.Context) {
+	for !m.engine.Connected() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tryAgain):
+		}
+	}
+	word, _ := json.Marshal(digest{Format: formatKnown, Incarnation: rand.Text(), Beat: 1, At: time.Now().UTC(), Version: m.release})
+	if older, _ := m.meets(ctx, word); len(older) > 0 { // an error says that there are none, or that this machine may not ask
+		m.view.meet(older)
+		m.log.Warn("machines that have joined these servers with an older outlive, and this one, do not see each other: upgrade them", "machines", older)
+	}
 }
 
 // unwritten is since when nothing is written, though there is a connection, and the likely cause; zero: that is not so.

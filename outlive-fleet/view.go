@@ -63,6 +63,7 @@ type view struct {
 	synced  map[string]bool    // tables that were read whole
 	again   map[string]bool    // of these those that are read anew, after the connection was lost: what they tell may be old
 	hosts   map[string]*knownHost
+	older   []string                // machines with an older outlive, which write where nobody reads here
 	cases   map[string]judge.Record // that are not over, by key
 	asked   time.Time               // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
 	heard   time.Time               // when the registry began to tell again, after it had told nothing
@@ -130,6 +131,16 @@ func (v *view) returned() {
 	defer v.mu.Unlock()
 	maps.Copy(v.again, v.synced)
 }
+
+// meet notes machines of an older outlive.
+func (v *view) meet(older []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.older = older
+}
+
+// olderThere is said of them.
+const olderThere = "it has joined with an older outlive, and does not see those with this one, nor they it: upgrade it. If it is not there any more, nats kv del outlive_digest digest."
 
 // wake tells everybody who waits that something may be different.
 func (v *view) wake() {
@@ -459,6 +470,13 @@ func (v *view) status(ctx context.Context) fleetsocket.Status {
 	s.Partial = s.Connected && !ready
 	for _, name := range names {
 		s.Hosts = append(s.Hosts, v.at(name).Host)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, name := range v.older {
+		if ready && !slices.Contains(names, name) {
+			s.Hosts = append(s.Hosts, fleetsocket.Host{Name: name, State: fleetsocket.Unknown, Why: olderThere + name})
+		}
 	}
 	return s
 }

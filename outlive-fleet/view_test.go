@@ -459,3 +459,25 @@ func TestEventBeforeTheFirstState(t *testing.T) {
 		t.Errorf("%d events are kept, to be written: %v", len(p.ring.Lines), p.newsDue)
 	}
 }
+
+// Machines that have joined the same NATS servers with an older outlive are told of until they are seen, and hear of this one.
+func TestOlderMachines(t *testing.T) {
+	publishing(t, func(t *testing.T, m *member, _ *inMemory) {
+		defer m.view.close()
+		var word digest
+		m.release = "v2"
+		m.meets = func(_ context.Context, text []byte) ([]string, error) {
+			return []string{"a", "b"}, json.Unmarshal(text, &word)
+		}
+		m.meetOlder(t.Context())
+		m.publisher.line(stateOf1("ready", 0))
+		synctest.Wait()
+		s := m.view.status(t.Context())
+		if len(s.Hosts) != 2 || s.Hosts[0].State != fleetsocket.Connected || s.Hosts[1].Name != "b" || s.Hosts[1].State != fleetsocket.Unknown || !strings.Contains(s.Hosts[1].Why, "upgrade it") {
+			t.Errorf("got %+v", s.Hosts)
+		}
+		if word.Version != "v2" || word.Format != formatKnown || word.Incarnation == "" {
+			t.Errorf("they are told %+v", word)
+		}
+	})
+}

@@ -73,6 +73,7 @@ type Engine struct {
 	js            jetstream.JetStream
 	host          string
 	creates       bool // may make buckets
+	hub           bool // is the hub's own
 
 	mu      sync.Mutex
 	buckets map[string]jetstream.KeyValue
@@ -82,7 +83,7 @@ type Engine struct {
 // Connect returns an engine as soon as the hub has answered, or an error that says why it did not: one that wraps [ErrRefused] or
 // [ErrStranger], or another one if nobody could be reached. With patient it does not wait, and goes on trying.
 func Connect(o Options, patient bool) (*Engine, error) {
-	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, anew: make(chan struct{}), creates: o.inProcess != nil || o.Password == ""}
+	e := &Engine{host: o.Host, buckets: map[string]jetstream.KeyValue{}, anew: make(chan struct{}), creates: o.inProcess != nil || o.Password == "", hub: o.inProcess != nil}
 	refused := sync.OnceFunc(func() {
 		if o.Refused != nil {
 			o.Refused(o.refusal())

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -416,6 +417,62 @@ func TestEarlierBuckets(t *testing.T) {
 	}
 	if s, err := own.js.Stream(t.Context(), "KV_"+bucketPrefix+sessions.Table); err != nil || s.CachedInfo().Config.AllowDirect || s.CachedInfo().Config.AllowRollup {
 		t.Errorf("sessions are read from any server, or can all be deleted by one write: %v", err)
+	}
+}
+
+// Of what versions before have kept the cases that are open go on, and what the silent machines of these have said last. On servers that older machines
+// may use they are left what these need, and each side hears of the other.
+func TestEarlierCases(t *testing.T) {
+	const sent, over = `{"version":1,"state":"sent","holder":"b/1","message":"b","agents":["m","n"]}`, `{"version":1,"state":"over"}`
+	was := map[string]string{
+		"esc.silent.x": sent, "esc.silent.y": over, "esc.machines.m": sent, "esc.shared.account:claude:limit": sent, "esc.hub.z": sent,
+		"digest.x": `{"v":1}`, "digest.y": `{"v":1}`, "beat.x": `{"version":1,"host":"x"}`, "beat.n": `{"version":1,"host":"n"}`, "beat.y": `{"version":1}`, "state.x": "state",
+	}
+	kept := []string{"beat.n", "beat.x", "digest.x", "esc.machines.m", "esc.shared.account=3aclaude=3alimit", "esc.silent.x"}
+	for _, hub := range []bool{true, false} {
+		h, own, err := StartHub(HubOptions{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		defer own.Close()
+		own.hub = hub
+		for key, value := range was {
+			kv, err := own.js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucketPrefix + tableOf(key)})
+			if err == nil {
+				_, err = kv.Put(t.Context(), engine.Key(tableOf(key), strings.Split(key, ".")[1:]...), []byte(value))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := own.MakeTables(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		keys, _, err := own.Written(t.Context())
+		if slices.Sort(keys); err != nil || !slices.Equal(keys, kept) {
+			t.Errorf("hub %v: kept %q, %v", hub, keys, err)
+		}
+		if e, err := own.Get(t.Context(), "esc.silent.x"); err != nil || string(e.Value) != sent {
+			t.Errorf("hub %v: the record is %q, %v", hub, e.Value, err)
+		}
+		older, err := own.MeetOlder(t.Context(), []byte(`{"v":1,"version":"here"}`))
+		if slices.Sort(older); slices.Equal(older, []string{"x", "y"}) == hub || (err == nil) == hub {
+			t.Errorf("hub %v: meets %q, %v", hub, older, err)
+		}
+		if _, err := own.js.Stream(t.Context(), "KV_"+bucketPrefix+"state"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			t.Errorf("hub %v: the earlier table of states takes its room: %v", hub, err)
+		}
+		if hub {
+			continue
+		}
+		kv, err := own.js.KeyValue(t.Context(), bucketPrefix+"digest")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := kv.Get(t.Context(), engine.Key("digest", ownUser)); err != nil || !strings.Contains(string(e.Value()), "here") {
+			t.Errorf("no word is left for older machines: %v", err)
+		}
 	}
 }
 

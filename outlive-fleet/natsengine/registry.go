@@ -127,10 +127,9 @@ func (e *Engine) configOf(bucket string) jetstream.StreamConfig {
 func (e *Engine) makeBucket(ctx context.Context, bucket string) error {
 	want := e.configOf(bucket)
 	stream, err := e.js.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		for _, old := range append([]string{"esc"}, ownTables...) {
-			_ = e.js.DeleteStream(ctx, "KV_"+bucketPrefix+old) // where versions before had a bucket for each table it takes room
-		}
+	if errors.Is(err, jetstream.ErrStreamNotFound) && bucket == saidBucket {
+		stream, err = e.replace(ctx, want)
+	} else if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = e.js.CreateStream(ctx, want)
 	}
 	if err != nil {
@@ -141,6 +140,81 @@ func (e *Engine) makeBucket(ctx context.Context, bucket string) error {
 		_, err = e.js.UpdateStream(ctx, is)
 	}
 	return err
+}
+
+// replace makes the bucket of what machines say, in place of those that versions before had for each table. What these know of open cases is
+// kept: without it people would be told again.
+func (e *Engine) replace(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	kept := e.openCases(ctx)
+	gone := append([]string{"esc"}, ownTables...)
+	if !e.hub { // older machines may go on on these servers
+		gone = []string{"state", "news"} // which take much room
+	}
+	for _, table := range gone {
+		_ = e.js.DeleteStream(ctx, "KV_"+bucketPrefix+table) // it need not be there
+	}
+	stream, err := e.js.CreateStream(ctx, want)
+	for i := 0; i < len(kept) && err == nil; i++ {
+		_, _ = e.js.Publish(ctx, said+kept[i].Key(), kept[i].Value(), jetstream.WithExpectLastSequencePerSubject(0)) // nothing depends on it
+	}
+	return stream, err
+}
+
+// openCases are the records of open cases that versions before have, and the last words of the silent machines.
+func (e *Engine) openCases(ctx context.Context) (kept []jetstream.KeyValueEntry) {
+	about := map[string]bool{}
+	for _, table := range []string{"esc", "digest", "beat"} {
+		kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
+		if err != nil {
+			return nil // there was no version before
+		}
+		keys, _ := kv.Keys(ctx) // of none there is an error
+		for _, key := range keys {
+			var r struct {
+				State  string
+				Agents []string
+			}
+			entry, err := kv.Get(ctx, key)
+			names := engine.Names(table, key)
+			switch {
+			case err != nil:
+				continue
+			case table != "esc":
+				if len(names) != 1 || !about[names[0]] {
+					continue
+				}
+			case json.Unmarshal(entry.Value(), &r) != nil || r.State == "over" || len(names) != 2:
+				continue
+			case names[0] == "silent", names[0] == "machines":
+				for _, machine := range append(r.Agents, names[1]) {
+					about[machine] = true
+				}
+			case names[0] != "shared": // of what there is no more
+				continue
+			}
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// MeetOlder returns the machines that write to the tables of versions before, and leaves them a digest of this machine. Neither side reads the
+// other's tables.
+func (e *Engine) MeetOlder(ctx context.Context, digest []byte) (hosts []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tableLimit)
+	defer cancel()
+	kv, err := e.js.KeyValue(ctx, bucketPrefix+"digest")
+	if err != nil {
+		return nil, late(ctx, err) // there are none, or this machine may not ask
+	}
+	keys, _ := kv.Keys(ctx) // of none there is an error
+	for _, key := range keys {
+		if names := engine.Names("digest", key); len(names) == 1 && names[0] != e.host {
+			hosts = append(hosts, names[0])
+		}
+	}
+	_, err = kv.Put(ctx, engine.Key("digest", e.host), digest)
+	return hosts, late(ctx, err)
 }
 
 // forget drops what is known of a table whose stream is gone.
