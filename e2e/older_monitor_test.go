@@ -26,7 +26,8 @@ type watchHome struct {
 	log     string // what the last of them writes
 }
 
-// newWatchHome has the agents declared, each in a directory of its name, in which start.sh starts one that does nothing.
+// newWatchHome has the agents declared, each in a directory of its name, in which start.sh starts one that does nothing. Some of what is said of all of
+// them only the release before takes without a warning.
 func newWatchHome(t *testing.T, agents map[string]string) *watchHome {
 	t.Helper()
 	h := &watchHome{joined: &joined{workspace: newWorkspace(t), name: "here"}, phone: faketelegram.New("7:secret")}
@@ -35,8 +36,8 @@ func newWatchHome(t *testing.T, agents map[string]string) *watchHome {
 		"PIV_MONITOR_INTERVAL_MS=1000", "TELEGRAM_BOT_TOKEN=" + h.phone.Token, "TELEGRAM_CHAT_ID=" + chatName, "TELEGRAM_API_URL=" + h.phone.URL(),
 		"CLAUDE_CONFIG_DIR=" + h.path("user/.claude"),
 	}
-	registry := "version: 2\nchannels: {me: telegram, paper: \"exec:" + h.path("paper.sh") + "\"}\n" +
-		"defaults: {escalate: {to: [me, paper], repeat: 24h}, policy: {crashed: [escalate]}}\nagents:\n"
+	registry := "version: 2\nchannels: {me: telegram, paper: \"exec:" + h.path("paper.sh") + " >/dev/null 2>&1\"}\n" +
+		"defaults: {escalate: {to: [me, paper], repeat: 24h}, policy: {crashed: [escalate], monitor_blind: [escalate]}, budget: {kill_grace: 2m}}\nagents:\n"
 	for name, declared := range agents {
 		h.write(t, name+"/start.sh", "echo $$ >>started\necho $$ >pid\nexec sleep 600\n", 0o600)
 		registry += fmt.Sprintf("  %s: {path: %s, %s}\n", name, h.path(name), declared)

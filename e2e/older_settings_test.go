@@ -77,7 +77,8 @@ func (r schemaReader) words(enum any, path string) {
 	}
 }
 
-// TestOlderSettings: whatever could be in a file or on a command line of the release before still can, or is refused with what there is in its place.
+// TestOlderSettings: whatever could be in a file of the release before still can, with a warning where that says nothing any more. Flags that are gone
+// are refused with what there is in their place.
 func TestOlderSettings(t *testing.T) {
 	before := older(t)
 	t.Parallel()
@@ -100,7 +101,7 @@ func TestOlderSettings(t *testing.T) {
 		}
 	}
 
-	gone := regexp.MustCompile(`/(policy|per_class)/\*=monitor_blind$`) // see below
+	gone := regexp.MustCompile(`/(policy|per_class)/\*=monitor_blind$`) // editors mark it, and it is read
 	for _, name := range []string{"outlive", "registry"} {
 		here := readSchema(t, filepath.Join(tools.root, "..", "schema", name+".schema.json"))
 		for key := range readSchema(t, olderFile(t, "schema/"+name+".schema.json")) {
@@ -117,17 +118,22 @@ func TestOlderSettings(t *testing.T) {
 		`escalate: {quiet: "00:00-00:00"}`:           "write the whole day like 00:00-24:00",
 	} {
 		file("state/outlive/agents/registry.yaml", "version: 2\nagents:\n  shop: {kind: command, path: "+now.dir+", "+keys+"}\n")
-		refused(keys, []string{"agent", "start", "shop"}, hint)
+		was.run(t, 0, "agent", "list", "--home", now.path("state/outlive/agents"))
+		want(t, now.run(t, 0, "agent", "list"), "^shop +command ", "^registry: .*"+regexp.QuoteMeta(hint))
 	}
 	for text, hint := range map[string]string{
-		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\", allow: []}}":                             `for none of them, write deny: "*"`,
-		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\", allow: null}}":                           `for none of them, write deny: "*"`,
-		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nlimits: {session_idle: 0s}":            "remove the key for the default",
-		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nlimits: {session_release: 0s}":         "remove the key for the default",
-		"mcpServers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nlisten: {address: \"127.0.0.1:0\"}": "mcpServers",
+		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\", allow: []}}":                     `for none write deny: "*"`,
+		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\", allow: null}}":                   `for none write deny: "*"`,
+		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nlimits: {session_idle: 0s}":    "means the default",
+		"servers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nlimits: {session_release: 0s}": "means the default",
+		"mcpServers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nlisten: \"127.0.0.1:0\"":    "listen has no effect beside mcpServers",
 	} {
-		refused(text, []string{"gateway", "--config", file("outlive.yaml", text+"\n")}, hint)
+		out, err := now.command("gateway", "--config", file("outlive.yaml", text+"\n")).CombinedOutput() // its client has left
+		if want(t, string(out), "Gateway starting", regexp.QuoteMeta(hint)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
+	refused("a client's servers with tokens of our own", []string{"gateway", "--config", file("outlive.yaml", "mcpServers: {shop: {url: \"http://127.0.0.1:9/mcp\"}}\nauth: {bearer: x}\n")}, "mcpServers")
 
 	flags := func(j *joined, verb []string) (all []string) {
 		_, list, _ := strings.Cut(j.run(t, 0, append(slices.Clone(verb), "--help")...), "Flags:\n")
@@ -139,9 +145,12 @@ func TestOlderSettings(t *testing.T) {
 		}
 		return all
 	}
-	instead := map[string]string{"gateway": "--peer-listen ADDRESS --peer-secret-file FILE", "fleet hub": "outlive fleet join --nats"}
+	instead := map[string]string{
+		"gateway": "--peer-listen ADDRESS --peer-secret-file FILE", "fleet hub": "outlive fleet join --nats", "tap": "outlive tap NAME --json --bodies",
+		"top": "outlive watch goes on", "wrap": "outlive gateway -c COPY",
+	}
 	for _, line := range []string{
-		"run", "gateway", "login", "wrap", "unwrap", "status", "logs", "restart", "reload", "upgrade", "wait", "watch", "tap", "top", "metrics", "replay", "doctor", "dashboard",
+		"run", "gateway", "login", "wrap", "unwrap", "status", "logs", "restart", "reload", "upgrade", "wait", "watch", "tap", "top", "metrics", "doctor", "dashboard",
 		"demo", "version", "monitor", "heartbeat", "ack", "hook", "hooks install", "hooks remove", "hooks status", "service install", "service remove",
 		"agent add", "agent attach", "agent budget-reset", "agent explain", "agent list", "agent logs", "agent pause", "agent remove", "agent report", "agent restart",
 		"agent resume", "agent run", "agent say", "agent scan", "agent show", "agent start", "agent stop", "agent unpause",

@@ -53,7 +53,11 @@ func TestAliases(t *testing.T) {
 	if _, wrong := yamlOf(t, "a: &a\n  b: *a\n"); !strings.HasPrefix(wrong, "f:2:6: this contains itself") {
 		t.Errorf("got %s", wrong)
 	}
-	root, _ := yamlOf(t, "a: &a {b: 1}\nc: *a\n")
+	root, _ := yamlOf(t, "&name shop: {called: *name}\n")
+	if got := root.Get("shop").TextOf("called"); got != "shop" {
+		t.Errorf("an alias of a key is %q", got)
+	}
+	root, _ = yamlOf(t, "a: &a {b: 1}\nc: *a\n")
 	if a, c := root.Get("a").Get("b"), root.Get("c").Get("b"); a != c || c == nil {
 		t.Errorf("two nodes, %v and %v", a, c)
 	}

@@ -50,7 +50,11 @@ func (d *Doc) yamlNode(y *yaml.Node, known map[*yaml.Node]*Node) *Node {
 	case yaml.MappingNode:
 		n.Kind = Object
 		for i := 0; i+1 < len(y.Content); i += 2 {
-			kid, key := d.yamlNode(y.Content[i+1], known), y.Content[i]
+			key := y.Content[i]
+			if key.Anchor != "" {
+				d.yamlNode(key, known) // an alias of it may follow
+			}
+			kid := d.yamlNode(y.Content[i+1], known)
 			kid.KeyPos = d.posOf(key)
 			if key.Kind == yaml.AliasNode && key.Alias != nil {
 				key = key.Alias

@@ -109,7 +109,6 @@ func newGateway(io streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(newLogin(io))
-	cmd.SetFlagErrorFunc(withoutReplicas)
 	define(cmd.Flags(), f.table())
 	return cmd
 }

@@ -1,15 +1,9 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/gateway/peers"
@@ -65,16 +59,4 @@ func (p peerFlags) open() (*peers.Link, error) {
 		return nil, fail(exitUsage, "--peer-secret-file: %s: %w; this makes one: %s", p.secretFile, err, makeSecret)
 	}
 	return link, nil
-}
-
-// replicaFlags are those of replicas and their core, in place of which there are equal gateways.
-var replicaFlags = []string{"replica", "core", "core-idle", "core-listen", "core-at", "core-secret-file"}
-
-// withoutReplicas says what there is in place of replicas.
-func withoutReplicas(cmd *cobra.Command, err error) error {
-	var missing *pflag.NotExistError
-	if errors.As(err, &missing) && slices.Contains(replicaFlags, missing.GetSpecifiedName()) {
-		return fmt.Errorf("%w: there are no replicas with a core any more, but several gateways that are equal: --peer-listen ADDRESS --peer-secret-file FILE, and sessions: fleet in the configuration", err)
-	}
-	return flagError(cmd, err)
 }

@@ -54,8 +54,26 @@ func verbsOf(cmd *cobra.Command) (verbs []string) {
 	return verbs
 }
 
+// insteadOf is what there is in place of a flag that 0.1.0 had; "": it had none of this name.
+func insteadOf(verb, flag string) string {
+	switch verb + " " + flag {
+	case "outlive gateway replica", "outlive gateway core", "outlive gateway core-idle", "outlive gateway core-listen", "outlive gateway core-at", "outlive gateway core-secret-file":
+		return "there are no replicas with a core any more, but several gateways that are equal: --peer-listen ADDRESS --peer-secret-file FILE, and sessions: fleet in the configuration"
+	case "outlive tap record":
+		return "outlive tap NAME --json --bodies > FILE keeps the messages"
+	case "outlive top follow":
+		return "outlive watch goes on with what changes"
+	case "outlive wrap gateway":
+		return "outlive gateway -c COPY takes a copy of the client's file, which then names the gateway only"
+	}
+	return ""
+}
+
 // instead says what was probably meant by a word that cmd does not have, and where to look.
 func instead(cmd *cobra.Command, word string, known []string, before string) string {
+	if there := insteadOf(cmd.CommandPath(), word); there != "" {
+		return ": " + there
+	}
 	if near := fileerror.Suggest(word, known, nil); near != "" {
 		return fmt.Sprintf(": did you mean %s%s? See %s --help", before, near, cmd.CommandPath())
 	}
