@@ -400,7 +400,7 @@ func (m *member) meetOlder(ctx context.Context) {
 		case <-time.After(tryAgain):
 		}
 	}
-	word, _ := json.Marshal(digest{Format: formatKnown, Incarnation: rand.Text(), Beat: 1, At: time.Now().UTC(), Version: m.release})
+	word, _ := json.Marshal(digest{Format: formatKnown, Incarnation: rand.Text(), Beat: 1, At: time.Now().UTC(), Version: m.release + ", which this outlive does not see: upgrade it"})
 	if older, _ := m.meets(ctx, word); len(older) > 0 { // an error says that there are none, or that this machine may not ask
 		m.view.meet(older)
 		m.log.Warn("machines that have joined these servers with an older outlive, and this one, do not see each other: upgrade them", "machines", older)

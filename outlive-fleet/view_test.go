@@ -476,7 +476,7 @@ func TestOlderMachines(t *testing.T) {
 		if len(s.Hosts) != 2 || s.Hosts[0].State != fleetsocket.Connected || s.Hosts[1].Name != "b" || s.Hosts[1].State != fleetsocket.Unknown || !strings.Contains(s.Hosts[1].Why, "upgrade it") {
 			t.Errorf("got %+v", s.Hosts)
 		}
-		if word.Version != "v2" || word.Format != formatKnown || word.Incarnation == "" {
+		if !strings.HasPrefix(word.Version, "v2, ") || !strings.Contains(word.Version, "upgrade it") || word.Format != formatKnown || word.Incarnation == "" {
 			t.Errorf("they are told %+v", word)
 		}
 	})
