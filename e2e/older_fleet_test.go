@@ -60,3 +60,33 @@ func TestOlderFleet(t *testing.T) {
 	}
 	want(t, a.run(t, 0, "status", "--fleet"), `^a +`, `^b +`, `^early +`)
 }
+
+// TestOlderFleetOnNATS: on NATS servers of their own machines of the two releases do not see each other, and people are told so on both sides. What
+// one says is not in the other's way.
+func TestOlderFleetOnNATS(t *testing.T) {
+	before := older(t)
+	t.Parallel()
+	n := startNATS(t, "4G")
+	join := func(name, program string) *joined {
+		j := &joined{workspace: newWorkspace(t), name: name, program: program}
+		j.more = []string{"SSL_CERT_FILE=" + n.cert}
+		j.member = j.start(t, "member.log", "fleet", "join", "--nats", n.address, "--creds", n.credentials(n.account, name), "--name", name)
+		j.says(t, "member.log", `connected to the hub`)
+		return j
+	}
+	was := join("was", before)
+	was.stands(t, "was", "connected")
+	now := join("now", "")
+	now.says(t, "member.log", `with an older outlive.*upgrade them.*was`)
+	now.shows(t, `^was: it has joined with an older outlive`, "fleet", "status")
+	was.shows(t, `^now +.* which this outlive does not see: upgrade it$`, "fleet", "status")
+	now.stands(t, "now", "connected")
+	was.stands(t, "was", "connected")
+
+	ended(was.member)
+	was.program = ""
+	_ = os.Remove(was.path("member.log"))
+	was.member = was.start(t, "member.log", "fleet", "join")
+	now.stands(t, "was", "connected")
+	was.stands(t, "now", "connected")
+}
