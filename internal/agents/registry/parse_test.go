@@ -472,7 +472,7 @@ func plainNode(t *testing.T, n *yaml.Node) any {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"full.yaml", "mistakes.yaml"} {
+	for _, name := range []string{"full.yaml", "mistakes.yaml", "older.yaml"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)
@@ -486,6 +486,9 @@ func FuzzParse(f *testing.F) {
 		r, err := Parse("r.yaml", text, Options{Home: hostpath.Abs("/home/you")})
 		if (r == nil) == (err == nil) {
 			t.Fatalf("registry %v, error %v", r, err)
+		}
+		if again, failed := Parse("r.yaml", text, Options{Home: hostpath.Abs("/home/you"), Accepted: true}); (again == nil) == (failed == nil) || failed != nil && err == nil {
+			t.Fatalf("what was accepted before is %v, error %v", again, failed)
 		}
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\x1b\x00\r") {
