@@ -9,9 +9,10 @@
 //
 // On Linux nothing that was started survives, however its server or outlive itself ends. A second process of the same
 // program, the keeper, starts all servers and is their parent. It is a subreaper: orphans become its children, whatever
-// session they made for themselves. [RunKeeperIfAsked] is its main; one goroutine, locked to its thread, does everything
-// in it, and one more turns SIGCHLD into a wake-up. The keeper owns the processes, their pidfds and their reaping;
-// outlive owns the pipes and its ends of the sockets.
+// session they made for themselves. Whatever program links this package is its own keeper: the package's init is the
+// keeper's main, and runs before the initialisers of what this package does not import. One goroutine, on the first
+// thread, does everything in it, and one more turns SIGCHLD into a wake-up. The keeper owns the processes, their pidfds
+// and their reaping; outlive owns the pipes and its ends of the sockets.
 //
 //   - A socket from outlive to the keeper carries the start requests, with descriptors: the streams and the keeper's end of a
 //     channel for each process. When outlive ends, the socket closes; the keeper then terminates everything, kills what is left

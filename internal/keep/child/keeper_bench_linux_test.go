@@ -15,8 +15,10 @@ import (
 func BenchmarkStart(b *testing.B) {
 	for _, mode := range []string{"direct", "keeper"} {
 		b.Run(mode, func(b *testing.B) {
-			keeperPossible.Store(mode == "keeper")
-			defer keeperPossible.Store(true)
+			if mode == "direct" {
+				EndKeeper() // no keeper is started after it
+			}
+			defer RestKeeper()
 			Prepare()
 			var started, ended time.Duration
 			for range b.N {

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,30 +28,23 @@ const (
 	stuckTime = 10 * time.Second       // after which processes that SIGKILL does not end are not waited for
 )
 
-// keeperPossible says that RunKeeperIfAsked was called, so that this program can be its own keeper.
-var keeperPossible atomic.Bool
-
-// RunKeeperIfAsked must be the first call of main, or TestMain. In a keeper process it does the keeper's work and then
-// returns true: main must return. Otherwise it returns false at once, and [Start] may use a keeper from now on, which it
-// never does without this call.
-func RunKeeperIfAsked() bool {
+// init is the keeper's main. Go runs the initialisers of a program in the order of its imports, and those of what child does not
+// need come after this one: the keeper never runs them.
+//
+// All init functions run on the program's first thread, which lives as long as the process: Pdeathsig fires when the thread that
+// started a process ends.
+func init() {
 	if len(os.Args) == 0 || os.Args[0] != keeperName || !isSocket(keeperLine) {
-		keeperPossible.Store(true)
-		return false
+		return
 	}
-	// Pdeathsig fires when the thread that started the child ends. This thread lives as long as the process.
-	runtime.LockOSThread()
 	admitSignals()
-	k, err := newKeeper()
-	if err != nil {
-		return true // outlive sees the closed socket and does without
-	}
-	for !k.finished() {
-		k.wait()
-		k.sweep()
+	if k, err := newKeeper(); err == nil { // else outlive sees the closed socket and does without
+		for !k.finished() {
+			k.wait()
+			k.sweep()
+		}
 	}
 	unix.Exit(0) // outlive waits for this: skip the runtime's own exit work, such as the race detector's second
-	return true
 }
 
 // admitSignals unblocks what servers are asked to end by: an upgrade of outlive blocks it, and what most threads of the next image
@@ -72,10 +63,10 @@ func isSocket(fd int) bool {
 }
 
 // keeper starts processes for outlive, is their parent and inherits their orphans. After outlive's end it lives until it
-// has ended them all. One goroutine, locked to its thread, does everything.
+// has ended them all. One goroutine, on the process's first thread, does everything.
 type keeper struct {
 	pid     int
-	thread  int // everything is done on it
+	thread  int // everything is done on it; in the keeper the process's first
 	line    int // the socket from outlive, with the start requests; its end means that outlive has ended
 	wake    int // counts signals, above all SIGCHLD
 	self    tag // of our outlive; known from the first start request on
@@ -359,15 +350,8 @@ func (k *keeper) eachOrphan(f func(pid int)) {
 // children returns the keeper's children. It may be incomplete while processes fork and die.
 //
 // The kernel lists children by thread. Those that the keeper started are this thread's, and orphans go to the first
-// living thread, which is the process's first: a Go program never ends it. The client waits for this, so the other
-// threads are not read.
-func (k *keeper) children() []int {
-	list := threadChildren(nil, k.pid, k.thread)
-	if k.thread != k.pid {
-		list = threadChildren(list, k.pid, k.pid)
-	}
-	return list
-}
+// living thread, which is the same. The client waits for this, so the other threads are not read.
+func (k *keeper) children() []int { return threadChildren(nil, k.pid, k.thread) }
 
 func (k *keeper) reapOrphans() { k.eachOrphan(func(int) {}) }
 

@@ -64,7 +64,7 @@ func mayInherit() bool {
 }
 
 // Prepare starts the keeper in advance; otherwise the first [Start] does, which takes a few milliseconds more. It does
-// not wait until the keeper is ready. Call it after [RunKeeperIfAsked].
+// not wait until the keeper is ready.
 func Prepare() {
 	keeping.mu.Lock()
 	defer keeping.mu.Unlock()
@@ -73,9 +73,6 @@ func Prepare() {
 
 // theKeeper returns the living keeper. The caller holds keeping.mu.
 func theKeeper() (*keeperConn, error) {
-	if !keeperPossible.Load() {
-		return nil, errNoKeeper
-	}
 	if l := keeping.now; l != nil {
 		if !l.dead() {
 			return l, nil

@@ -40,10 +40,7 @@ func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File
 		o.group = unix.Getpgrp()
 	}
 	o.env = lastOfEach(append(env, cookieVar+"="+o.tag.cookie()))
-	err := errNoKeeper
-	if keeperPossible.Load() {
-		err = p.startKept(o, theirs)
-	}
+	err := p.startKept(o, theirs)
 	var number syscall.Errno
 	switch {
 	case err == nil:

@@ -12,11 +12,8 @@ func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File
 // end waits for the process's end and returns its status; the process is reaped then.
 func (p *Process) end() Status { return p.endDirect() }
 
-// RunKeeperIfAsked returns false: there is no keeper here. On Windows a job object that ends with outlive does a
-// keeper's work; on macOS a process that left its group may survive if outlive is killed.
-func RunKeeperIfAsked() bool { return false }
-
-// Prepare does nothing: there is no keeper here.
+// Prepare does nothing: there is no keeper here. On Windows a job object that ends with outlive does a keeper's work; on
+// macOS a process that left its group may survive if outlive is killed.
 func Prepare() {}
 
 // PrepareToInherit does nothing: there is no keeper here.

@@ -258,7 +258,7 @@ func Mechanisms() []Mechanism {
 func keeperWorks() bool {
 	keeping.mu.Lock()
 	defer keeping.mu.Unlock()
-	return keeperPossible.Load() && ownTag().valid() && keeping.tries < keeperTries
+	return ownTag().valid() && keeping.tries < keeperTries
 }
 
 // tagsWork reports whether RLIMIT_LOCKS takes a tag.

@@ -237,10 +237,10 @@ func TestKillGroupSparesDaemons(t *testing.T) {
 	})
 }
 
-// Without the keeper's dispatch in main processes are started as before.
+// Where no keeper can be started processes are started all the same.
 func TestStartWithoutKeeper(t *testing.T) {
-	keeperPossible.Store(false)
-	defer keeperPossible.Store(true)
+	EndKeeper() // no keeper is started after it
+	defer RestKeeper()
 	r := start(t, "exit", "3")
 	if r.tree.kept != nil {
 		t.Error("there is a keeper")

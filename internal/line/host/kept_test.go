@@ -10,16 +10,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
-	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
 func TestMain(m *testing.M) {
-	if child.RunKeeperIfAsked() {
-		return
-	}
 	mcptest.Reexec()
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
 	goleak.VerifyTestMain(m)

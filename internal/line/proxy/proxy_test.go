@@ -10,7 +10,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
-	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
@@ -19,9 +18,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if child.RunKeeperIfAsked() {
-		return
-	}
 	mcptest.Reexec()
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
 	goleak.VerifyTestMain(m)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
@@ -25,9 +24,6 @@ import (
 const scriptPatience = 10 * time.Second
 
 func TestMain(m *testing.M) {
-	if child.RunKeeperIfAsked() {
-		return
-	}
 	mcptest.Reexec()
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
 	// A script mostly waits for processes; -parallel on the command line wins.

@@ -10,16 +10,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 	"github.com/outlive-mcp/outlive/internal/testing/tier"
 )
 
 func TestMain(m *testing.M) {
-	if child.RunKeeperIfAsked() {
-		return
-	}
 	mcptest.Reexec()
 	os.Exit(m.Run())
 }

@@ -69,10 +69,10 @@ func layerFault(s *source, wing, room string) string {
 		}
 		return room + " is for tests, and " + demoServer + " for the demo"
 	case top == "cmd":
-		if room == "cli" || room == "child" { // the keeper is the same program, and runs before everything else
+		if room == "cli" {
 			return ""
 		}
-		return "cmd imports cli and child only, not " + room
+		return "cmd imports cli only, not " + room
 	case room == "config" && s.room != "cli" && s.room != "config":
 		return s.room + " imports config: cli maps the configuration to each room's Options"
 	case !slices.Contains(wings()[s.wing], wing) && wing != s.wing:
