@@ -81,37 +81,8 @@ type keeper struct {
 	empty    int       // scans in a row, after outlive's end, that found no process
 }
 
-// closeInherited closes descriptors that outlive had inherited itself and not marked yet, so that we do not hold them
-// open. They are those without close-on-exec; the runtime's own descriptors have it from the start.
-func closeInherited() {
-	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return // the descriptors stay open as long as we live
-	}
-	defer unix.Close(dir)
-	var names []string
-	buf := make([]byte, 4096)
-	for {
-		n, err := unix.ReadDirent(dir, buf)
-		if n <= 0 || err != nil {
-			break
-		}
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
-	}
-	for _, name := range names {
-		fd, err := strconv.Atoi(name)
-		if err != nil || fd <= keeperLine {
-			continue
-		}
-		if marks, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && marks&unix.FD_CLOEXEC == 0 {
-			_ = unix.Close(fd)
-		}
-	}
-}
-
 func newKeeper() (*keeper, error) {
-	closeInherited()
-	unix.CloseOnExec(keeperLine)
+	CloseInheritedOnExec() // the keeper's line too
 	_ = os.WriteFile("/proc/self/comm", []byte(keeperName), 0)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, err
