@@ -12,8 +12,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
-
-	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
 var paths = []string{"a", "a.b", "b.c", "n.m", "a.c", "c", "b", "d.e"}
@@ -36,7 +34,7 @@ func decode(format Format, text []byte) (any, error) {
 		err := toml.Unmarshal(text, &m)
 		return m, err
 	}
-	if err := yaml.Load(text, &v); err != nil && !fileerror.Empty(err) {
+	if err := yaml.Load(text, &v); err != nil && !noDocument(err) {
 		return nil, err
 	}
 	return v, nil

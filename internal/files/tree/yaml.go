@@ -12,10 +12,10 @@ import (
 func (d *Doc) readYAML(edited bool) []fileerror.Problem {
 	var document yaml.Node
 	if err := yaml.Load(d.text, &document); err != nil {
-		if fileerror.Empty(err) {
+		if noDocument(err) {
 			return nil
 		}
-		return []fileerror.Problem{fileerror.YAML(d.source, err)}
+		return []fileerror.Problem{explainYAML(d.source, err)}
 	}
 	if len(document.Content) == 0 || edited && isNull(document.Content[0]) {
 		return nil

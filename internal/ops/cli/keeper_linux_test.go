@@ -36,7 +36,7 @@ func TestTheKeeperInitialisesLittle(t *testing.T) {
 		t.Fatalf("the runtime tells of no initialiser: %s", told.String())
 	}
 	for _, name := range []string{
-		"modernc.org/sqlite/lib", "net/http", "crypto/tls",
+		"modernc.org/sqlite/lib", "net/http", "crypto/tls", "go.yaml.in/yaml/v4/internal/libyaml",
 		"github.com/outlive-mcp/outlive/internal/gateway/config", "github.com/outlive-mcp/outlive/internal/ops/cli",
 	} {
 		if initialised(name) {

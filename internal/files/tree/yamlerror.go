@@ -1,4 +1,4 @@
-package fileerror
+package tree
 
 import (
 	"errors"
@@ -6,42 +6,44 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// Empty reports whether err is the YAML parser's error for an empty file.
-func Empty(err error) bool {
+// noDocument reports whether err is the YAML parser's error for an empty file.
+func noDocument(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "no documents in stream")
 }
 
-// YAML rewords an error of the YAML parser.
-func YAML(s *Source, err error) Problem {
+// explainYAML rewords an error of the YAML parser.
+func explainYAML(s *fileerror.Source, err error) fileerror.Problem {
 	le, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return Problem{Pos: Pos{1, 1}, Message: "this is not YAML", Hint: err.Error()}
+		return fileerror.Problem{Pos: fileerror.Pos{Line: 1, Column: 1}, Message: "this is not YAML", Hint: err.Error()}
 	}
 	message := strings.TrimPrefix(le.Message, "yaml: ")
 	switch {
 	case strings.Contains(message, "multiple"):
-		return Problem{Pos: secondDocument(s), Message: "a second document begins here", Hint: "keep everything in one, without ---"}
+		return fileerror.Problem{Pos: secondDocument(s), Message: "a second document begins here", Hint: "keep everything in one, without ---"}
 	case strings.Contains(message, "control characters"):
 		at := strings.IndexFunc(string(s.Text), func(r rune) bool {
 			return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f
 		})
-		return Problem{Pos: s.At(at), Message: "a control character", Hint: "remove it, or write it as an escape in double quotes"}
+		return fileerror.Problem{Pos: s.At(at), Message: "a control character", Hint: "remove it, or write it as an escape in double quotes"}
 	}
-	pos := s.Inside(Pos{le.Mark.Line, le.Mark.Column})
+	pos := s.Inside(fileerror.Pos{Line: le.Mark.Line, Column: le.Mark.Column})
 	if strings.HasPrefix(strings.TrimLeft(s.Line(pos.Line), " "), "\t") {
-		return Problem{Pos: pos, Message: "a tab in the indentation", Hint: "YAML wants spaces"}
+		return fileerror.Problem{Pos: pos, Message: "a tab in the indentation", Hint: "YAML wants spaces"}
 	}
 	for _, known := range advice {
 		if strings.Contains(message, known.says) {
 			if known.atContext && le.ContextMark.Line > 0 {
-				pos = s.Inside(Pos{le.ContextMark.Line, le.ContextMark.Column})
+				pos = s.Inside(fileerror.Pos{Line: le.ContextMark.Line, Column: le.ContextMark.Column})
 			}
-			return Problem{Pos: pos, Message: known.message, Hint: known.hint}
+			return fileerror.Problem{Pos: pos, Message: known.message, Hint: known.hint}
 		}
 	}
-	return Problem{Pos: pos, Message: "YAML: " + message}
+	return fileerror.Problem{Pos: pos, Message: "YAML: " + message}
 }
 
 // advice maps the parser's words to what a person can do. atContext selects the position where the unfinished element
@@ -63,7 +65,7 @@ var advice = []struct {
 	{"incompatible YAML document", "this version of YAML is not known", "remove the line", false},
 }
 
-func secondDocument(s *Source) Pos {
+func secondDocument(s *fileerror.Source) fileerror.Pos {
 	starts := regexp.MustCompile(`(?m)^---(?:\s|$)`).FindAllIndex(s.Text, -1)
 	if len(starts) == 0 {
 		return s.At(len(s.Text))
