@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTheKeeperInitialisesLittle: the second process of each run makes nothing that it never uses, such as what the database and HTTP
-// need. The runtime tells of each package that it has initialised.
+// TestTheKeeperInitialisesLittle: the second process of a run initialises nothing that it never uses, such as the database. The runtime
+// tells of each package that it has initialised.
 func TestTheKeeperInitialisesLittle(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
