@@ -1,5 +1,7 @@
 package supervise
 
+import "slices"
+
 // State is the state of the supervised thing.
 type State uint8
 
@@ -105,10 +107,8 @@ var sourceWords = [...]string{
 
 // SourceOf is the source of that word. A word of another version is SourceControl.
 func SourceOf(word string) Source {
-	for s := SourceExit; s <= SourceMonitor; s++ {
-		if s.String() == word {
-			return s
-		}
+	if at := slices.Index(sourceWords[:], word); at > 0 {
+		return Source(at)
 	}
 	return SourceControl
 }

@@ -20,7 +20,7 @@ func TestEveryValueHasAWordOfItsOwn(t *testing.T) {
 	for c := NoCause; c <= Idle; c++ {
 		say("cause", c)
 	}
-	for s := NoSource; s <= SourceMonitor; s++ {
-		say("source", s)
+	for s := range sourceWords {
+		say("source", Source(s))
 	}
 }
