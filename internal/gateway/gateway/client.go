@@ -120,7 +120,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 	version := jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
 	switch {
 	case s.own == nil && version != nil:
-		if !jsonrpc.EqualString(version, mcp.ModernVersion) {
+		if !mcp.IsModern(version) {
 			e.answerError(append(append([]byte(`{"code":-32022,"message":"Unsupported protocol version","data":`), mcp.UnsupportedVersion(version)...), '}'))
 			return false
 		}

@@ -293,7 +293,7 @@ func (s *Session) discover(e *exchange) {
 			s.gw.modern.greetPlainly(e)
 			return
 		}
-		out := []byte(`{"resultType":"complete","supportedVersions":["` + mcp.ModernVersion + `"],` + capabilities + `,"ttlMs":0,"cacheScope":"private","_meta":`)
+		out := []byte(`{"resultType":"complete","supportedVersions":` + mcp.ModernVersions + `,` + capabilities + `,"ttlMs":0,"cacheScope":"private","_meta":`)
 		out = append(out, s.gw.madeHere("")...)
 		if text := s.instructions(); text != "" {
 			out = jsonrpc.AppendQuoted(append(out, `,"instructions":`...), text)

@@ -92,7 +92,7 @@ func (f *Front) validate(r *http.Request, view string, line []byte, e *jsonrpc.E
 	if no := checkHeader(r, headerVersion, version); no.status != 0 {
 		return no
 	}
-	if !jsonrpc.EqualString(version, mcp.ModernVersion) {
+	if !mcp.IsModern(version) {
 		return refusal{status: http.StatusBadRequest, code: mcp.CodeVersion, text: "Unsupported protocol version", data: mcp.UnsupportedVersion(version)}
 	}
 	if no := checkHeader(r, headerMethod, e.Method.Of(line)); no.status != 0 {

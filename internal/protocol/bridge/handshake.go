@@ -76,7 +76,7 @@ func discoverResult(initialize []byte) []byte {
 	if capabilities == nil {
 		capabilities = []byte("{}")
 	}
-	out := []byte(`{"resultType":"complete","supportedVersions":["` + mcp.ModernVersion + `"],"capabilities":`)
+	out := []byte(`{"resultType":"complete","supportedVersions":` + mcp.ModernVersions + `,"capabilities":`)
 	out = append(out, capabilities...)
 	out = append(out, `,"ttlMs":0,"cacheScope":"private"`...)
 	if text := member(initialize, "instructions"); jsonrpc.IsString(text) {

@@ -60,7 +60,7 @@ func (s *modernSide) request(line []byte) {
 		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: a request with this id is still in flight")
 	case !jsonrpc.IsString(version):
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: _meta lacks "+mcp.MetaProtocolVersion)
-	case !jsonrpc.EqualString(version, mcp.ModernVersion):
+	case !mcp.IsModern(version):
 		s.toClient(wrongVersion(id, version))
 	case !jsonrpc.IsObject(capabilities):
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: _meta lacks "+mcp.MetaClientCapabilities)

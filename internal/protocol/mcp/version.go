@@ -27,8 +27,10 @@ func (e Era) String() string {
 func (e Era) Other() Era { return [...]Era{EraUnknown, Modern, Legacy}[e] }
 
 const (
-	// ModernVersion is the first version without a handshake.
+	// ModernVersion is the version without a handshake, which outlive's own requests have.
 	ModernVersion = "2026-07-28"
+	// ModernVersions is the raw array of the versions that [IsModern] takes.
+	ModernVersions = `["` + ModernVersion + `"]`
 	// BatchVersion is the only version whose messages may come as JSON arrays.
 	BatchVersion = "2025-03-26"
 	// ProgressMessageVersion is the first version whose progress may carry a message.
@@ -41,10 +43,13 @@ var LegacyVersions = []string{"2024-11-05", BatchVersion, "2025-06-18", "2025-11
 // NewestLegacy is the version that outlive asks for, and that a client gets which asks for an unknown one.
 var NewestLegacy = LegacyVersions[len(LegacyVersions)-1]
 
+// IsModern reports whether a raw version is one without a handshake.
+func IsModern(version []byte) bool { return jsonrpc.EqualString(version, ModernVersion) }
+
 // NamesModern reports whether a raw array of versions has the modern one.
 func NamesModern(versions []byte) bool {
 	for at := range jsonrpc.Elements(versions) {
-		if jsonrpc.EqualString(at.Of(versions), ModernVersion) {
+		if IsModern(at.Of(versions)) {
 			return true
 		}
 	}
@@ -62,7 +67,7 @@ const (
 
 // UnsupportedVersion is the raw data of an error that refuses a raw version of a modern request.
 func UnsupportedVersion(asked []byte) []byte {
-	return append(append([]byte(`{"supported":["`+ModernVersion+`"],"requested":`), asked...), '}')
+	return append(append([]byte(`{"supported":`+ModernVersions+`,"requested":`), asked...), '}')
 }
 
 // IsLegacy reports whether version begins with initialize.
