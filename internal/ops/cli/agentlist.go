@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -218,12 +217,11 @@ func printAgents(w io.Writer, h homeRecord) error {
 		_, err := fmt.Fprintf(w, "No agent is declared in %s.\nDeclare one: outlive agent add NAME, or find those that run: outlive agent scan\n", h.Registry)
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(agentHeading, "\t"))
+	var rows [][]string
 	for _, r := range h.Agents {
-		fmt.Fprintln(t, strings.Join(agentRow(r, ""), "\t"))
+		rows = append(rows, agentRow(r, ""))
 	}
-	if err := t.Flush(); err != nil {
+	if err := printTable(w, agentHeading, rows); err != nil {
 		return err
 	}
 	if err := printTroubles(w, h, ""); err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -249,8 +248,7 @@ func printScanned(w io.Writer, o monitor.Options, list []scanned, now time.Time)
 		_, err := fmt.Fprintln(w, "No session of "+knownCLIs()+" runs here.")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PID\tKIND\tSTATUS\tSINCE\tUP\tDECLARED\tSESSION\tDIRECTORY")
+	var rows [][]string
 	for _, s := range list {
 		status, since := s.Status, "-"
 		if s.Waiting != "" {
@@ -259,10 +257,10 @@ func printScanned(w io.Writer, o monitor.Options, list []scanned, now time.Time)
 		if s.Since != nil {
 			since = briefly(now.Sub(*s.Since))
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.PID, s.Kind, logline.Printable(status), since, briefly(now.Sub(s.Began)),
-			cmp.Or(s.Declared, "-"), cmp.Or(logline.Printable(s.Session), "-"), cmp.Or(logline.Printable(s.Dir), "-"))
+		rows = append(rows, []string{fmt.Sprint(s.PID), s.Kind, logline.Printable(status), since, briefly(now.Sub(s.Began)),
+			cmp.Or(s.Declared, "-"), cmp.Or(logline.Printable(s.Session), "-"), cmp.Or(logline.Printable(s.Dir), "-")})
 	}
-	if err := t.Flush(); err != nil {
+	if err := printTable(w, []string{"PID", "KIND", "STATUS", "SINCE", "UP", "DECLARED", "SESSION", "DIRECTORY"}, rows); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(list, func(s scanned) bool { return s.Declared == "" }) {
