@@ -9,13 +9,15 @@
 // Between a client and a server:
 //
 //	Session   one client: what it said, what it has seen, its open requests         session.go client.go subscription.go listen.go
+//	          its arrays of messages; whose a request is; our own tools             array.go dispatch.go tools.go
 //	scope     the links that a session uses: its own, or those of all modern clients scope.go
+//	          those that legacy clients share; of run --shared by abilities, roots  pool.go roots.go join.go
 //	view      the part of all servers that a client sees                            view.go
 //	server    what is known of a server from all its processes                      standing.go memory.go
 //	Link      one kept server, whose client the gateway is: handshake, lists, calls link.go handshake.go upstream.go
 //	listing   its part that reads the server's lists                                lists.go
 //	exchange  one request in flight: whose it is, and its id at the server          exchange.go
-//	ask       one request of a server to a client                                   asks.go
+//	ask       one request of a server to a client, and which client that is         asks.go attribution.go
 //
 // A legacy client has its own process of each server, because the protocol keeps state in the connection; with
 // Server.Shared it uses a shared one. Modern requests carry all their state and share one process for each server, or

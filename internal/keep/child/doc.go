@@ -26,7 +26,8 @@
 //   - If both are killed at once, any later outlive finds what is left at its start, by [SweepStrays].
 //
 // An owner tag says which server a descendant belongs to, see tag_linux.go. If no keeper can be started, processes are
-// started directly, as on other systems; [Mechanisms] reports that. With Inherit the keeper is in our session and the
+// started directly, as on other systems; [Mechanisms] reports that. On Windows each server is in a job object that is
+// nested in outlive's (tree_windows.go): the kernel ends what is in it. With Inherit the keeper is in our session and the
 // processes in our group.
 //
 // # Streams

@@ -15,7 +15,7 @@
 // scans take at most a twentieth of the time. overlayfs reports what happens through the mount, so it needs no polling.
 //
 // Which files: globs (of doublestar, relative to the root or absolute), exclusions ("!tests/**"), .gitignore files and
-// .git/info/exclude, and a fixed list of noise (.git, node_modules, swap files; noise.go). A glob's literal part
+// .git/info/exclude, and a fixed list of noise (.git, node_modules, swap files; gitignore.go). A glob's literal part
 // overrides the ignore rules: "dist/**/*.js" is watched although git ignores dist. Symbolic links to files are followed
 // when a file is read, links to directories only where a glob begins.
 //

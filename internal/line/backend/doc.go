@@ -17,6 +17,7 @@
 //	           process.go, phase.go  one process, how far it has come     calls.go  every request in flight or waiting
 //	           questions.go  what outlive asks a server     asks.go  what servers ask the client
 //	           memory.go  what runs of the command have shown     history.go  what became of processes and restarts
+//	           tally.go  what calls came to     reconnects.go  lost connections to a server elsewhere     tracing.go  spans of a request
 //	flow       flow.go  when a request may go out, and the queue     refuse.go  how a request is refused or given up
 //	           recover.go  what becomes of requests whose server died
 //	handshake  handshake.go  the client's own; what it is told while the first start fails
