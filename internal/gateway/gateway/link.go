@@ -298,13 +298,10 @@ func (l *Link) meta() []byte {
 // meta identifies the gateway, as every modern request must, with the capabilities of its single client: a translated
 // server gets them in its handshake.
 func (g *Gateway) meta() []byte {
-	out := []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `","` + mcp.MetaClientInfo + `":`)
-	out = append(out, g.info()...)
-	out = append(out, `,"`+mcp.MetaClientCapabilities+`":`...)
-	if g.can != nil {
-		return append(append(out, g.can...), '}')
+	if g.can == nil {
+		return mcp.RequestMeta(g.info(), []byte("{}"))
 	}
-	return append(out, "{}}"...)
+	return mcp.RequestMeta(g.info(), g.can)
 }
 
 // info is the gateway's name and version.

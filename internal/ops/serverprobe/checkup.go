@@ -110,7 +110,8 @@ func (r *Report) modern(ctx context.Context, s Spec, refused bool) {
 	if p == nil {
 		return
 	}
-	answer, _ := p.ask(ctx, mcp.DiscoverLine([]byte(askID), probeMeta), s.ProbeTimeout)
+	meta := mcp.RequestMeta([]byte(`{"name":"outlive-doctor","version":"1"}`), []byte("{}"))
+	answer, _ := p.ask(ctx, mcp.DiscoverLine([]byte(askID), meta), s.ProbeTimeout)
 	if answer.result == nil { // silence and an end say that it knows nothing of that era
 		r.Only = r.Ready
 		other.finish(p, s)

@@ -18,11 +18,7 @@ import (
 // askID is the id of the one request that a process gets: some servers read whole numbers only.
 const askID = "1"
 
-var (
-	probeMeta = []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `","` +
-		mcp.MetaClientInfo + `":{"name":"outlive-doctor","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`)
-	initializeParams = []byte(`{"protocolVersion":"","capabilities":{},"clientInfo":{"name":"outlive-doctor","version":"1"}}`)
-)
+var initializeParams = []byte(`{"protocolVersion":"","capabilities":{},"clientInfo":{"name":"outlive-doctor","version":"1"}}`)
 
 // errGone says that the process closed its stdout or ended; errSilent that it has not answered in time.
 var (

@@ -26,7 +26,7 @@ type legacySide struct {
 
 	Hello    hello
 	Can      abilities // of the client
-	Envelope []byte    // _meta of each request, without the log level
+	Envelope []byte    // _meta of each request, without braces and the log level
 	Extended []byte    // raw extensions that the client has declared
 	Offer    []byte    // raw capabilities of the server
 
@@ -158,7 +158,8 @@ func (s *legacySide) introduced(params []byte, version string) {
 	if !jsonrpc.IsObject(info) {
 		info = nil
 	}
-	s.Envelope = envelopeOf(info, modernCapabilities(asked, s.Version))
+	meta := mcp.RequestMeta(info, modernCapabilities(asked, s.Version))
+	s.Envelope = meta[1 : len(meta)-1]
 }
 
 // greet asks the server for its identity. Without an id nobody waits for the handshake: the client has had its answer before.

@@ -121,16 +121,6 @@ func withoutReserved(object []byte, also ...string) []byte {
 	return set(object, left, "_meta")
 }
 
-// envelopeOf is what each request to a modern server says in its _meta, without braces. Both arguments are raw objects;
-// info may be nil.
-func envelopeOf(info, capabilities []byte) []byte {
-	out := []byte(`"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `"`)
-	if info != nil {
-		out = append(append(out, `,"`+mcp.MetaClientInfo+`":`...), info...)
-	}
-	return append(append(out, `,"`+mcp.MetaClientCapabilities+`":`...), capabilities...)
-}
-
 // withLevel adds a raw log level, unless it is nil, to an envelope.
 func withLevel(envelope, level []byte) []byte {
 	if level == nil {

@@ -86,6 +86,15 @@ const (
 // MetaOutcome is the key under which outlive says, in the _meta of a result of its own, what became of a call.
 const MetaOutcome = "dev.outlive/outcome"
 
+// RequestMeta is the _meta of a modern request of a client with this info and these capabilities. Both are raw objects; info may be nil.
+func RequestMeta(info, capabilities []byte) []byte {
+	out := []byte(`{"` + MetaProtocolVersion + `":"` + ModernVersion + `"`)
+	if info != nil {
+		out = append(append(out, `,"`+MetaClientInfo+`":`...), info...)
+	}
+	return append(append(append(out, `,"`+MetaClientCapabilities+`":`...), capabilities...), '}')
+}
+
 // OwnMeta is the _meta of a request of outlive's own for a client, given that of one of its requests: version, client and
 // capabilities. The rest, such as a log level or a trace, is of the client's request alone.
 func OwnMeta(meta []byte) []byte {
