@@ -2,6 +2,7 @@ package natsengine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,14 +19,27 @@ const failedHeader = "Outlive-Failed"
 
 // Request implements [engine.Bus]. The subject ends with the name of the machine that asks, and a server lets each publish under
 // its own name only ([Rights]). A server can be made to deliver what it reads to any subject, but with no place for an answer: so a
-// question counts where its answer goes to an inbox of the asker.
+// question counts where its answer goes to an inbox of the asker. Any machine may write there, and what NATS itself would name it can be
+// worked out by whoever was asked before: so each question has a name that nobody can guess.
 func (e *Engine) Request(ctx context.Context, address string, request []byte) ([]byte, error) {
 	if len(request) > engine.MaxMessage {
 		return nil, engine.ErrTooLarge
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	m, err := e.call.RequestWithContext(ctx, address+"."+token(e.host), request)
+	if err := ctx.Err(); err != nil {
+		return nil, late(ctx, err) // it would be sent all the same
+	}
+	reply := inboxOf(e.host) + "." + rand.Text()
+	answers, err := e.call.SubscribeSync(reply)
+	if err != nil {
+		return nil, late(ctx, err)
+	}
+	defer func() { _ = answers.Unsubscribe() }() // the connection may be over, and it with it
+	if err := e.call.PublishRequest(address+"."+token(e.host), reply, request); err != nil {
+		return nil, late(ctx, err)
+	}
+	m, err := answers.NextMsgWithContext(ctx)
 	switch {
 	case err == nil && m.Header.Get(failedHeader) != "":
 		return nil, engine.ErrTooLarge

@@ -274,6 +274,48 @@ func TestForgedQuestions(t *testing.T) {
 	}
 }
 
+// A machine that was asked something cannot tell where the answer to another question goes: it would answer in another machine's place.
+func TestAnswersGoWhereNobodyGuesses(t *testing.T) {
+	pair := certificate(t)
+	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
+	defer h.Close()
+	defer own.Close()
+	a, err := Connect(options(h, pair, "a", "secret"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	asked, err := own.call.SubscribeSync("run.b.a")
+	if err != nil || own.call.Flush() != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for range 2 {
+		answered := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			_, err := a.Request(ctx, "run.b", nil)
+			answered <- err
+		}()
+		m, err := asked.NextMsg(2 * time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(m.Respond(nil), <-answered); err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, m.Reply)
+	}
+	same := 0
+	for same < min(len(places[0]), len(places[1])) && places[0][same] == places[1][same] {
+		same++
+	}
+	if left := len(places[1]) - same; left < 20 { // of five bits each
+		t.Errorf("who knows %s has %d characters of %s to guess", places[0], left, places[1])
+	}
+}
+
 // delivering wants a consumer that delivers the records of a key somewhere.
 func delivering(bucket, name, key, to string) *nats.Msg {
 	stream, filter := "KV_"+bucketPrefix+bucket, "$KV."+bucketPrefix+bucket+"."+key
