@@ -118,19 +118,22 @@ func (j *jobs) take(asker string, o order) part {
 	return part{}
 }
 
-// begin has outlive do what was taken, if it does that for others.
+// begin has outlive do what was taken, if it does that for others. A disk that hangs may keep it from starting: other commands go on.
 func (j *jobs) begin(id string, one *job) part {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if one.begun {
+	begun, over := one.begun, j.all[id] != one || one.forgotten()
+	one.begun = begun || !over
+	j.mu.Unlock()
+	if begun {
 		return part{}
 	}
-	if j.all[id] != one || one.forgotten() {
+	if over {
 		return part{Failed: "it was asked for too long ago, and is not done"}
 	}
-	one.begun = true
 	one.add(&one.out, []byte("outlive "+j.m.release+"\n"))
 	if err := one.cmd.Start(); err != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		j.drop(id)
 		return part{Failed: err.Error()}
 	}

@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
@@ -76,6 +79,31 @@ func TestJobBegins(t *testing.T) {
 				m.jobs.do(t.Context(), "third", order{Op: "end", ID: "x"})
 			})
 		})
+	}
+}
+
+// A command that does not get to start, as where the disk hangs, holds no other one up.
+func TestJobThatDoesNotStart(t *testing.T) {
+	m, _ := memberIn(enginemem.New(), "a", "")
+	m.program = filepath.Join(t.TempDir(), "outlive")
+	_, other := running(m, "other")
+	m.jobs.do(t.Context(), "third", order{Op: "run", ID: "slow", Args: []string{"status"}})
+	slow := m.jobs.all["slow"]
+	syscall.ForkLock.RLock() // nothing starts
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer syscall.ForkLock.RUnlock()
+	asking.Go(func() { m.jobs.do(t.Context(), "third", order{Op: "next", ID: "slow", Part: 1}) })
+	await.Until(t, "it begins", func() bool {
+		slow.mu.Lock()
+		defer slow.mu.Unlock()
+		return len(slow.out) > 0
+	})
+	asking.Go(func() { m.jobs.do(t.Context(), "third", order{Op: "end", ID: "other"}) })
+	select {
+	case <-other.Done():
+	case <-time.After(await.Limit):
+		t.Error("another command cannot be ended")
 	}
 }
 
