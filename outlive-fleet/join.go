@@ -268,12 +268,12 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 			end(fmt.Errorf("%s: %w: they were revoked, or have expired; outlive fleet join --nats %s --creds FILE joins with others", m.where(), err, m.NATS))
 			return
 		}
-		end(fmt.Errorf("%s: %w: it was revoked, or another machine uses it; on the hub, outlive fleet token make makes a new one", m.where(), err))
+		end(fmt.Errorf("%s: %w: it was revoked, another machine uses it, or outlive there is another version, as the hub's log says; on the hub, outlive fleet token make makes a new one", m.where(), err))
 	}
 	e, err := natsengine.Connect(o, !fresh)
 	if err != nil {
 		if errors.Is(err, natsengine.ErrRefused) && m.NATS == "" {
-			return fmt.Errorf("%w: it is wrong, was revoked, or another machine has used it, or this one before it left; on the hub, outlive fleet token revoke %s and token make %[2]s give a new one", err, m.Host)
+			return fmt.Errorf("%w: it is wrong, was revoked, another machine has used it, or this one before it left, or outlive there is another version, as the hub's log says; on the hub, outlive fleet token revoke %s and token make %[2]s give a new one", err, m.Host)
 		}
 		return fmt.Errorf("join: %w", err)
 	}

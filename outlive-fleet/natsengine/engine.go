@@ -35,7 +35,7 @@ const (
 	dialLimit    = 5 * time.Second
 )
 
-// ErrRefused says that the hub does not know the token: it was revoked, or it is of another hub.
+// ErrRefused says that the hub does not let this machine in: its token was revoked, or outlive there is another version.
 var ErrRefused = errors.New("the hub refuses the token")
 
 // noCredentials is the ErrRefused of a server that is no hub.
