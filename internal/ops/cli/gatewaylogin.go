@@ -191,12 +191,13 @@ func remoteServer(file *config.File, name string) (config.Server, error) {
 	return file.Servers[i], nil
 }
 
-// pageOpener is the command that opens a page in the user's browser: $BROWSER, or the desktop's. nil: there is none.
+// pageOpener is the command that opens a page in the user's browser: $BROWSER if it is one program, which not all take it for, or the
+// desktop's. nil: there is none.
 func pageOpener(page string) []string {
-	opener := browserCommand(page)
-	if own := os.Getenv("BROWSER"); own != "" {
-		opener = []string{own, page}
+	if own, err := exec.LookPath(os.Getenv("BROWSER")); err == nil {
+		return []string{own, page}
 	}
+	opener := browserCommand(page)
 	if len(opener) == 0 {
 		return nil
 	}
