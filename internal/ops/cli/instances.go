@@ -192,7 +192,7 @@ func takesRunning(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if all, failed := askAll(context.Background()); failed == nil {
-		err = fmt.Errorf("%w; running: %s", err, namesOf(all))
+		err = fmt.Errorf("%w; running here: %s", err, namesOf(all))
 	}
 	return err
 }
