@@ -49,7 +49,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	if anew && o.opts.ClientID == "" && server.RegistrationEndpoint != "" {
 		g.ClientID, g.ClientSecret, g.ClientAuth = "", "", "" // it may have forgotten them, and says so to the user alone
 	}
-	g, err = o.identify(ctx, g, server, "http://"+listener.Addr().String()+redirectPath)
+	g, err = o.identify(ctx, g, server, "http://"+listener.Addr().String()+redirectPath, scopes)
 	if err != nil {
 		return g, err
 	}

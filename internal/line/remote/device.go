@@ -77,13 +77,13 @@ func (o *OAuth) deviceGrant(ctx context.Context, g Grant, server authServer, sco
 		return g, err
 	}
 	stored := g.ClientID != "" && g.RedirectURI == deviceRedirect && o.opts.ClientID == ""
-	g, err := o.identify(ctx, g, server, deviceRedirect)
+	g, err := o.identify(ctx, g, server, deviceRedirect, scopes)
 	if err != nil {
 		return g, err
 	}
 	answer, err := o.deviceCode(ctx, g, server, scopes)
 	if stored && refusalCode(err) == unknownClient && server.RegistrationEndpoint != "" { // it has forgotten us
-		if g, err = o.register(ctx, g, server); err == nil {
+		if g, err = o.register(ctx, g, server, scopes); err == nil {
 			answer, err = o.deviceCode(ctx, g, server, scopes)
 		}
 	}

@@ -190,7 +190,7 @@ func TestIdentify(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o.opts = tc.opts
-			g, err := o.identify(t.Context(), tc.grant, tc.server, tc.redirect)
+			g, err := o.identify(t.Context(), tc.grant, tc.server, tc.redirect, nil)
 			got := g.ClientID + " " + g.ClientSecret + " " + g.ClientAuth
 			if err != nil {
 				got = err.Error()

@@ -131,7 +131,7 @@ func (a *authority) register(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&said); err != nil || said["application_type"] != "native" {
 		a.t.Errorf("registration %v: %v", said, err)
 	}
-	said["client_id"] = "registered"
+	said["client_id"], said["redirect_uris"] = "registered", "of another form than it was said in"
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.registered = append(a.registered, said)
@@ -287,6 +287,13 @@ func TestAuthorization(t *testing.T) {
 	}
 	if diff := gocmp.Diff([]string{"read offline_access", "write read offline_access"}, scopes); diff != "" {
 		t.Errorf("scopes: %s", diff)
+	}
+	var registered []string // a client may ask only for what it was registered with
+	for _, said := range a.registered {
+		registered = append(registered, fmt.Sprint(said["scope"]))
+	}
+	if diff := gocmp.Diff(scopes, registered); diff != "" {
+		t.Errorf("registered with: %s", diff)
 	}
 	var grants []string
 	for _, form := range a.forms {

@@ -12,24 +12,25 @@ import (
 )
 
 // identify fills in our client identity at an authorization server: the configured one, one registered before, or one that is
-// registered now, in this order (2026-07-28, "Client Registration").
-func (o *OAuth) identify(ctx context.Context, g Grant, server authServer, redirect string) (Grant, error) {
+// registered now, in this order (2026-07-28, "Client Registration"). One that was registered before may ask for what it has been granted.
+func (o *OAuth) identify(ctx context.Context, g Grant, server authServer, redirect string, scopes []string) (Grant, error) {
 	known, at := g.ClientID, g.RedirectURI
+	more := slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(g.Scopes, s) })
 	g.RedirectURI = redirect
 	switch {
 	case o.opts.ClientID != "":
 		g.ClientID, g.ClientSecret = o.opts.ClientID, o.opts.ClientSecret
 		g.ClientAuth = wayToAuthenticate(g.ClientSecret, server.TokenAuth)
 		return g, nil
-	case known != "" && at == redirect:
+	case known != "" && at == redirect && !(more && server.RegistrationEndpoint != ""):
 		return g, nil
 	case server.RegistrationEndpoint != "":
-		return o.register(ctx, g, server)
+		return o.register(ctx, g, server, scopes)
 	}
 	return g, fmt.Errorf("%s lets no client register itself: configure a client id", server.Issuer)
 }
 
-// registration is what a client says of itself, and what the server makes of it (RFC 7591).
+// registration is what a client says of itself (RFC 7591).
 type registration struct {
 	ClientName      string   `json:"client_name,omitempty"`
 	RedirectURIs    []string `json:"redirect_uris"`
@@ -37,11 +38,10 @@ type registration struct {
 	ResponseTypes   []string `json:"response_types"`
 	ApplicationType string   `json:"application_type"`
 	TokenAuth       string   `json:"token_endpoint_auth_method,omitempty"`
-	ClientID        string   `json:"client_id,omitempty"`
-	ClientSecret    string   `json:"client_secret,omitempty"`
+	Scope           string   `json:"scope,omitempty"` // many servers let a client ask for no other
 }
 
-func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant, error) {
+func (o *OAuth) register(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
 	grants := []string{"authorization_code", "refresh_token"}
 	if g.RedirectURI == deviceRedirect {
 		grants = append(grants, deviceGrantType)
@@ -49,7 +49,7 @@ func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant
 	text, err := json.Marshal(registration{
 		ClientName: "outlive", RedirectURIs: []string{g.RedirectURI}, ApplicationType: "native",
 		GrantTypes: grants, ResponseTypes: []string{"code"},
-		TokenAuth: preferredAuth(server.TokenAuth),
+		TokenAuth: preferredAuth(server.TokenAuth), Scope: joinScopes(scopes),
 	})
 	if err != nil {
 		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
@@ -67,7 +67,11 @@ func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant
 	if status < 200 || status > 299 {
 		return g, fmt.Errorf("register at %s: HTTP %d %s", server.Issuer, status, excerpt(body))
 	}
-	var made registration
+	var made struct {
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+		TokenAuth    string `json:"token_endpoint_auth_method"`
+	}
 	if err := json.Unmarshal(body, &made); err != nil {
 		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
 	}
