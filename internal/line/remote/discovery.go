@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/files/peer"
@@ -90,25 +91,21 @@ func canonical(endpoint *url.URL) string {
 	return u.String()
 }
 
-// resourceOf reads the protected-resource metadata where the challenge says, or at the well-known places.
+// resourceOf reads the protected-resource metadata where the challenge says, or at the well-known places. A server behind a proxy often
+// names an address that only the proxy knows, or http.
 func (o *OAuth) resourceOf(ctx context.Context, endpoint *url.URL, asked challenge) (resourceMetadata, error) {
 	root := url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: "/.well-known/oauth-protected-resource"}
 	places := []string{root.JoinPath(endpoint.Path).String(), root.String()}
-	if asked.metadata != "" {
-		named, err := endpoint.Parse(asked.metadata) // some servers name it relative to their own URL
-		if err != nil {
-			return resourceMetadata{}, fmt.Errorf("the server says that its authorization metadata is at %q: %w", asked.metadata, cause(err))
-		}
-		places = []string{named.String()}
+	named, err := endpoint.Parse(asked.metadata) // some servers name it relative to their own URL
+	if asked.metadata != "" && err == nil && o.mustBeSafe(named.String()) == nil {
+		places = slices.Insert(places, 0, named.String())
 	}
 	for _, place := range places {
 		var found resourceMetadata
 		err := o.getJSON(ctx, place, &found)
 		switch {
-		case asked.metadata == "" && (errors.Is(err, errNotThere) || err == nil && found.Resource == "" && len(found.Servers) == 0):
+		case errors.Is(err, errNotThere) || err == nil && found.Resource == "" && len(found.Servers) == 0:
 			continue // or a document of another kind, which a site gives for everything it does not know
-		case errors.Is(err, errNotThere):
-			return found, fmt.Errorf("the server says that its authorization metadata is at %s, and it is not", place)
 		case err != nil:
 			return found, fmt.Errorf("read the server's authorization metadata: %w", err)
 		}

@@ -72,7 +72,13 @@ func TestDiscovery(t *testing.T) {
 			name: "2025-03-26, nothing", want: "SELF/token SELF/mcp",
 			places: []string{named, root, "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"},
 		}, {
-			name: "the challenge leads nowhere", asked: "SELF/meta", want: "and it is not", places: []string{"/meta"},
+			name: "the challenge leads nowhere", asked: "SELF/meta",
+			have: map[string]string{root: `{"resource":"SELF/mcp"}`, own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{"/meta", named, root, own},
+		}, {
+			name: "the challenge names what only a proxy knows", asked: "http://internal.example/meta",
+			have: map[string]string{named: `{"resource":"SELF/mcp"}`, own: fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{named, own},
 		}, {
 			name: "no authorization server", have: map[string]string{named: `{"resource":"SELF"}`, own: fmt.Sprintf(server, "")},
 			want: "SELF/token SELF", places: []string{named, own},
