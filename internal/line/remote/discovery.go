@@ -127,7 +127,8 @@ func covers(resource string, endpoint *url.URL) bool {
 	return path == above || strings.HasPrefix(path, above+"/")
 }
 
-// serverOf reads the metadata of an authorization server. Until 2025-03-26 none was needed: then the endpoints have fixed names.
+// serverOf reads the metadata of an authorization server. Until 2025-03-26 none was needed: then the endpoints have fixed names at
+// the root, also where a server names its MCP endpoint as its authorization server.
 func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error) {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -153,7 +154,7 @@ func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error)
 		}
 		return found, o.checkServer(found)
 	}
-	root := strings.TrimSuffix(base.String()+path, "/")
+	root := base.String()
 	server := authServer{
 		Issuer: issuer, assumed: true,
 		AuthorizationEndpoint: root + "/authorize", TokenEndpoint: root + "/token", RegistrationEndpoint: root + "/register",

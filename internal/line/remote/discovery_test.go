@@ -72,6 +72,9 @@ func TestDiscovery(t *testing.T) {
 			name: "2025-03-26, nothing", want: "SELF/token SELF/mcp",
 			places: []string{named, root, "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"},
 		}, {
+			name: "the endpoint as its own issuer, without metadata", have: map[string]string{named: `{"resource":"SELF/mcp","authorization_servers":["SELF/mcp"]}`},
+			want: "SELF/token SELF/mcp", places: []string{named, own + "/mcp", "/.well-known/openid-configuration/mcp", "/mcp/.well-known/openid-configuration"},
+		}, {
 			name: "the challenge leads nowhere", asked: "SELF/meta",
 			have: map[string]string{root: `{"resource":"SELF/mcp"}`, own: fmt.Sprintf(server, "")},
 			want: "SELF/token SELF/mcp", places: []string{"/meta", named, root, own},
