@@ -451,7 +451,7 @@ func (o *OAuth) scopes(d discovered, asked challenge, granted []string) []string
 		want = slices.Clone(d.scopes)
 	}
 	want = append(want, granted...)
-	if slices.Contains(d.server.Scopes, offline) {
+	if len(want) > 0 && slices.Contains(d.server.Scopes, offline) { // alone it would take the place of what a server gives by itself
 		want = append(want, offline)
 	}
 	var once []string

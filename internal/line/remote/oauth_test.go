@@ -307,6 +307,20 @@ func TestAuthorization(t *testing.T) {
 	}
 }
 
+// The scope for a refresh token is asked for beside others, and not alone: a server that names no scopes has some that it gives to
+// whoever asks for none.
+func TestScopesThatAreAskedFor(t *testing.T) {
+	for _, tc := range []struct{ named, want []string }{
+		{named: []string{"read"}, want: []string{"read", "offline_access"}},
+		{named: nil, want: nil},
+	} {
+		d := discovered{scopes: tc.named, server: authServer{Scopes: []string{"openid", "offline_access"}}}
+		if diff := gocmp.Diff(tc.want, NewOAuth(OAuthOptions{}).scopes(d, challenge{}, nil)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // slow is a store that takes a second to read: whoever else wants the grant waits for its turn meanwhile.
 type slow struct{ memory }
 
