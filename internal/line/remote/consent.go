@@ -35,8 +35,9 @@ func (o *OAuth) byBrowser(anew bool) consentWay {
 // userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252). Unless it is to be
 // anew, what another process is granted meanwhile will do.
 func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scopes []string, anew bool) (Grant, error) {
-	if !server.assumed && !slices.Contains(server.ChallengeMethods, "S256") {
-		return g, fmt.Errorf("%s does not say that it knows PKCE with S256, without which a code could be stolen", server.Issuer)
+	// Metadata that say nothing of PKCE, such as Entra ID's, are of servers that know it, as a rule.
+	if len(server.ChallengeMethods) > 0 && !slices.Contains(server.ChallengeMethods, "S256") {
+		return g, fmt.Errorf("%s does not know PKCE with S256, without which a code could be stolen", server.Issuer)
 	}
 	if server.AuthorizationEndpoint == "" {
 		return g, fmt.Errorf("the metadata of %s names no authorization endpoint", server.Issuer)

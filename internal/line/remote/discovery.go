@@ -44,8 +44,6 @@ type authServer struct {
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	TokenAuth             []string `json:"token_endpoint_auth_methods_supported"`
 	TellsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
-
-	assumed bool // there is no metadata: these are the places of 2025-03-26
 }
 
 // byteOrderMark is what some servers put before their JSON (RFC 8259, 8.1).
@@ -156,7 +154,7 @@ func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error)
 	}
 	root := base.String()
 	server := authServer{
-		Issuer: issuer, assumed: true,
+		Issuer:                issuer,
 		AuthorizationEndpoint: root + "/authorize", TokenEndpoint: root + "/token", RegistrationEndpoint: root + "/register",
 	}
 	return server, o.checkServer(server)

@@ -394,10 +394,11 @@ func TestConsentIsNotAskedForEver(t *testing.T) {
 	c.wantLine(pong)
 }
 
-// The page where the user is asked has what its endpoint's address has, and asks for a refresh token in OpenID Connect's way.
+// The page where the user is asked has what its endpoint's address has, asks for a refresh token in OpenID Connect's way, and has a PKCE
+// challenge, also where the metadata say nothing of that.
 func TestConsentPage(t *testing.T) {
 	a := newAuthority(t)
-	a.metadata = map[string]any{"authorization_endpoint": a.URL + "/as/authorize?tenant=x%26y"}
+	a.metadata = map[string]any{"authorization_endpoint": a.URL + "/as/authorize?tenant=x%26y", "code_challenge_methods_supported": nil}
 	c, _ := a.open(OAuthOptions{Authorize: browser(t)})
 	c.say(ping)
 	c.wantLine(pong)
@@ -406,7 +407,7 @@ func TestConsentPage(t *testing.T) {
 	if len(a.pages) != 1 {
 		t.Fatalf("asked for consent with %v", a.pages)
 	}
-	for key, want := range map[string]string{"tenant": "x&y", "response_type": "code", "prompt": "consent"} {
+	for key, want := range map[string]string{"tenant": "x&y", "response_type": "code", "prompt": "consent", "code_challenge_method": "S256"} {
 		if got := a.pages[0][key]; len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
@@ -424,7 +425,7 @@ func TestAuthorizationIsRefused(t *testing.T) {
 		{"other issuer in the metadata", func(a *authority) { a.metadata = map[string]any{"issuer": wrong} }, "is that of https://evil.example"},
 		{"other resource", func(a *authority) { a.resource = "https://evil.example/mcp" }, "not about"},
 		{"other path", func(a *authority) { a.resource = a.URL + "/mcpx" }, "not about"},
-		{"no PKCE", func(a *authority) { a.metadata = map[string]any{"code_challenge_methods_supported": nil} }, "PKCE"},
+		{"no PKCE", func(a *authority) { a.metadata = map[string]any{"code_challenge_methods_supported": []string{"plain"}} }, "PKCE"},
 		{"token endpoint in the clear", func(a *authority) { a.metadata = map[string]any{"token_endpoint": "http://evil.example/t"} }, "neither https"},
 		{"other issuer in the redirect", func(a *authority) { a.iss = &wrong }, "another authorization server"},
 		{"no issuer in the redirect", func(a *authority) { a.iss = &none }, "RFC 9207"},
