@@ -233,6 +233,7 @@ func TestTokenAnswer(t *testing.T) {
 		{name: "called a text", body: usual, want: "t a b r0", expires: true, kind: "text/plain; charset=utf-8"},
 		{name: "called a page", body: usual, want: "t a b r0", expires: true, kind: "text/html"},
 		{name: "no token", body: `{"token_type":"bearer"}`, want: "without a token"},
+		{name: "a word of its own", body: `{"access_token":"t","token_type":"bot"}`, want: "t a b r0"},
 		{name: "bound token", body: `{"access_token":"t","token_type":"DPoP"}`, want: "DPoP"},
 		{name: "no", body: `{"error":"invalid_grant","error_description":"used"}`, want: "refused: invalid_grant: used", status: 400},
 		{name: "no, called a text", body: `{"error":"invalid_grant"}`, want: "refused: invalid_grant", status: 400, kind: "text/plain"},

@@ -122,7 +122,7 @@ func (a tokenAnswer) grant(g Grant, form url.Values) (Grant, error) {
 	switch {
 	case a.AccessToken == "":
 		return g, fmt.Errorf("%s gave an answer without a token", g.Issuer)
-	case a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer"):
+	case strings.EqualFold(a.TokenType, "DPoP"): // bound to a key that we do not have; any other word, such as Slack's "bot", is a bearer token's
 		return g, fmt.Errorf("%s gave a token of type %q, which is not supported", g.Issuer, a.TokenType)
 	}
 	now := time.Now()
