@@ -462,6 +462,29 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// Where a redirect may lead: to the same origin, as browsers compare it, and to https at the same host.
+func TestWhereARedirectMayLead(t *testing.T) {
+	for _, tc := range []struct {
+		from, to string
+		follows  bool
+	}{
+		{"https://a.example/mcp", "https://a.example/mcp/", true},
+		{"https://a.example/mcp", "https://A.example:443/mcp/", true},
+		{"http://a.example:80/mcp", "http://a.example/mcp/", true},
+		{"http://a.example/mcp", "https://a.example/mcp", true},
+		{"http://a.example/mcp", "https://www.a.example/mcp", false},
+		{"http://a.example:8080/mcp", "https://a.example/mcp", false},
+		{"http://a.example/mcp", "https://a.example:8443/mcp", false},
+		{"https://a.example/mcp", "http://a.example/mcp", false},
+		{"https://a.example/mcp", "https://a.example:8443/mcp", false},
+	} {
+		from, to := httptest.NewRequest(http.MethodPost, tc.from, nil), httptest.NewRequest(http.MethodPost, tc.to, nil)
+		if follows := sameOriginOnly(to, []*http.Request{from}) == nil; follows != tc.follows {
+			t.Errorf("from %s to %s: followed %v", tc.from, tc.to, follows)
+		}
+	}
+}
+
 // An answer longer than allowed is refused without being kept.
 func TestTooLong(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)

@@ -118,7 +118,7 @@ func (o *OAuth) resourceOf(ctx context.Context, endpoint *url.URL, asked challen
 // covers reports whether a token for resource is meant for endpoint: the same origin, and its path or one above it.
 func covers(resource string, endpoint *url.URL) bool {
 	u, err := url.Parse(resource)
-	if err != nil || !strings.EqualFold(u.Scheme, endpoint.Scheme) || !strings.EqualFold(u.Host, endpoint.Host) {
+	if err != nil || !sameOrigin(u, endpoint) {
 		return false
 	}
 	above, path := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(endpoint.Path, "/")

@@ -137,7 +137,7 @@ func TestCovers(t *testing.T) {
 	}
 	for resource, want := range map[string]bool{
 		"https://a.example/x/mcp": true, "https://a.example/x/mcp/": true, "https://a.example/x": true, "https://a.example": true,
-		"HTTPS://A.example/": true, "https://a.example/x/m": false, "https://a.example/x/mcp/y": false, "http://a.example/x/mcp": false,
+		"HTTPS://A.example/": true, "https://a.example:443/x/mcp": true, "https://a.example/x/m": false, "https://a.example/x/mcp/y": false, "http://a.example/x/mcp": false,
 		"https://a.example:8443/x/mcp": false, "https://b.example": false, "": false, "://": false,
 	} {
 		if covers(resource, endpoint) != want {

@@ -55,10 +55,10 @@
 // # Credentials
 //
 // Headers, tokens and the server's own cookies, which are kept in memory as long as the connection, go to the origin of [Options.URL] and
-// nowhere else: a redirect to another origin is refused. Authorization is
-// OAuth 2.1 as the protocol asks for it ([OAuth]): protected-resource and authorization-server metadata, resource indicators, PKCE,
-// dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207; where no browser can come back to this machine, device codes
-// (RFC 8628), as a client of their own. One [OAuth] belongs to all
+// nowhere else: a redirect to another origin is refused, but for one of the same host from http to https, both at their own port.
+// Authorization is OAuth 2.1 as the protocol asks for it ([OAuth]): protected-resource and authorization-server metadata, resource
+// indicators, PKCE, dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207; where no browser can come back to this
+// machine, device codes (RFC 8628), as a client of their own. One [OAuth] belongs to all
 // connections to one server; those of several processes share a [GrantStore] with a lock, so that a refresh token is used once. The
 // authorization server is the configured one or that of the first login, and no address is asked that the MCP server has no business with.
 // Names of servers and resources are compared letter by letter, but for the "/" of an empty path (RFC 3986, 6.2.3). Metadata that

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,17 +49,29 @@ func newClient(o Options) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: sameOriginOnly}
 }
 
-// sameOriginOnly follows redirects that repeat the request at the same origin, as for a missing slash. Headers may hold
-// secrets for that origin alone, and a request that becomes a GET is another request.
+// sameOriginOnly follows redirects that repeat the request at the same origin, as for a missing slash, or at the same host by https in
+// place of http. Headers may hold secrets for that origin alone, and a request that becomes a GET is another request.
 func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) > maxRedirects || !sameOrigin(req.URL, first.URL) || req.Method != first.Method {
+	if len(via) > maxRedirects || !sameOrigin(req.URL, first.URL) && !upgrades(req.URL, first.URL) || req.Method != first.Method {
 		return http.ErrUseLastResponse
 	}
 	return nil
 }
 
-func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+// sameOrigin compares as browsers do: the scheme's own port is the same as none.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+// upgrades reports whether to is the host of from by https in place of http, each at its own port.
+func upgrades(to, from *url.URL) bool {
+	return strings.EqualFold(to.Hostname(), from.Hostname()) && from.Scheme+portOf(from) == "http80" && to.Scheme+portOf(to) == "https443"
+}
+
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
 
 // request makes a request in the session, without its authorization.
 func (c *Connection) request(ctx context.Context, method string, to *url.URL, body []byte) (*http.Request, error) {
