@@ -88,7 +88,7 @@ var oddGroups = []oddGroup{
 	{on: "http", how: "again", want: "[1915883588174806058,-0,0.1000000000000000055,1E5,1.0]", names: "numbers"},
 	{on: "http", how: "again", want: "xxxxxxxx", names: "long-answer"},
 	{on: "http", names: `
-		note-200-null note-200-html note-200-object note-id-null note-ok note-204 note-stream note-400 note-500
+		note-200-null note-200-html note-200-object note-id-null note-ok note-204 note-stream note-stays-open note-400 note-500
 		get-404 get-400 get-500 get-page get-json get-wrong-length get-ends
 		lost-404 lost-404-page lost-400 lost-400-text no-session session-changes cookie
 		sse-plain sse-crlf sse-cr sse-lines sse-no-space sse-comments sse-ping sse-empty-data sse-bom sse-done sse-array sse-unfinished

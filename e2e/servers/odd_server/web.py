@@ -186,6 +186,7 @@ HTTP = {
     "note-ok": ("a notification is answered with OK", notified(200, "OK", "text/plain")),
     "note-204": ("a notification is answered with 204", notified(204, b"", "")),
     "note-stream": ("a notification is answered with an empty stream (java-sdk#588)", notified(200, b"", STREAM)),
+    "note-stays-open": ("a notification is answered with a stream that stays open", when(lambda r: r.tells, [reply(200, b"", STREAM, length=False), 3600.0])),
     "note-400": ("a notification is answered with 400", notified(400)),
     "note-500": ("a notification is answered with 500", notified(500)),
     # What GET is answered with.

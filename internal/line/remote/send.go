@@ -49,8 +49,8 @@ func newClient(o Options) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: sameOriginOnly}
 }
 
-// sameOriginOnly follows redirects that repeat the request at the same origin, as for a missing slash, or at the same host by https in
-// place of http. Headers may hold secrets for that origin alone, and a request that becomes a GET is another request.
+// sameOriginOnly follows redirects that repeat the request at the same origin, as for a missing slash. One from http to https at the same
+// host counts as that. Headers may hold secrets for that origin alone, and a request that becomes a GET is another request.
 func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > maxRedirects || !sameOrigin(req.URL, first.URL) && !upgrades(req.URL, first.URL) || req.Method != first.Method {
@@ -268,7 +268,9 @@ func (c *Connection) receive(ctx context.Context, m *message, resp *http.Respons
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case m.kind != jsonrpc.Request || c.old() != nil:
-		discard(resp)
+		if kind != "text/event-stream" { // that may stay open, and nothing is to be said on it
+			discard(resp)
+		}
 		o.answered = true
 	case kind == "application/json":
 		c.receiveJSON(m, resp, o)

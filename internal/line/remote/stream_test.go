@@ -197,6 +197,21 @@ func TestServerMessagesThatAreCut(t *testing.T) {
 	})
 }
 
+// A notification that is answered by a stream which stays open keeps nobody waiting.
+func TestNotificationAnsweredByAStream(t *testing.T) {
+	s := legacyServer(t, map[string]func(http.ResponseWriter, seen){
+		"notifications/initialized": func(w http.ResponseWriter, r seen) {
+			events(w, ": open\n\n")
+			<-r.Context().Done()
+		},
+		"ping": func(w http.ResponseWriter, r seen) { result(w, r, `{}`) },
+	})
+	c := dial(t, Options{URL: s.URL, NoteTimeout: time.Hour})
+	c.greet()
+	c.say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	c.wantLine(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+}
+
 // A server of 2024-11-05 has another endpoint for what it is told, and answers on one stream.
 func TestOldTransport(t *testing.T) {
 	say := make(chan string, 10)
