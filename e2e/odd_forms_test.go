@@ -102,7 +102,7 @@ var oddGroups = []oddGroup{
 	{on: "sse", how: "again", want: "error", names: "nan"},
 	{on: "sse", names: `
 		first-comment first-retry first-ping first-open first-bom endpoint-late
-		post-400 post-403 post-404 post-406 post-415 post-419 post-422 post-501
+		post-400 post-403 post-404 post-406 post-415 post-419 post-422 post-501 post-stream
 		endpoint-relative endpoint-dot endpoint-dots endpoint-absolute endpoint-query endpoint-spaces endpoint-twice
 		event-crlf event-no-name event-no-space event-ping code-200 code-204 answer-first`},
 	{on: "sse", how: "due", names: "stream-ends"},

@@ -277,6 +277,7 @@ SSE = {
     "endpoint-late": ("the endpoint comes after a second", {"late": 1.0}),
     # What POST /sse is answered with.
     **{f"post-{code}": (f"POST is answered with {code} (mcp-go#420)", {"refuse": code}) for code in (400, 403, 404, 406, 415, 419, 422, 501)},
+    "post-stream": ("POST begins the stream, too (quarkus-mcp-server#317)", {"refuse": None}),
     # The endpoint.
     "endpoint-relative": ("the endpoint without a slash", {"endpoint": "messages?sessionId=1"}),
     "endpoint-dot": ("the endpoint begins with ./", {"endpoint": "./messages"}),
@@ -327,7 +328,7 @@ def old(how):
         if r.method == "GET":
             return listen(r)
         if r.path == "/sse" or not streams:
-            return reply(how["refuse"])
+            return reply(how["refuse"]) if how["refuse"] else listen(r)
         if not r.asks:
             return reply(how["code"], b"", "")
         a = how["form"](r.m)

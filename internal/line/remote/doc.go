@@ -31,7 +31,8 @@
 //	  method or resource; 400 that complains of it
 //	401, 403                                             authorization if [Options] has it, then again; otherwise answer
 //	any error status with a JSON-RPC error in its body   answer: that error
-//	other 4xx, 501 for initialize                        the transport of 2024-11-05, otherwise answer with what both gave
+//	other 4xx, 501 for initialize, or a stream that      the transport of 2024-11-05, otherwise answer with what both gave
+//	  names an endpoint
 //	501, 505, other 4xx; 3xx to another origin           answer, not done
 //	an answer longer than [Options.MaxMessage]           answer, unknown
 //

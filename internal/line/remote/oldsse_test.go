@@ -95,6 +95,20 @@ func TestOldTransportAfterARefusal(t *testing.T) {
 	}
 }
 
+// It is also tried where a POST begins the older transport's stream, as with Quarkus.
+func TestOldTransportBegunByAPost(t *testing.T) {
+	s := oldServer(t, endpointEvent, func(w http.ResponseWriter, r *http.Request) {
+		events(w, endpointEvent)
+		<-r.Context().Done()
+	})
+	c := dial(t, Options{URL: s.URL + "/sse"})
+	c.say(modernRequest("9", "server/discover"))
+	c.wantError("9", "HTTP 405")
+	c.greet()
+	c.say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	c.wantLine(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+}
+
 // Who is refused by both hears what each said.
 func TestErrorNamesWhatGETGave(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -26,6 +26,9 @@ const (
 // errTooLong is the end of a stream whose message exceeds Options.MaxMessage.
 var errTooLong = errors.New("a message longer than is allowed")
 
+// errOldStream is the end of a stream that names an endpoint: it is that of 2024-11-05, which some servers begin at a POST, too.
+var errOldStream = errors.New("the stream of HTTP+SSE")
+
 // cursor is the position in a stream.
 type cursor struct {
 	id    string        // of the last event, "": it has none
@@ -53,6 +56,9 @@ func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.R
 			return
 		case errors.Is(err, errTooLong):
 			o.tooLong = true
+			return
+		case errors.Is(err, errOldStream): // as the protocol wants it said
+			o.status, o.body = http.StatusMethodNotAllowed, []byte(err.Error())
 			return
 		case m.version != "" || cur.id == "" || ctx.Err() != nil || vain >= maxResumes || c.hasFailed():
 			o.ended = err == io.EOF
@@ -136,6 +142,8 @@ func (c *Connection) readStream(body io.Reader, m *message, cur *cursor) error {
 			return err
 		case e.tooLong && m != nil:
 			return errTooLong
+		case m != nil && e.name == "endpoint":
+			return errOldStream
 		case e.tooLong:
 			c.logf("%s: %v discarded", c.opts.Name, errTooLong)
 		}
