@@ -70,7 +70,7 @@ EXIT STATUS
 	}
 	f.define(cmd.Flags(), ".", `the project whose files are looked at too; its servers are started only if it is named; "" for none`)
 	cmd.Flags().BoolVar(&f.noStart, "no-start", false, "do not start the servers, only look whether their commands are found")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a server may take to answer, as for outlive run")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a server may take to answer")
 	cmd.Flags().DurationVar(&f.installTime, "install-timeout", launcher.InstallTime, "how long npx, uvx, bunx, docker and the like may install a server before that")
 	cmd.Flags().BoolVar(&f.sweep, "sweep", false, "end the leftover processes; what cannot be identified is left alone")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "as a JSON object")

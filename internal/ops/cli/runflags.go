@@ -81,6 +81,9 @@ func (f *runFlags) table() []setting {
 	}
 }
 
+// startTimeout is longer than most clients wait. A server that is ended sooner than its client gives up would never come up.
+const startTimeout = 2 * time.Minute
+
 // newRunFlags have the defaults.
 func newRunFlags() *runFlags {
 	f := &runFlags{
@@ -88,7 +91,7 @@ func newRunFlags() *runFlags {
 		settings: settings{logFormat: logline.Text, killMode: child.KillTree},
 	}
 	b := &f.backend
-	b.Supervise.StartTimeout, b.Supervise.DrainFor, b.Supervise.RetireFor = 30*time.Second, time.Second, 10*time.Minute
+	b.Supervise.StartTimeout, b.Supervise.DrainFor, b.Supervise.RetireFor = startTimeout, time.Second, 10*time.Minute
 	b.Reload, b.Surrogates, b.QueueFor, b.CallPatience = backend.OverlapReload, backend.RejectSurrogates, 25*time.Second, 10*time.Minute
 	return f
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 )
@@ -25,5 +26,14 @@ func TestPolicyInWordsOfFile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %s", tc.policy, err, tc.want)
 		}
+	}
+}
+
+// A server that loads a model, or fills a cache, before it answers is not ended while its client still waits: SDKs do for a minute, and
+// a client whose user has set more (MCP_TIMEOUT, startup_timeout_sec) for longer.
+func TestStartIsWaitedForLongerThanByClients(t *testing.T) {
+	const sdk = time.Minute
+	if got := newRunFlags().backend.Supervise.StartTimeout; got <= sdk {
+		t.Errorf("a start is ended after %v, and a client of an SDK waits for %v", got, sdk)
 	}
 }
