@@ -99,9 +99,10 @@ type OAuth struct {
 	vain     vainConsents
 	turn     chan struct{} // holds one token: its holder owns what follows
 
-	grant   Grant
-	loaded  bool
-	unsaved unsaved
+	grant     Grant
+	loaded    bool
+	forgotten bool // the authorization server does not know the grant's client any more
+	unsaved   unsaved
 }
 
 // NewOAuth prepares authorization; nothing is loaded or asked yet.
@@ -220,7 +221,7 @@ func (o *OAuth) hold(ctx context.Context) (release func(), err error) {
 
 // keep stores what was granted. The store is held.
 func (o *OAuth) keep(g Grant) error {
-	o.grant = g
+	o.grant, o.forgotten = g, false
 	if o.opts.Store == nil {
 		return nil
 	}
@@ -355,6 +356,9 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way c
 	if sameURI(o.grant.Issuer, g.Issuer) { // what was registered or granted elsewhere is of no use here
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes = o.grant.Scopes
+	}
+	if o.forgotten {
+		g.ClientID, g.ClientSecret, g.ClientAuth = "", "", ""
 	}
 	scopes := o.scopes(d, asked, g.Scopes)
 	g, err = way(ctx, g, d.server, scopes)

@@ -504,7 +504,8 @@ func TestRenewedGrantThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// A server that has forgotten its clients, as after a restart, wants a login. That registers us anew.
+// A server that has forgotten its clients, as after a restart, wants a login. That registers us anew, and where there is a browser it
+// comes by itself.
 func TestForgottenClient(t *testing.T) {
 	a, store := newAuthority(t), &memory{}
 	_, login := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
@@ -521,6 +522,14 @@ func TestForgottenClient(t *testing.T) {
 	if err := login.Login(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	c.say(ping)
+	c.wantLine(pong)
+
+	a.mu.Lock()
+	a.registered = nil
+	a.mu.Unlock()
+	a.expire()
+	c, _ = a.open(OAuthOptions{Store: store, Authorize: browser(t)})
 	c.say(ping)
 	c.wantLine(pong)
 }

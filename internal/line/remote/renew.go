@@ -80,6 +80,9 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 			continue
 		}
 		if refusalCode(err) == unknownClient && o.opts.ClientID == "" {
+			if o.forgotten = o.opts.Authorize != nil; o.forgotten {
+				return nil
+			}
 			return fmt.Errorf("%w: if it says so again, it has forgotten outlive, and %s", err, o.wanted())
 		}
 		if err != nil {
