@@ -37,6 +37,7 @@ type authority struct {
 	lifetime int            // of tokens in seconds
 	iss      *string        // in redirects; nil: the right one
 	refuse   string         // error for refresh tokens
+	unscoped string         // the same for those with a scope
 	forms    []url.Values   // of the token endpoint
 	pages    []url.Values   // of the authorization endpoint
 	granted  int
@@ -172,6 +173,9 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case form.Get("grant_type") == "refresh_token" && form.Has("scope") && a.unscoped != "":
+		a.json(w, 400, map[string]any{"error": a.unscoped})
+		return
 	case form.Get("grant_type") == "refresh_token" && a.refuse != "":
 		a.json(w, 400, map[string]any{"error": a.refuse})
 		return
@@ -677,6 +681,25 @@ func TestRefreshTokenIsRefused(t *testing.T) {
 	interactive, _ := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
 	interactive.say(ping)
 	interactive.wantLine(pong)
+}
+
+// A token is renewed with its scopes, and without a word of them where the server does not want to hear it.
+func TestRenewalWithoutScopes(t *testing.T) {
+	for _, code := range []string{"", "invalid_scope", "invalid_request"} {
+		a := newAuthority(t)
+		a.unscoped = code
+		store := &memory{grant: Grant{
+			Issuer: a.URL + "/as", TokenURL: a.URL + "/as/token", ClientID: "me", AccessToken: "old", RefreshToken: "r", Expiry: time.Now(), Scopes: []string{"read"},
+		}}
+		c, _ := a.open(OAuthOptions{Store: store})
+		c.say(ping)
+		c.wantLine(pong)
+		a.mu.Lock()
+		if a.forms[0].Get("scope") != "read" || (code == "") != (len(a.forms) == 1) || !slices.Equal(store.grant.Scopes, []string{"read"}) {
+			t.Errorf("%q: asked with %v, stored %+v", code, a.forms, store.grant)
+		}
+		a.mu.Unlock()
+	}
 }
 
 // A redirect that is not the answer to our question changes nothing.

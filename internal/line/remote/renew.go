@@ -75,6 +75,13 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 			form.Set("scope", joinScopes(g.Scopes))
 		}
 		next, err := o.redeem(ctx, g, form)
+		if code := refusalCode(err); form.Has("scope") && (code == "invalid_scope" || code == "invalid_request") {
+			form.Del("scope") // Entra ID wants to have it, and Salesforce refuses it
+			next, err = o.redeem(ctx, g, form)
+		}
+		if len(next.Scopes) == 0 {
+			next.Scopes = g.Scopes // the server names them only if they differ
+		}
 		if no := (tokenRefusal{}); errors.As(err, &no) && no.Code == refusedGrant {
 			refused = g.RefreshToken // a process without the lock may have stored a better one meanwhile
 			continue
