@@ -90,7 +90,7 @@ var oddGroups = []oddGroup{
 	{on: "http", names: `
 		note-200-null note-200-html note-200-object note-id-null note-ok note-204 note-stream note-stays-open note-400 note-500
 		get-404 get-400 get-500 get-page get-json get-wrong-length get-ends
-		lost-404 lost-404-page lost-400 lost-400-text no-session session-changes cookie
+		lost-404 lost-404-page lost-400 lost-400-new lost-400-text no-session session-changes cookie
 		sse-plain sse-crlf sse-cr sse-lines sse-no-space sse-comments sse-ping sse-empty-data sse-bom sse-done sse-array sse-unfinished
 		sse-stays-open sse-bytes moved-307 moved-308 moved-307-absolute
 		charset gzip body-bom body-blank status-201 status-202 http-1.0 no-length chunk-a-byte delete-hangs delete-500

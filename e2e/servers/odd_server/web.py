@@ -201,6 +201,7 @@ HTTP = {
     "lost-404": ("a session is forgotten: 404 (mcp-remote#106)", forgets(404, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}')),
     "lost-404-page": ("a session is forgotten: 404 with a page", forgets(404, "<p>Not Found</p>", "text/html")),
     "lost-400": ("a session is forgotten: 400 (supergateway#123)", forgets(400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}')),
+    "lost-400-new": ("a session is forgotten by a server that has one only (claude-code#55970)", forgets(400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}')),
     "lost-400-text": ("a session is forgotten: 400 with a text", forgets(400, "Invalid session ID", "text/plain")),
     "no-session": ("a server without sessions", when(lambda r: r.asks, lambda r: reply(200, text(plain(r.m))))),
     "session-changes": ("each response has another session id", changing),

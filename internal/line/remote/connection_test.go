@@ -152,6 +152,10 @@ func TestLostSession(t *testing.T) {
 			w.WriteHeader(400)
 			reply(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`)
 		},
+		"400 of a server with one session": func(w http.ResponseWriter, r seen) {
+			w.WriteHeader(400)
+			reply(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`)
+		},
 		"400 with plain text": func(w http.ResponseWriter, r seen) { http.Error(w, "Bad Request: No valid session ID provided", 400) },
 	} {
 		t.Run(name, func(t *testing.T) {

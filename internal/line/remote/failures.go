@@ -261,13 +261,14 @@ func (v decision) fallenBack(got decision) decision {
 }
 
 // sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers
-// also use for unknown methods and resources; servers that store their sessions in a table often answer 400 with a text.
+// also use for unknown methods and resources; servers that store their sessions in a table, or have one only, often answer 400 with a text.
 func sessionLost(o outcome, own bool) bool {
 	switch o.status {
 	case http.StatusNotFound:
 		return !own || !slices.Contains(requestCodes, errorIn(o.body).code)
 	case http.StatusBadRequest:
-		return !own && strings.Contains(strings.ToLower(string(o.body)), "session")
+		text := strings.ToLower(string(o.body))
+		return !own && (strings.Contains(text, "session") || strings.Contains(text, "not initialized"))
 	}
 	return false
 }
