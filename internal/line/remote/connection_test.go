@@ -28,6 +28,9 @@ func TestSessionAsTheServerSeesIt(t *testing.T) {
 	note := func(r seen) {
 		mu.Lock()
 		defer mu.Unlock()
+		if agent := r.Header.Get("User-Agent"); agent != "outlive" {
+			t.Errorf("%s %s of %q", r.Method, r.method, agent)
+		}
 		what := r.Method + " " + r.method
 		got = append(got, strings.TrimSpace(what)+fmt.Sprintf(" session=%q version=%q", r.Header.Get("Mcp-Session-Id"), r.Header.Get("Mcp-Protocol-Version")))
 	}

@@ -202,6 +202,7 @@ func (o *OAuth) getJSON(ctx context.Context, place string, into any) error {
 		return fmt.Errorf("get %s: %w", place, err)
 	}
 	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", userAgent)
 	resp, err := o.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("get %s: %w", place, cause(err))

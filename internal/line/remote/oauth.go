@@ -152,6 +152,7 @@ func (o *OAuth) ask(ctx context.Context) challenge {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("User-Agent", userAgent)
 	// The configured URL may be anywhere: no guard.
 	client := newClient(Options{Transport: o.opts.Transport}.withDefaults())
 	defer client.CloseIdleConnections()

@@ -36,6 +36,9 @@ const (
 	headerEventID = "Last-Event-Id"
 )
 
+// userAgent is ours, since some hosts refuse the one of Go's library.
+const userAgent = "outlive"
+
 // newClient is the HTTP client of one connection.
 func newClient(o Options) *http.Client {
 	transport := o.Transport
@@ -79,6 +82,7 @@ func (c *Connection) request(ctx context.Context, method string, to *url.URL, bo
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", to.Redacted(), err)
 	}
+	req.Header.Set("User-Agent", userAgent)
 	for key, value := range c.opts.Headers {
 		req.Header.Set(key, value)
 		if http.CanonicalHeaderKey(key) == "Host" {

@@ -74,6 +74,7 @@ func joinScopes(scopes []string) string { return strings.Join(scopes, " ") }
 
 // answerTo is an authorization server's answer, of at most [maxMetadata] bytes.
 func (o *OAuth) answerTo(req *http.Request) (status int, body []byte, err error) {
+	req.Header.Set("User-Agent", userAgent)
 	resp, err := o.client.Do(req)
 	if err != nil {
 		return 0, nil, cause(err)
