@@ -178,6 +178,9 @@ func (lc *lifecycle) servingExited(p *process, exit Exit) {
 		lc.prober.probeFailed("exits")
 	}
 	lc.step(end)
+	if lc.machine.Snapshot().Cause == supervise.Crash && !exit.Connection {
+		lc.health.crashed(p)
+	}
 	if lc.history.begun.IsZero() && lc.machine.Snapshot().Cause != supervise.Idle {
 		lc.history.begun = lc.now
 	}

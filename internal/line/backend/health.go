@@ -17,6 +17,7 @@ type healthWatch struct {
 
 	watch  *health.Watch // from when it serves
 	noPing bool          // it answers everything but ping
+	pinged *process      // has a ping that it has not answered; nil: none
 }
 
 // Vitals is what the system tells about a running process and everything it started. What is not known is zero.
@@ -139,8 +140,19 @@ func (w *healthWatch) ask(p *process, probe health.Probe, answered func()) {
 			return mcp.DiscoverLine(id, w.privateMeta())
 		}
 		return mcp.ListLine(id, mcp.Tools, nil, nil)
-	}, func([]byte) { answered() })
+	}, func([]byte) {
+		if probe == health.Ping {
+			w.pinged = nil
+		}
+		answered()
+	})
+	if probe == health.Ping {
+		w.pinged = p
+	}
 }
+
+// crashed notes that p has ended by itself. A server that does so at a ping does not know that method, and is not asked by it again.
+func (w *healthWatch) crashed(p *process) { w.noPing = w.noPing || w.pinged == p }
 
 // probeLiveness asks p, which works on a call, for a sign of life: first by a ping, and by a list if it is silent on that. More is
 // not asked before it has answered.
