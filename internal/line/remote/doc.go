@@ -21,7 +21,7 @@
 //	written, and no answer: reset, 502, 503, 504,        twice; End, unknown, once nothing but failures of the network have
 //	  a stream broken off that cannot be resumed         happened for 10 s
 //	  the same for initialize, initialized, discover     again; End, unknown, after 10 s
-//	  the same with the transport of 2024-11-05          End, unknown
+//	  the same with the transport of 2024-11-05          End, unknown; 504 to a request: its answer comes on the stream
 //	a stream broken off that can be resumed              resumed by its last event id in a session, then as above
 //	500, other 5xx; a stream that simply ends;           twice
 //	  a body that is not a message, such as HTML

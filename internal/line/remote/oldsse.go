@@ -190,13 +190,13 @@ func (c *Connection) askOld(m *message, to *url.URL) outcome {
 		cancel()
 		o = <-came
 	}
-	if !o.answered {
+	if !o.answered && o.status != http.StatusGatewayTimeout { // a proxy that waited in vain has passed it on
 		return o
 	}
 	m.onTheWire()
 	select {
 	case <-m.answered:
-		return o
+		return outcome{answered: true, written: true}
 	case <-m.ctx.Done():
 	case <-c.failed:
 	}

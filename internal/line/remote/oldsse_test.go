@@ -200,11 +200,16 @@ func TestOldTransportWaitsForALogin(t *testing.T) {
 	})
 }
 
-// Some servers accept a POST only when its call is done. A call takes as long as it takes there, too.
+// Some servers accept a POST only when its call is done. A call takes as long as it takes there, too, also where a proxy does not wait
+// for the POST as long as that.
 func TestOldTransportAcceptsWhatIsDone(t *testing.T) {
-	for name, accept := range map[string]func(ctx context.Context) error{
-		"when it has answered": func(context.Context) error { return nil },
-		"never":                func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	for name, accept := range map[string]func(ctx context.Context, answer func()) (status int, err error){
+		"when it has answered": func(_ context.Context, answer func()) (int, error) { answer(); return http.StatusOK, nil },
+		"never":                func(ctx context.Context, answer func()) (int, error) { answer(); <-ctx.Done(); return 0, ctx.Err() },
+		"not before the proxy gives up": func(_ context.Context, answer func()) (int, error) {
+			time.AfterFunc(time.Minute, answer)
+			return http.StatusGatewayTimeout, nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -220,10 +225,11 @@ func TestOldTransportAcceptsWhatIsDone(t *testing.T) {
 							case <-r.Context().Done():
 								return nil, r.Context().Err()
 							}
-							say <- `{"jsonrpc":"2.0","id":2,"result":{}}`
-							if err := accept(r.Context()); err != nil {
+							status, err := accept(r.Context(), func() { say <- `{"jsonrpc":"2.0","id":2,"result":{}}` })
+							if err != nil {
 								return nil, err
 							}
+							return &http.Response{StatusCode: status, Body: http.NoBody}, nil
 						}
 						return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 					}
