@@ -44,6 +44,7 @@ type authority struct {
 	valid    map[string]string // tokens with their scopes
 
 	registered []map[string]any   // what clients said of themselves
+	scopeless  bool               // no client is registered with scopes
 	forgets    bool               // the clients registered until now
 	codes      []url.Values       // of the device authorization endpoint
 	code       map[string]any     // changes to its answer
@@ -131,6 +132,10 @@ func (a *authority) register(w http.ResponseWriter, r *http.Request) {
 	var said map[string]any
 	if err := json.NewDecoder(r.Body).Decode(&said); err != nil || said["application_type"] != "native" {
 		a.t.Errorf("registration %v: %v", said, err)
+	}
+	if a.scopeless && said["scope"] != nil {
+		a.json(w, http.StatusBadRequest, map[string]any{"error": "invalid_client_metadata"})
+		return
 	}
 	said["client_id"], said["redirect_uris"] = "registered", "of another form than it was said in"
 	a.mu.Lock()
@@ -322,6 +327,18 @@ func TestScopesThatAreAskedFor(t *testing.T) {
 		if diff := gocmp.Diff(tc.want, NewOAuth(OAuthOptions{}).scopes(d, challenge{}, nil)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// A server that registers no client with scopes registers one without.
+func TestRegistrationWithoutScopes(t *testing.T) {
+	a := newAuthority(t)
+	a.scopeless = true
+	c, _ := a.open(OAuthOptions{Authorize: browser(t)})
+	c.say(ping)
+	c.wantLine(pong)
+	if page := a.pages[0]; page.Get("scope") != "read offline_access" {
+		t.Errorf("asked for consent with %v", page)
 	}
 }
 
