@@ -93,7 +93,7 @@ var oddGroups = []oddGroup{
 		lost-404 lost-404-page lost-400 lost-400-new lost-400-text no-session session-changes cookie
 		sse-plain sse-crlf sse-cr sse-lines sse-no-space sse-comments sse-ping sse-empty-data sse-bom sse-done sse-array sse-unfinished
 		sse-stays-open sse-bytes moved-307 moved-308 moved-307-absolute
-		charset gzip body-bom body-blank status-201 status-202 http-1.0 no-length chunk-a-byte delete-hangs delete-500
+		charset json-rpc-type gzip body-bom body-blank status-201 status-202 http-1.0 no-length chunk-a-byte delete-hangs delete-500
 		unknown-404 unknown-400 unknown-500 accept-needed type-needed version-needed`},
 	{on: "http", want: "refused", names: "moved-301 text-plain no-type sse-as-json json-as-sse sse-other-name"},
 	{on: "http", want: "answer", names: "closes call-400 call-400-null call-403 call-422 call-empty call-202 call-page call-cut busy-429 busy-503"},

@@ -232,6 +232,7 @@ HTTP = {
     # Bodies and heads.
     "text-plain": ("JSON that says it is text", asked(lambda t: reply(200, t, "text/plain"))),
     "charset": ("a type with a charset in other letters", asked(lambda t: reply(200, t, "Application/JSON; Charset=UTF-8"))),
+    "json-rpc-type": ("JSON that says it is JSON-RPC", asked(lambda t: reply(200, t, "application/json-rpc"))),
     "no-type": ("no Content-Type", asked(lambda t: reply(200, t, ""))),
     "gzip": ("gzip, wanted or not", asked(packed)),
     "body-bom": ("a byte order mark", asked(lambda t: reply(200, BOM + t))),

@@ -492,6 +492,18 @@ func TestWhereARedirectMayLead(t *testing.T) {
 	}
 }
 
+// An answer that says that it is JSON-RPC is read like one that says JSON.
+func TestAnswerThatSaysJSONRPC(t *testing.T) {
+	s := legacyServer(t, map[string]func(http.ResponseWriter, seen){"ping": func(w http.ResponseWriter, r seen) {
+		w.Header().Set("Content-Type", "application/json-rpc; charset=utf-8")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+r.id+`,"result":{}}`)
+	}})
+	c := dial(t, Options{URL: s.URL})
+	c.greet()
+	c.say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	c.wantLine(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+}
+
 // An answer longer than allowed is refused without being kept.
 func TestTooLong(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)

@@ -276,7 +276,7 @@ func (c *Connection) receive(ctx context.Context, m *message, resp *http.Respons
 			discard(resp)
 		}
 		o.answered = true
-	case kind == "application/json":
+	case strings.HasPrefix(kind, "application/json"): // or application/json-rpc
 		c.receiveJSON(m, resp, o)
 	case kind == "text/event-stream":
 		c.receiveStream(ctx, m, resp, o)
