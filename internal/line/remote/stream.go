@@ -95,7 +95,7 @@ func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refus
 	switch {
 	case isStream(resp):
 		return false, c.readStream(resp.Body, m, cur)
-	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
+	case refusedForNow(resp):
 		return false, fmt.Errorf("resume: HTTP %d", resp.StatusCode)
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
@@ -231,15 +231,18 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 	_ = resp.Body.Close()
 	q := c.question(&message{kind: jsonrpc.Notification}, 1)
 	found := outcome{status: resp.StatusCode, header: resp.Header, body: body}
-	switch {
-	case resp.StatusCode == http.StatusNotFound && q.session && requestsAreRefused(c.ctx, c):
+	if resp.StatusCode == http.StatusNotFound && q.session && requestsAreRefused(c.ctx, c) {
 		c.loseSession()
 		c.fail(judge(q, found).reason(c.opts.Name))
 		return true
-	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
-		return false
 	}
-	return true
+	return !refusedForNow(resp)
+}
+
+// refusedForNow reports whether a stream may be had later: the server is busy or at fault, or has not noticed that the stream before has
+// broken off, and allows one at a time (409).
+func refusedForNow(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusConflict || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
 }
 
 // requestsAreRefused asks in the session, and reports whether the server has lost it. A refused GET says little: many servers without

@@ -113,7 +113,7 @@ func TestServerMessages(t *testing.T) {
 				events(w, "id: 1\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n")
 				cut(w)
 			case n == 2 && r.Header.Get("Last-Event-Id") == "1":
-				w.WriteHeader(http.StatusServiceUnavailable) // it is starting
+				w.WriteHeader(http.StatusConflict) // it has not noticed the break
 			case r.Header.Get("Last-Event-Id") == "1":
 				events(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"b\"}\n\n: \n\ndata: noise\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"c\"}\n\n")
 				<-r.Context().Done()
