@@ -179,6 +179,7 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		// A missing command is not a mistake in the configuration: it may be installed later, and calls are answered
 		// with the error until then.
 		s.executable, _ = child.Resolve(argv[0], dir)
+		s.given = c.Env
 	} else {
 		s.elsewhere(c, fl.Changed)
 		s.login, s.asks = set.login(c.Name), set.browser

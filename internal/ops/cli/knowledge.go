@@ -5,8 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
@@ -14,10 +17,16 @@ import (
 )
 
 // knowledgeFile is the file with what was learned of a command. Its name covers everything that could change the
-// command's behaviour: the command line, the directory, and size and time of each file among its words.
-func knowledgeFile(argv []string, executable, dir string) string {
+// command's behaviour: the command line, the directory, size and time of each file among its words, and the variables or headers that are
+// configured for it, but for credentials, which change often.
+func knowledgeFile(argv []string, executable, dir string, given map[string]string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", argv, dir)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains([]string{"authorization", "cookie"}, strings.ToLower(name)) {
+			fmt.Fprintf(h, "%q %q\n", name, given[name])
+		}
+	}
 	for _, word := range append([]string{executable}, argv[1:]...) {
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(dir, word)

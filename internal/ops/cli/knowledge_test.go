@@ -40,3 +40,18 @@ func TestConnectionsKeepWhatOthersHaveLearned(t *testing.T) {
 		}
 	}
 }
+
+// Two servers that are configured with one command or URL, and different variables or headers, may have different tools: what one has
+// shown is not answered for the other. A token that is renewed makes no other server.
+func TestKnowledgeIsOfWhatIsConfigured(t *testing.T) {
+	file := func(given map[string]string) string {
+		return knowledgeFile([]string{"https://mcp.example/mcp"}, "", "/", given)
+	}
+	all, some := file(map[string]string{"X-MCP-Toolsets": "all"}), file(map[string]string{"X-MCP-Toolsets": "repos"})
+	if all == some || all == file(nil) {
+		t.Error("servers with different headers share what they have shown")
+	}
+	if file(nil) != file(map[string]string{"Authorization": "Bearer a"}) {
+		t.Error("a token makes another server")
+	}
+}

@@ -55,7 +55,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	o.CallPatience = 0
 	p := &o.Supervise.Backoff
 	p.MaxRestarts, p.FirstAtOnce, p.Tiers, p.Jitter = 0, true, []backoff.Tier{{Delay: rejoin}}, 0
-	s.known = knowledgeFile(append([]string{"shared"}, o.Command...), s.executable, s.dir)
+	s.known = knowledgeFile(append([]string{"shared"}, o.Command...), s.executable, s.dir, nil)
 	o.Known = loadKnowledge(s.known)
 	return nil
 }

@@ -34,7 +34,8 @@ type settings struct {
 	logFormat   logline.Format
 	audit       string // as --audit says until the paths are known; then a path, or "" for none
 	stderrLog   string
-	known       string // path of the knowledge file
+	given       map[string]string // variables of the server, or headers for it, that are configured
+	known       string            // path of the knowledge file
 
 	remote    *config.Server // a server elsewhere; nil: CMD is started
 	login     string         // the command that logs in at it
@@ -340,9 +341,9 @@ func (s *settings) paths(name string) {
 	s.audit = auditPath(s.audit, filepath.Join(state, "audit", name+".jsonl"))
 	command := s.backend.Command
 	if s.remote != nil {
-		command = []string{s.remote.URL}
+		command, s.given = []string{s.remote.URL}, s.remote.Headers
 	}
-	s.known = knowledgeFile(command, s.executable, s.dir)
+	s.known = knowledgeFile(command, s.executable, s.dir, s.given)
 	s.backend.Known = loadKnowledge(s.known)
 	s.serverState = filepath.Join(state, "servers", name)
 }
