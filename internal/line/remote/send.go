@@ -44,7 +44,7 @@ func newClient(o Options) *http.Client {
 	transport := o.Transport
 	if transport == nil {
 		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: peer.Dialer(connectTimeout).DialContext, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer{peer.Dialer(connectTimeout), systemLookup}.dial, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: connectTimeout, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
 			HTTP2: &http.HTTP2Config{SendPingTimeout: peer.Silence / 2, PingTimeout: peer.Silence / 2},
 		}
