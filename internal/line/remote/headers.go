@@ -42,10 +42,10 @@ func (c *Connection) describe(h http.Header, m *message) {
 	}
 }
 
-// headerValue encodes a value for a header: as it is, or in Base64 between marks.
+// headerValue encodes a value for a header: as it is, or in Base64 between marks. An empty header is none to many servers.
 func headerValue(s string) string {
 	const mark, end = "=?base64?", "?="
-	plain := s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, mark) && strings.HasSuffix(s, end))
+	plain := s != "" && s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, mark) && strings.HasSuffix(s, end))
 	for i := 0; plain && i < len(s); i++ {
 		plain = s[i] >= ' ' && s[i] <= '~' || s[i] == '\t'
 	}
