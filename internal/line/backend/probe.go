@@ -155,7 +155,7 @@ func (s *prober) replaceProbed() {
 // discoverAnswered handles an answer to server/discover.
 func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 	probed := s.probe.active && c.seq == s.probe.seq
-	if s.env.Kind == jsonrpc.Response {
+	if s.env.Kind == jsonrpc.Response && !(probed && namesLegacyOnly(line)) {
 		result := bytes.Clone(s.env.Result.Of(line))
 		s.process.offer = result
 		if only := s.eras.translating(mcp.Legacy); probed || only {
@@ -196,10 +196,13 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 	return nil
 }
 
-// namesLegacyOnly reports whether a server that refuses the modern version supports only versions of the legacy era: it
-// knows server/discover, but is a legacy server (Go SDK).
+// namesLegacyOnly reports whether an answer to server/discover names versions of the legacy era alone. Such a server knows the question,
+// and is a legacy server all the same: the Go SDK's say so in an error, and over HTTP with sessions in the result.
 func namesLegacyOnly(line []byte) bool {
 	supported := jsonrpc.FindPath(line, "error", "data", "supported").Of(line)
+	if supported == nil {
+		supported = jsonrpc.FindPath(line, "result", "supportedVersions").Of(line)
+	}
 	legacy := false
 	for at := range jsonrpc.Elements(supported) {
 		version, _ := jsonrpc.Unquote(at.Of(supported))
