@@ -10,7 +10,7 @@
 //	uvx pkg, pkg@latest   | not reached: failed; newer: that one  | same version
 //	uvx pkg==1.0.0        | not reached: failed                   | same version
 //
-// npm tries for 72 s before it gives up, uv for 5 to 11; a start has 30. npm stays beside its server with some 60 MB, uv
+// npm tries for 72 s before it gives up, uv for 5 to 11. npm stays beside its server with some 60 MB, uv
 // with 20 to 70. A docker client is no launcher in
 // this sense: the server's pipes end in a process that is not below it.
 //

@@ -33,6 +33,8 @@ func Installs(argv []string) string {
 	switch name {
 	case "npx", "pnpx", "bunx", "uvx":
 		return name
+	case "cmd", "sh", "bash", "zsh", "env", "wsl": // on Windows npx is no program, and clients are told to start cmd /c npx
+		return Installs(behind(argv[1:]))
 	case "npm":
 		verbs, valued = []string{"exec", "x"}, []string{"--prefix", "--cache", "--registry", "--loglevel", "--userconfig"}
 	case "pnpm", "yarn":
@@ -48,6 +50,21 @@ func Installs(argv []string) string {
 		return ""
 	}
 	return name
+}
+
+// behind is the command that a shell or the like is given, as words or as one text.
+func behind(args []string) []string {
+	for i, word := range args {
+		switch {
+		case strings.HasPrefix(word, "-"), len(word) == 2 && word[0] == '/': // a flag, such as /c
+		case strings.Contains(word, "=") && !strings.Contains(word, " "): // a variable
+		case i == len(args)-1:
+			return strings.Fields(word)
+		default:
+			return args[i:]
+		}
+	}
+	return nil
 }
 
 // verbOf is the first word that is neither a flag nor the value of one of the flags that have one; "": there is none.

@@ -12,10 +12,15 @@ func TestInstalls(t *testing.T) {
 		"bun x pkg": "bun", "bun server.ts": "", "uv run server.py": "uv", "uv tool run pkg": "uv", "uv sync": "", "uv --directory run run server.py": "uv", "uv -q --project=x run a": "uv", "uv --directory run": "",
 		"npm --yes exec pkg": "npm", "docker --context x run image": "docker", "docker --context run ps": "", "pipx run pkg": "pipx",
 		"docker run -i image": "docker", "docker exec -i box server": "", "podman run image": "podman", "node npx": "", "": "",
+		"cmd /c npx -y pkg": "npx", "cmd.exe /d /C npx.cmd pkg": "npx", "cmd /c server.exe": "", "cmd": "", "env A=b npx pkg": "npx", "env /usr/bin/uvx pkg": "uvx",
+		"wsl npx pkg": "npx", "sh server.sh": "", "sh -c sh": "",
 	} {
 		if got := Installs(strings.Fields(argv)); got != want {
 			t.Errorf("%q: %q, want %q", argv, got, want)
 		}
+	}
+	if got := Installs([]string{"bash", "-lc", "npx -y pkg --key=a"}); got != "npx" {
+		t.Errorf("a shell's text: %q", got)
 	}
 }
 
