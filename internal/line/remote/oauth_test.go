@@ -45,6 +45,7 @@ type authority struct {
 
 	registered []map[string]any   // what clients said of themselves
 	scopeless  bool               // no client is registered with scopes
+	named      bool               // nor with an address in its redirect
 	forgets    bool               // the clients registered until now
 	codes      []url.Values       // of the device authorization endpoint
 	code       map[string]any     // changes to its answer
@@ -135,6 +136,10 @@ func (a *authority) register(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.scopeless && said["scope"] != nil {
 		a.json(w, http.StatusBadRequest, map[string]any{"error": "invalid_client_metadata"})
+		return
+	}
+	if a.named && strings.Contains(fmt.Sprint(said["redirect_uris"]), "127.0.0.1") {
+		a.json(w, http.StatusBadRequest, map[string]any{"error": "invalid_redirect_uri"})
 		return
 	}
 	said["client_id"], said["redirect_uris"] = "registered", "of another form than it was said in"
@@ -339,6 +344,31 @@ func TestRegistrationWithoutScopes(t *testing.T) {
 	c.wantLine(pong)
 	if page := a.pages[0]; page.Get("scope") != "read offline_access" {
 		t.Errorf("asked for consent with %v", page)
+	}
+}
+
+// The browser comes back to an address, but to localhost where the server takes no address, or somebody has registered us.
+func TestRedirectByName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opts  OAuthOptions
+		named bool
+		host  string
+	}{
+		"registered by us":            {host: "127.0.0.1"},
+		"registered by us, by name":   {named: true, host: "localhost"},
+		"registered by somebody else": {opts: OAuthOptions{ClientID: "registered"}, host: "localhost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAuthority(t)
+			a.named = tc.named
+			tc.opts.Authorize = browser(t)
+			c, _ := a.open(tc.opts)
+			c.say(ping)
+			c.wantLine(pong)
+			if to := a.pages[0].Get("redirect_uri"); !strings.HasPrefix(to, "http://"+tc.host+":") {
+				t.Errorf("the browser comes back to %s", to)
+			}
+		})
 	}
 }
 

@@ -64,8 +64,15 @@ func (o *OAuth) register(ctx context.Context, g Grant, server authServer, scopes
 	if err != nil {
 		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
 	}
-	if status >= 400 && status < 500 && len(scopes) > 0 { // some let no client name scopes, or not these
-		return o.register(ctx, g, server, nil)
+	if status >= 400 && status < 500 {
+		named, about := byName(g.RedirectURI), status == http.StatusForbidden || bytes.Contains(body, []byte("redirect"))
+		switch {
+		case about && named != g.RedirectURI: // some take no address there, or have a firewall that does not
+			g.RedirectURI = named
+			return o.register(ctx, g, server, scopes)
+		case len(scopes) > 0: // some let no client name scopes, or not these
+			return o.register(ctx, g, server, nil)
+		}
 	}
 	if status < 200 || status > 299 {
 		return g, fmt.Errorf("register at %s: HTTP %d %s", server.Issuer, status, excerpt(body))
