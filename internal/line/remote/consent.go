@@ -37,7 +37,7 @@ func (o *OAuth) byBrowser(anew bool) consentWay {
 // anew, what another process is granted meanwhile will do.
 func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scopes []string, anew bool) (Grant, error) {
 	// Metadata that say nothing of PKCE, such as Entra ID's, are of servers that know it, as a rule.
-	if len(server.ChallengeMethods) > 0 && !slices.Contains(server.ChallengeMethods, "S256") {
+	if server.ChallengeMethods != nil && !slices.Contains(server.ChallengeMethods, "S256") {
 		return g, fmt.Errorf("%s does not know PKCE with S256, without which a code could be stolen", server.Issuer)
 	}
 	if server.AuthorizationEndpoint == "" {

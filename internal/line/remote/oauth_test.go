@@ -477,6 +477,7 @@ func TestAuthorizationIsRefused(t *testing.T) {
 		{"other resource", func(a *authority) { a.resource = "https://evil.example/mcp" }, "not about"},
 		{"other path", func(a *authority) { a.resource = a.URL + "/mcpx" }, "not about"},
 		{"no PKCE", func(a *authority) { a.metadata = map[string]any{"code_challenge_methods_supported": []string{"plain"}} }, "PKCE"},
+		{"no PKCE at all", func(a *authority) { a.metadata = map[string]any{"code_challenge_methods_supported": []string{}} }, "PKCE"},
 		{"token endpoint in the clear", func(a *authority) { a.metadata = map[string]any{"token_endpoint": "http://evil.example/t"} }, "neither https"},
 		{"other issuer in the redirect", func(a *authority) { a.iss = &wrong }, "another authorization server"},
 		{"no issuer in the redirect", func(a *authority) { a.iss = &none }, "RFC 9207"},
