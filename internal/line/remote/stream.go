@@ -26,7 +26,7 @@ const (
 // errTooLong is the end of a stream whose message exceeds Options.MaxMessage.
 var errTooLong = errors.New("a message longer than is allowed")
 
-// errOldStream is the end of a stream that names an endpoint: it is that of 2024-11-05, which some servers begin at a POST, too.
+// errOldStream is the end of a stream that names an endpoint. It is that of 2024-11-05, which some servers begin at a POST, too.
 var errOldStream = errors.New("the stream of HTTP+SSE")
 
 // cursor is the position in a stream.
@@ -239,7 +239,7 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 	return !refusedForNow(resp)
 }
 
-// refusedForNow reports whether a stream may be had later: the server is busy or at fault, or has not noticed that the stream before has
+// refusedForNow reports whether a stream may be had later. The server is busy or at fault, or has not noticed that the stream before has
 // broken off, and allows one at a time (409).
 func refusedForNow(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusConflict || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
