@@ -56,7 +56,7 @@ const (
 	UnsureProcess Class = "unsure"     // whose process it is
 	ManifestFault Class = "manifest"
 	Contradiction Class = "contradiction"
-	NoEvidence    Class = "no_evidence" // its process is not watched, and the other sources show nothing
+	NoEvidence    Class = "no_evidence" // nothing shows whether it works
 )
 
 // Stall is PIV's coarse type of a stall (PIV-4). "" is none.

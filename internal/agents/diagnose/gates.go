@@ -79,7 +79,7 @@ func grace(e *Evidence, _ Policy) answer {
 // unheard reports whether this process has given no sign of life yet, although it should. A session that was last written before its
 // start is gone on with, and shows nothing of it.
 func (e *Evidence) unheard() bool {
-	written := slices.ContainsFunc(e.Sessions, func(s Session) bool { return s.LastAge <= e.Process.Age })
+	written := slices.ContainsFunc(e.Sessions, func(s Session) bool { return s.Unwritten || s.LastAge <= e.Process.Age })
 	return e.Artefact.Expected && !e.Artefact.Seen && e.Process.AfterBeat && !written && len(e.Hooks) == 0
 }
 

@@ -79,6 +79,8 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	switch {
 	case !s.busy():
 		return false
+	case s.Unwritten: // it may run a tool
+		return s.Status == agentcli.Busy && (s.LastAge <= p.Tool || e.worked(p))
 	case s.Open == agentcli.Model:
 		return s.asking() <= p.ModelSilent
 	case s.Open == agentcli.Tool:
@@ -136,11 +138,7 @@ func idle(e *Evidence, p Policy) answer {
 			return no("%s is in a turn", s.name())
 		}
 		if s.Status == agentcli.Idle || s.Ended {
-			since := s.LastAge
-			if since == 0 && s.Status == agentcli.Idle { // it has no record yet, as after /clear
-				since = s.StatusAge
-			}
-			found = yes(since, "%s is at its prompt", s.name())
+			found = yes(s.LastAge, "%s is at its prompt", s.name())
 		}
 	}
 	switch {

@@ -117,6 +117,7 @@ var rules = []rule{
 	{"H4", NoProgress, Hung, Low, Guess, shown, nil, noProgress},
 	{"OK", Idle, NoStall, High, Hook, rest, nil, beatIdle},
 	{"OK", Healthy, NoStall, High, Hook, rest, nil, fresh},
+	{"R1", NoEvidence, Blind, Low, Guess, rest, nil, unborne},
 	{"OK", AtWork, NoStall, Medium, File, rest, nil, atWork},
 	{"OK", Done, NoStall, Medium, File, rest, nil, doneAndLiving},
 	{"OK", Idle, NoStall, Medium, File, rest, nil, idle},

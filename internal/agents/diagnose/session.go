@@ -32,7 +32,9 @@ type Session struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	Turns   int     `json:"turns,omitempty"`
 
-	LastAge       Span `json:"last_age,omitzero"` // time since the last relevant record
+	// Unwritten says that no record of it is known. Its CLI alone says how it stands, and since when.
+	Unwritten     bool `json:"unwritten,omitempty"`
+	LastAge       Span `json:"last_age,omitzero"` // time since the last relevant record; of an unwritten one since its CLI said so
 	ProgressKnown bool `json:"progress_known,omitempty"`
 	// ProgressAge is the time since a file was edited, something was committed, a phase changed, or a long call
 	// ended.

@@ -35,7 +35,7 @@ func modelSilent(e *Evidence, p Policy) answer {
 			continue
 		case s.Open == agentcli.Model:
 			since = s.asking()
-		case s.Open == "" && (s.Status == agentcli.Busy || s.Status == agentcli.Retrying):
+		case s.Open == "" && !s.Unwritten && (s.Status == agentcli.Busy || s.Status == agentcli.Retrying):
 			since, doubt = s.LastAge, "its transcript does not show what it waits for"
 		default:
 			continue
@@ -91,6 +91,21 @@ func toolHung(e *Evidence, p Policy) answer {
 		return yes(s.OpenAge, "%s of %s has run for %s (limit %s), and does nothing; %s", s.Tool, s.name(), s.OpenAge.brief(), p.Tool, e.Process.text()).unless(doubt)
 	}
 	return no("no tool has run for more than %s", p.Tool)
+}
+
+// unborne holds for a session that its CLI calls busy for longer than a tool may run, while nothing bears that out. It may work all
+// the same, with a CLI that is told to write no transcript: nothing is ended for it.
+func unborne(e *Evidence, p Policy) answer {
+	for i := range e.Sessions {
+		s := &e.Sessions[i]
+		wrote := e.Output.Known && e.Output.text() <= p.Tool
+		if p.BeatDecides || !s.Unwritten || s.Status != agentcli.Busy || s.atWork(e, p) || wrote || e.beside(p, s) != "" {
+			continue
+		}
+		return yes(s.LastAge, "%s is called busy by its CLI for %s (limit %s), and nothing bears that out: it has no record, and what it has started does nothing; %s%s",
+			s.name(), s.LastAge.brief(), p.Tool, e.Process.text(), e.blindFor())
+	}
+	return no("no session is called busy for more than %s without anything to bear it out", p.Tool)
 }
 
 func looping(e *Evidence, _ Policy) answer {

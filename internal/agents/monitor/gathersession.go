@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -148,10 +149,14 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	if v.SubagentAt.After(last) {
 		last = v.SubagentAt
 	}
+	shown := last
+	if d.Unwritten = last.IsZero(); d.Unwritten {
+		shown = cmp.Or(v.StatusAt, g.began)
+	}
 	for _, x := range []struct {
 		at time.Time
 		to *diagnose.Span
-	}{{v.StatusAt, &d.StatusAge}, {t.OpenAt, &d.OpenAge}, {last, &d.LastAge}, {t.ProgressAt, &d.ProgressAge}} {
+	}{{v.StatusAt, &d.StatusAge}, {t.OpenAt, &d.OpenAge}, {shown, &d.LastAge}, {t.ProgressAt, &d.ProgressAge}} {
 		if !x.at.IsZero() {
 			*x.to = g.age(x.at)
 		}
