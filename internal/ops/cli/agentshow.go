@@ -290,6 +290,9 @@ func sessionLine(s diagnose.Session) string {
 	if s.Error.Kind != "" {
 		line += ", error (" + string(s.Error.Kind) + ")" + prefixed(": ", s.Error.Text)
 	}
+	if s.Unwritten {
+		return line + fmt.Sprintf(", so for %s, no record of it", briefly(time.Duration(s.StatusAge)))
+	}
 	return line + fmt.Sprintf(", last record %s ago", briefly(time.Duration(s.LastAge)))
 }
 
