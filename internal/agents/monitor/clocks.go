@@ -5,7 +5,7 @@ import "time"
 // Clocks is one reading of all clocks.
 type Clocks struct {
 	Wall time.Time
-	// Up is the time since the machine was started, Mono the same without the time it slept.
+	// Up is the time since the machine was started, as the ages of processes count it; Mono is the same without the time it slept.
 	Up, Mono time.Duration
 	// Boot identifies this boot of the machine. "": not available, so two runs cannot be compared.
 	Boot string
@@ -17,10 +17,18 @@ const sleepNoticed = 5 * time.Second
 // Gap is the part of the wall time between two moments in which the machine slept or its clock was set forward. It is 0
 // across a reboot, which no process survives.
 func Gap(earlier, later Clocks) time.Duration {
+	return jump(earlier, later, later.Mono-earlier.Mono)
+}
+
+// Step is the part of it by which the clock was set forward: processes have not become older by it. A virtual machine that was
+// paused has its clock set so.
+func Step(earlier, later Clocks) time.Duration { return jump(earlier, later, later.Up-earlier.Up) }
+
+func jump(earlier, later Clocks, passed time.Duration) time.Duration {
 	if earlier.Boot != later.Boot || earlier.Wall.IsZero() {
 		return 0
 	}
-	gap := later.Wall.Round(0).Sub(earlier.Wall.Round(0)) - (later.Mono - earlier.Mono)
+	gap := later.Wall.Round(0).Sub(earlier.Wall.Round(0)) - passed
 	if gap < sleepNoticed {
 		return 0
 	}

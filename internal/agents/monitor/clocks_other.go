@@ -7,8 +7,8 @@ import "time"
 // processStart is the start of our own monotonic clock, the only one available here.
 var processStart = time.Now()
 
-// now reads the clocks. Sleeps between two runs are not detected.
+// now reads the clocks. Sleeps between two runs are not detected. The ages of processes are counted by the wall clock.
 func now() Clocks {
 	t := time.Now()
-	return Clocks{Wall: t, Up: t.Sub(processStart), Mono: t.Sub(processStart)}
+	return Clocks{Wall: t, Up: t.Round(0).Sub(processStart.Round(0)), Mono: t.Sub(processStart)}
 }

@@ -141,7 +141,7 @@ func (g *gathering) targetOf(id process.Identity) process.Target {
 
 func (g *gathering) lives(entry process.Entry) {
 	p := &g.e.Process
-	g.began = g.now.Wall.Add(-entry.Age)
+	g.began = g.sources.began(entry.Age, g.now.Wall)
 	p.Life, p.Detail, p.Age = diagnose.Alive, fmt.Sprintf("PID %d is alive", entry.PID), g.age(g.began)
 	p.Stopped = g.sources.stopped(entry)
 	if p.AfterBeat = !g.e.Beat.Has || g.heard(*g.e) > p.Age; p.AfterBeat {
@@ -221,7 +221,7 @@ func (g *gathering) pidFile() (entry process.Entry, found bool) {
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	st, statErr := os.Stat(path)
 	entry, ok := g.sources.entry(process.Identity{PID: pid})
-	if err != nil || statErr != nil || !ok || g.now.Wall.Add(-entry.Age).After(st.ModTime().Add(toolSlack)) {
+	if err != nil || statErr != nil || !ok || g.sources.began(entry.Age, g.now.Wall).After(st.ModTime().Add(toolSlack)) {
 		return entry, false // a process younger than the file did not write it
 	}
 	return entry, true

@@ -209,7 +209,7 @@ func (g *gathering) unallowed(v *agentcli.Session) bool {
 		return false
 	}
 	return !slices.ContainsFunc(g.sources.helpers(g.f.process), func(e process.Entry) bool {
-		return !g.now.Wall.Add(-e.Age).Before(t.OpenAt.Add(-toolSlack))
+		return !g.sources.began(e.Age, g.now.Wall).Before(t.OpenAt.Add(-toolSlack))
 	})
 }
 
@@ -234,7 +234,7 @@ func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task 
 		return d
 	}
 	if _, there := g.sources.entry(g.f.process); there {
-		could := func(e process.Entry) bool { return !g.now.Wall.Add(-e.Age).Before(task.At.Add(-toolSlack)) }
+		could := func(e process.Entry) bool { return !g.sources.began(e.Age, g.now.Wall).Before(task.At.Add(-toolSlack)) }
 		d.Gone = !slices.ContainsFunc(g.sources.helpers(g.f.process), could)
 	}
 	return d
@@ -248,7 +248,7 @@ func (g *gathering) quietCommand() {
 	}
 	for _, v := range g.own {
 		runs := func(e process.Entry) bool {
-			began := g.now.Wall.Add(-e.Age)
+			began := g.sources.began(e.Age, g.now.Wall)
 			return began.After(v.Turn.LastAt) && began.After(v.SubagentAt) && began.Before(g.report.TitleAt)
 		}
 		if agentcli.Of(v.Kind).Signs.Quiet && slices.ContainsFunc(g.sources.helpers(g.f.process), runs) {

@@ -137,16 +137,17 @@ func (r *round) refresh(ctx context.Context) error {
 
 // passTime detects a sleep of the machine, or a clock change, since the last look.
 func (m *Monitor) passTime(ctx context.Context, now Clocks) error {
-	asleep := Gap(m.last, now)
+	asleep, errStep := Gap(m.last, now), m.noteStep(ctx, now)
 	unseen := time.Duration(0)
 	if m.last.Boot != now.Boot || m.last.Wall.IsZero() { // the first look since boot
 		unseen = UnseenSleep(now)
 	}
 	m.last = now
 	if asleep == 0 && unseen == 0 {
-		return nil
+		return errStep
 	}
 	errs := []error{
+		errStep,
 		m.pause(ctx, now.Wall, fmt.Sprintf("the machine slept, or its clock was set, for %s", (asleep+unseen).Round(time.Second))),
 		m.store.setFact(ctx, "moment", now),
 	}
@@ -157,6 +158,21 @@ func (m *Monitor) passTime(ctx context.Context, now Clocks) error {
 		errs = append(errs, m.store.addSleep(ctx, s))
 	}
 	return errors.Join(errs...)
+}
+
+// noteStep notes that the clock was set forward since the last look, and forgets such steps when it was set back, or after long.
+func (m *Monitor) noteStep(ctx context.Context, now Clocks) error {
+	steps := slices.DeleteFunc(slices.Clone(m.sources.steps), func(s Sleep) bool {
+		return s.End.After(now.Wall) || now.Wall.Sub(s.End) > forgetAfter
+	})
+	if step := Step(m.last, now); step > 0 {
+		steps = append(steps, Sleep{End: now.Wall.Round(0).Add(m.last.Mono - now.Mono), Length: step})
+	}
+	if slices.Equal(steps, m.sources.steps) {
+		return nil
+	}
+	m.sources.steps = steps
+	return m.store.setFact(ctx, "steps", steps)
 }
 
 // pause says why silence is no evidence for a while: every agent sends a heartbeat within it.

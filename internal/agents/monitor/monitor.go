@@ -100,6 +100,9 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if m.sleeps, err = m.store.sleeps(ctx); err != nil {
 		return err
 	}
+	if _, err = m.store.fact(ctx, "steps", &m.sources.steps); err != nil {
+		return err
+	}
 	if _, err = m.store.fact(ctx, "moment", &m.last); err != nil {
 		return err
 	}

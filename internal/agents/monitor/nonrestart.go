@@ -109,7 +109,7 @@ func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
 	young := map[int]bool{}
 	var tool []process.Identity
 	for _, e := range s.descendants(f.process) { // the parents first
-		if now.Add(-e.Age).Before(f.tool.Add(-toolSlack)) {
+		if s.began(e.Age, now).Before(f.tool.Add(-toolSlack)) {
 			continue
 		}
 		if young[e.PID] = true; !young[e.Parent] {

@@ -26,6 +26,7 @@ type sources struct {
 	reader *agentcli.Reader
 	procs  processes
 
+	steps    []Sleep // when the clock was set forward, and how far; what was started before End was started before that
 	table    []process.Entry
 	entries  map[int]process.Entry // the same by number
 	children map[int][]int         // and by parent
@@ -173,7 +174,7 @@ func (s *sources) recognise(now time.Time) []agentcli.Process {
 		programs[e.Identity] = p
 		if p.kind != "" {
 			s.clis = append(s.clis, e.Identity)
-			found = append(found, agentcli.Process{Kind: p.kind, PID: e.PID, Start: e.Start, Began: now.Add(-e.Age), Dir: p.dir})
+			found = append(found, agentcli.Process{Kind: p.kind, PID: e.PID, Start: e.Start, Began: s.began(e.Age, now), Dir: p.dir})
 		}
 	}
 	s.programs = programs
@@ -303,6 +304,17 @@ func (s *sources) below(pid int, root process.Identity) bool {
 
 // deepest is how many parents are followed, since a table that is read while it changes may contain a cycle.
 const deepest = 256
+
+// began is when a process of that age was started, by the clock of then. Its age does not count what that was set forward since.
+func (s *sources) began(age time.Duration, now time.Time) time.Time {
+	at := now.Add(-age)
+	for _, step := range slices.Backward(s.steps) {
+		if at.Before(step.End) {
+			at = at.Add(-step.Length)
+		}
+	}
+	return at
+}
 
 // entry is a process's entry in the table. Unknown parts of its identity are not compared.
 func (s *sources) entry(id process.Identity) (process.Entry, bool) {
