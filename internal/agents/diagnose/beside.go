@@ -39,7 +39,8 @@ func (s *Session) asks() bool {
 }
 
 // EndsWork reports whether ending the agent would end work that the diagnosis is not about. That is another of its
-// sessions, or a CLI that it runs. What is stopped by job control does not work; a budget is for all of it.
+// sessions, a CLI that it runs, or a script between two of them. What is stopped by job control does not work; a budget is
+// for all of it.
 func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 	if e.Process.Life == Dead || v.Class == Stopped || v.Class == BudgetExceeded {
 		return false
@@ -54,5 +55,5 @@ func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 	if v.Class == Loop || v.Class == ServerHung || v.Tier == Hook { // it is about one of them
 		others--
 	}
-	return others > 0 || e.nestedAtWork(p) != nil
+	return others > 0 || e.Process.Bare || e.nestedAtWork(p) != nil
 }

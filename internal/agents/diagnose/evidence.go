@@ -111,6 +111,7 @@ type Proc struct {
 	AfterBeat bool `json:"after_beat,omitempty"`
 	Headless  bool `json:"headless,omitempty"` // its CLI works on one prompt and exits, such as claude -p
 	Scripted  bool `json:"scripted,omitempty"` // and a script runs that, which goes on when it has exited
+	Bare      bool `json:"bare,omitempty"`     // it is a script that runs no CLI now: before the first one, or between two
 	Stopped   bool `json:"stopped,omitempty"`  // by job control: SIGSTOP, or Ctrl-Z at its terminal
 	Orphaned  bool `json:"orphaned,omitempty"` // the process that started it, its wrapper or terminal, has ended
 }

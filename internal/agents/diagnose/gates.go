@@ -107,6 +107,8 @@ func startupBlocked(e *Evidence, p Policy) answer {
 		return no("it has shown itself since it was started, or nothing is expected of it")
 	case e.Process.Age < p.Startup:
 		return no("it was started %s, less than %s", ago(e.Process.Age), p.Startup)
+	case e.Process.Bare:
+		return no("it has not shown itself since it was started, and it is a script that runs no CLI now")
 	case e.CPU.Works():
 		return no("it has not shown itself since it was started, and what it has started %s", e.CPU.text())
 	case e.Output.Known && e.Output.text() <= p.Startup:

@@ -180,7 +180,22 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	for _, task := range t.Tasks {
 		d.Tasks = append(d.Tasks, g.task(v, task))
 	}
+	if g.e.Process.Bare {
+		g.leave(&d)
+	}
 	return d
+}
+
+// runsAgain is how long a script may wait, after an error that passes by itself, until it runs its CLI again. Loops wait for an hour.
+const runsAgain = 2 * time.Hour
+
+// leave takes out of a session what is over with its CLI, whose script goes on: nobody can answer it any more.
+func (g *gathering) leave(d *diagnose.Session) {
+	d.EndedAsking, d.Tasks = false, nil
+	passes := d.Error.Kind == agentcli.APIFailure || d.Error.Kind == agentcli.RateLimited
+	if passes && time.Duration(d.LastAge) <= runsAgain {
+		d.Error = diagnose.SessionError{}
+	}
 }
 
 // ofRunBefore reports whether a session was last written before the process was started that goes on with it. What it waited for

@@ -101,6 +101,7 @@ func (g *gathering) ownCLIs() {
 	p := &g.e.Process
 	p.Headless = once && !streamed && p.Life == diagnose.Alive
 	p.Scripted = p.Headless && !g.headless() && g.sources.cliOf(g.f.process) == ""
+	p.Bare = p.Life == diagnose.Alive && vendorKind(g.agent.Kind) != "" && g.sources.programs[g.f.process].told && len(own)+len(nested) == 0
 	g.nested, g.f.nested = nested, namesOf(append(g.orphans(), nested...))
 }
 
