@@ -1,6 +1,10 @@
 package diagnose
 
-import "github.com/outlive-mcp/outlive/internal/agents/agentcli"
+import (
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+)
 
 // beside says what is at work besides one of the agent's sessions: another one, or a CLI that it runs. "": nothing.
 func (e *Evidence) beside(p Policy, but *Session) string {
@@ -10,7 +14,18 @@ func (e *Evidence) beside(p Policy, but *Session) string {
 	if s := e.nestedAtWork(p); s != nil {
 		return "the " + string(s.Kind) + " that it runs is at work"
 	}
+	if e.delegates(p) {
+		return "a subagent that it has left running is at work"
+	}
 	return ""
+}
+
+// delegates reports whether a subagent in the background has written something more recently than a model may be silent. Its end is that
+// of its session's process.
+func (e *Evidence) delegates(p Policy) bool {
+	return slices.ContainsFunc(e.Sessions, func(s Session) bool {
+		return slices.ContainsFunc(s.Tasks, func(t Task) bool { return !t.Shell && t.SilentKnown && t.Silent <= p.ModelSilent })
+	})
 }
 
 // nestedAtWork returns the session at work of a CLI that the agent runs; nil: there is none.
@@ -39,7 +54,7 @@ func (s *Session) asks() bool {
 }
 
 // EndsWork reports whether ending the agent would end work that the diagnosis is not about. That is another of its
-// sessions, a CLI that it runs, or a script between two of them. What is stopped by job control does not work; a budget is
+// sessions, a subagent, a CLI that it runs, or a script between two of them. What is stopped by job control does not work; a budget is
 // for all of it.
 func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 	if e.Process.Life == Dead || v.Class == Stopped || v.Class == BudgetExceeded {
@@ -55,5 +70,5 @@ func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 	if v.Class == Loop || v.Class == ServerHung || v.Tier == Hook { // it is about one of them
 		others--
 	}
-	return others > 0 || e.Process.Bare || e.nestedAtWork(p) != nil
+	return others > 0 || e.Process.Bare || e.nestedAtWork(p) != nil || e.delegates(p)
 }

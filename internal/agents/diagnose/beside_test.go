@@ -123,3 +123,27 @@ func TestWhatAnEndWouldEnd(t *testing.T) {
 		}
 	}
 }
+
+// A subagent in the background ends with its process: while it writes, the agent is not ended for a question, or for a model that does not
+// answer its own session.
+func TestASubagentInTheBackgroundWorks(t *testing.T) {
+	t.Parallel()
+	left := Task{Tool: "Agent", Text: "Look for the cause", Age: hour, SilentKnown: true, Silent: minute}
+	asks := Session{Kind: "claude", Status: agentcli.Waiting, WaitingFor: agentcli.ForQuestion, Open: agentcli.Question, OpenAge: hour, LastAge: hour, Tasks: []Task{left}}
+	silent := Session{Kind: "claude", Status: agentcli.Busy, Open: agentcli.Model, OpenAge: hour, LastAge: hour, Tasks: []Task{left}}
+	if e := and(living, session(silent)); Classify(e, Policy{}).Class != AtWork {
+		t.Errorf("its subagent works, and it is %+v", Classify(e, Policy{}))
+	}
+	e := and(living, session(asks))
+	if v := Classify(e, Policy{}); v.Class != WaitingQuestion || !v.EndsWork(e, Policy{}) {
+		t.Errorf("its subagent works, and it may be ended: %+v", v)
+	}
+	e.Sessions[0].Tasks[0].Silent = 40 * minute
+	if v := Classify(e, Policy{}); v.EndsWork(e, Policy{}) {
+		t.Errorf("its subagent has written nothing for 40 minutes: %+v", v)
+	}
+	silent.Tasks[0].Silent = 40 * minute
+	if v := Classify(and(living, session(silent)), Policy{}); v.Class != ModelSilent {
+		t.Errorf("nothing of it works: %+v", v)
+	}
+}

@@ -116,6 +116,8 @@ func atWork(e *Evidence, p Policy) answer {
 	switch m, nested := e.Manifest, e.nestedAtWork(p); {
 	case nested != nil:
 		return yes(nested.LastAge, "the %s that it runs is at work", nested.Kind)
+	case e.delegates(p):
+		return yes(0, "a subagent that it has left running is at work")
 	case m.Has && m.Dated && m.Age <= p.Stale:
 		return yes(m.Age, "the manifest was written %s", ago(m.Age))
 	case e.Output.Known && e.Output.Age <= p.Stale:
