@@ -176,7 +176,7 @@ func (g *gathering) candidates() []process.Identity {
 }
 
 // running are the processes of the agent's CLI in its directory, oldest first: a launcher's child matches, too. Those that
-// another CLI has started there are not the agent's, even if that one has ended.
+// another CLI has started there are not the agent's, even if that one has ended, nor are another agent's.
 func (g *gathering) running() []process.Identity {
 	kind := vendorKind(g.agent.Kind)
 	if kind == "" || !g.agent.ownsDirectory() {
@@ -190,7 +190,7 @@ func (g *gathering) running() []process.Identity {
 		if !ok || p.kind != kind || !g.agent.runsAs(p.user) || !g.sources.within(p.dir, g.agent.Path) || slices.Contains(others, id) {
 			continue
 		}
-		if !g.sources.startedWithin(id.PID, kind, g.agent.Path) {
+		if !g.sources.startedWithin(id.PID, kind, g.agent.Path) && !g.sources.ofAnother(g.agent, kind, p.dir, id.PID) {
 			found = append(found, entry)
 		}
 	}

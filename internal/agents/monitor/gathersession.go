@@ -118,6 +118,9 @@ func (g *gathering) ours(v *agentcli.Session) bool {
 		return false
 	}
 	if v.PID == 0 { // the files name no process: accept sessions written while the process has lived, or while we watched
+		if g.sources.ofAnother(g.agent, v.Kind, v.Dir, 0) {
+			return false
+		}
 		since := g.began.Add(-toolSlack)
 		switch {
 		case g.began.IsZero():

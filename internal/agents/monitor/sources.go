@@ -36,6 +36,8 @@ type sources struct {
 	real     map[string]string            // directories with links resolved
 	looks    int
 
+	agents []agent
+	claims map[string]process.Identity // by agent: its process, by its wrapper or its pidfile
 	beats  map[string]heartbeat.Observation
 	broken map[string]string // agent: why its heartbeat cannot be read
 	runs   map[string]agentrun.Report
@@ -101,6 +103,7 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 		}
 		s.readRun(a.Key)
 	}
+	s.claim(agents, agentStates)
 	var dirs []string
 	for _, a := range agents {
 		if a.says("transcript") && a.ownsDirectory() && vendorKind(a.Kind) != "" {
@@ -121,6 +124,32 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// claim notes whose process it is certain to be that runs in a directory.
+func (s *sources) claim(agents []agent, agentStates map[string]agentState) {
+	s.agents, s.claims = agents, map[string]process.Identity{}
+	for _, a := range agents {
+		if r, ok := s.runs[a.Key]; ok {
+			s.claims[a.Key] = identityOfRun(&r)
+		} else if a.Declared.Match.PIDFile != "" {
+			s.claims[a.Key] = agentStates[a.Key].Identity
+		}
+	}
+}
+
+// ofAnother reports whether what a CLI does in an agent's directory is another agent's. That agent's directory is below this one, as
+// with worktrees, or it is the same, and the process is certainly that agent's. pid 0: the process is not known.
+func (s *sources) ofAnother(a agent, kind agentcli.Kind, dir string, pid int) bool {
+	return slices.ContainsFunc(s.agents, func(o agent) bool {
+		switch {
+		case o.Key == a.Key || !o.ownsDirectory() || !s.within(dir, o.Path) || len(o.Path) < len(a.Path):
+			return false
+		case len(o.Path) > len(a.Path):
+			return vendorKind(o.Kind) == kind
+		}
+		return s.below(pid, s.claims[o.Key])
+	})
 }
 
 // placed is a process's user and directory, with the time it was read.
