@@ -102,6 +102,28 @@ func TestAPersonLeaves(t *testing.T) {
 	}
 }
 
+// A person who leaves a session of their own in the agent's folder has not left the agent: it works, and is gone on with when it crashes.
+func TestAPersonLeavesAnotherSessionThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\n"+starts))
+	c := w.claude("shop", 1001)
+	c.prompt()
+	w.cycle()
+	err := hooks.Drop(hooks.Dir(w.home), hooks.Event{
+		Time: w.wall, Vendor: "claude", Name: "SessionEnd", Session: "a-persons", Dir: w.dir("shop"), Reason: "prompt_input_exit",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cycle()
+	clear(w.living)
+	w.spends(time.Minute, 10*time.Second)
+	if rungs := strings.Join(w.rungs(), " "); rungs != "resume" {
+		t.Errorf("it has crashed, and it was started by %q; said %q", rungs, w.said)
+	}
+}
+
 // Whoever wants to know is told once that an agent has finished, or rests; nobody else is.
 func TestWhoWantsToKnowOfAnEnd(t *testing.T) {
 	t.Parallel()

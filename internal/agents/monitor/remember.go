@@ -257,7 +257,7 @@ func (ss *stateCache) hear(name string, e hooks.Event) bool {
 		if e.Name == "UserPromptSubmit" && e.Subagent == "" {
 			s.TypedAt = e.Time.Round(0)
 		}
-		s.Left = e.Name == "SessionEnd" && slices.Contains(leaving, e.Reason)
+		s.Left = e.Name == "SessionEnd" && slices.Contains(leaving, e.Reason) && (s.Session == "" || s.Session == e.Session) // not that of another one there
 	}
 	was := ss.all[name]
 	ss.all[name] = s
