@@ -190,7 +190,7 @@ func (g *gathering) running() []process.Identity {
 		if !ok || p.kind != kind || !g.agent.runsAs(p.user) || !g.sources.within(p.dir, g.agent.Path) || slices.Contains(others, id) {
 			continue
 		}
-		if !g.sources.startedWithin(id.PID, kind, g.agent.Path) && !g.sources.ofAnother(g.agent, kind, p.dir, id.PID) {
+		if !g.sources.startedWithin(id.PID, kind, g.agent.Path) && !g.sources.ofAnother(g.agent, kind, p.dir, id.PID) && !g.ranBeside(entry) {
 			found = append(found, entry)
 		}
 	}
@@ -200,6 +200,26 @@ func (g *gathering) running() []process.Identity {
 		list = append(list, e.Identity)
 	}
 	return list
+}
+
+// ranBeside reports whether a CLI runs another session than the agent's, and did so before the agent's was last written. It may be a
+// person's, and does not take the place of the agent's process when that ends.
+func (g *gathering) ranBeside(e process.Entry) bool {
+	own, began := g.known.agentState.Session, g.sources.began(e.Age, g.now.Wall)
+	another, before := false, false
+	for i := range g.sources.sessions {
+		v := &g.sources.sessions[i]
+		named := v.PID != 0 && !v.Assigned && !v.Subagent && g.sources.below(v.PID, e.Identity)
+		switch {
+		case named && v.ID == own:
+			return false
+		case named:
+			another = true
+		case v.ID == own:
+			before = before || v.Turn.LastAt.After(began) || v.StatusAt.After(began)
+		}
+	}
+	return own != "" && another && before
 }
 
 // pidFile is the process named by the declared pidfile.

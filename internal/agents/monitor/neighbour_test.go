@@ -55,3 +55,25 @@ func TestACrashBesideAnotherAgent(t *testing.T) {
 		})
 	}
 }
+
+// A person works in the agent's folder with a session of their own. When the agent crashes, that is not taken for it.
+func TestACrashBesideAPersonsSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\nexpect: {attended: 1s}\n"+starts))
+	c := w.claude("shop", 1001)
+	c.prompt()
+	w.spends(time.Minute, 20*time.Second)
+	persons := w.claude("shop", 1021)
+	persons.session = "s-persons"
+	persons.is("idle", "")
+	w.spends(time.Minute, 20*time.Second)
+	c.tool("Bash", `"command":"make"`)
+	persons.prompt()
+	w.spends(time.Minute, 20*time.Second)
+	delete(w.living, 1001)
+	w.spends(time.Minute, 20*time.Second)
+	if len(w.started) != 1 || !slices.Contains(w.started[0].Command, "s-shop") || len(w.stopped) != 0 {
+		t.Errorf("started %q, ended %v", w.started, w.stopped)
+	}
+}
