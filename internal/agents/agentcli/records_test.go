@@ -40,6 +40,14 @@ func claudeTimes(command string, n int) (records []string) {
 	return records
 }
 
+// called are calls of another tool.
+func called(tool string, records []string) (all []string) {
+	for _, record := range records {
+		all = append(all, strings.Replace(record, `"Bash"`, fmt.Sprintf("%q", tool), 1))
+	}
+	return all
+}
+
 // claudeErrors are calls with the same error, those of one answer at once.
 func claudeErrors(answers ...string) (records []string) {
 	for _, ids := range answers {
@@ -77,6 +85,7 @@ func TestClaudeRecords(t *testing.T) {
 		"one that was ordered before":      {append([]string{`{"type":"user","message":{"content":"Run make 20 times, please"}}`, claudeEnd, claudePrompt}, claudeTimes("make", 5)...), "model repeats 5/0/0"},
 		"sleeping":                         {append([]string{claudePrompt}, claudeTimes("sleep 0.5", 5)...), "model"},
 		"polling CI":                       {append([]string{claudePrompt}, claudeTimes("gh run view 7 --json status", 5)...), "model"},
+		"polling by a server's tool":       {append([]string{claudePrompt}, called("mcp__ci__get_run_status", claudeTimes("7", 5))...), "model"},
 		"polling in calls of its own":      {append([]string{claudePrompt}, slices.Repeat(slices.Concat(claudeTimes("curl -s shop/ready", 1), claudeTimes("sleep 30", 1)), 5)...), "model"},
 		"a local one while it thinks":      {[]string{claudePrompt, claudeEnd, claudeSlash, `{"type":"user","message":{"content":"<command-name>/cost</command-name>"}}`, `{"type":"user","message":{"content":"<local-command-stdout>1 $</local-command-stdout>"}}`}, "model"},
 		"interrupted while it thinks":      {[]string{claudePrompt, claudeRequest, `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, "ended interrupted"},

@@ -146,7 +146,7 @@ func (t *turn) say(text string, at time.Time) {
 func (t *turn) called(c call) {
 	t.answered(c.at)
 	t.model = time.Time{}
-	t.wakes = t.wakes || c.wakes
+	t.wakes, c.polls = t.wakes || c.wakes, c.polls || polling.MatchString(c.tool)
 	c.at = t.lastAt
 	for i, known := range t.open {
 		if known.id == c.id { // reported again
