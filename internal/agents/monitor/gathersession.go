@@ -180,6 +180,9 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	if d.Error = g.failure(t.Error); g.ofRunBefore(v, last) {
 		g.beginAnew(v, &d)
 	}
+	if v.Subagent && t.Ended { // the session that has started it learns what it has asked or failed with
+		d.EndedAsking, d.Error = false, diagnose.SessionError{}
+	}
 	for _, task := range t.Tasks {
 		d.Tasks = append(d.Tasks, g.task(v, task))
 	}

@@ -95,3 +95,25 @@ func TestAResumedSessionThatDoesNotBegin(t *testing.T) {
 		}
 	}
 }
+
+// The question or the error with which a subagent has ended is its session's to deal with: whose turn has ended is at rest.
+func TestWhatASubagentHasEndedWith(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*agentcli.Session){
+		"a question": func(v *agentcli.Session) { v.Turn.EndedAsking = true },
+		"a limit": func(v *agentcli.Session) {
+			v.Turn.Error = agentcli.Failure{Kind: agentcli.RateLimited, At: v.Turn.LastAt, Final: true}
+		},
+	} {
+		g, main := goesOn(20 * time.Minute)
+		main.Turn.LastAt = g.began.Add(5 * time.Minute)
+		subagent := main
+		subagent.ID, subagent.Subagent = "sub", true
+		change(&subagent)
+		g.e.Artefact.Seen = true
+		g.e.Sessions = []diagnose.Session{g.session(&subagent), g.session(&main)}
+		if v := diagnose.Classify(*g.e, diagnose.Policy{}); v.Class != diagnose.Idle {
+			t.Errorf("%s: it is called %s: %s", name, v.Class, v.Details)
+		}
+	}
+}
