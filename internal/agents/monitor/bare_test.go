@@ -10,15 +10,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
-// refuses is an error of the model that ends the turn.
-func (c *claude) refuses(status int, word, text string) {
-	c.writes(fmt.Sprintf(`"type":"assistant","isApiErrorMessage":true,"apiErrorStatus":%d,"error":%q,"message":{"role":"assistant","stop_reason":"stop_sequence","content":[{"type":"text","text":%q}]}`,
-		status, word, text))
-	c.is("idle", "")
-}
-
-// exits is the end of its process, which removes its own file.
-func (c *claude) exits() {
+// isOver is the end of its process, which removes its own file.
+func (c *claude) isOver() {
 	c.w.t.Helper()
 	delete(c.w.living, c.pid)
 	if err := os.Remove(filepath.Join(c.w.opts.Places[agentcli.Claude], "sessions", fmt.Sprint(c.pid, ".json"))); err != nil {
@@ -34,8 +27,8 @@ func TestAScriptThatWaitsForItsNextRun(t *testing.T) {
 		"before the first":   nil,
 		"after an answer":    func(c *claude) { c.ends("All done.") },
 		"after a question":   func(c *claude) { c.ends("Shall I go on with the next one?") },
-		"after a limit":      func(c *claude) { c.refuses(429, "rate_limit", "API Error: 429 rate limit") },
-		"after an overload":  func(c *claude) { c.refuses(529, "overloaded", "API Error: 529 Overloaded") },
+		"after a limit":      func(c *claude) { c.fails("rate_limit", "429", "API Error: 429 rate limit") },
+		"after an overload":  func(c *claude) { c.fails("overloaded", "529", "API Error: 529 Overloaded") },
 		"with a task behind": func(c *claude) { c.leaves("npm test"); delete(c.w.living, shellID) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +48,7 @@ func TestAScriptThatWaitsForItsNextRun(t *testing.T) {
 				w.pass(time.Minute)
 				runs(c)
 			}
-			c.exits()
+			c.isOver()
 			w.process(1003, w.dir("shop"), 0)
 			w.parents[1003], w.args[1003] = 1001, []string{"sleep", "6000"}
 			w.spends(100*time.Minute, 2*time.Minute)
