@@ -133,7 +133,7 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		switch {
 		case string(v.Class) != rec.Act.Class:
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
-		case rec.Act.Rung.Touches() && v.Doubt != "" && len(c.evidence.Missing) > 0 && !c.recovery.ActOnLow:
+		case rec.Act.Rung.Touches() && v.Doubt != "" && len(c.evidence.Missing) > 0:
 			return "nothing is done while it cannot be judged: " + v.Doubt
 		case found.signs != "" && found.signs != c.agentState.Signs:
 			return "it has shown signs of life meanwhile"

@@ -209,7 +209,7 @@ func (c *judged) used() string {
 
 // possible reports whether a rung of the ladder can be done.
 func (c *judged) possible(r Rung) bool {
-	return c.can.Can(r) && (c.pol.ActOnLow || c.sure() || !r.Touches() || c.Stall == stallBlind)
+	return c.can.Can(r) && (c.pol.Coarse || c.sure() || !r.Touches() || c.Stall == stallBlind)
 }
 
 // next is the lowest rung of the ladder that has not been taken in this episode, with those before it that could not be.

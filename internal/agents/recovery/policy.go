@@ -141,10 +141,9 @@ type Policy struct {
 	Breaker Breaker
 	// Fleet is shared by all agents. It must be the same in every agent's policy.
 	Fleet FleetPolicy
-	// Coarse counts and looks up by PIV's types instead of the classes.
+	// Coarse is PIV's: its types are counted and looked up instead of the classes, and a diagnosis of low confidence lets
+	// processes be touched like any other.
 	Coarse bool
-	// ActOnLow lets a diagnosis of low confidence touch processes like any other (PIV knows no difference).
-	ActOnLow bool
 }
 
 // Breaker stops an agent that only burns starts. The zero value never does.
@@ -220,7 +219,7 @@ func PIV(restarts int, pace time.Duration) Policy {
 		Budgets: map[string]Budget{
 			stallCrashed: {Max: max(5, restarts), Window: time.Hour}, stallHung: same, stallWaiting: same,
 		},
-		Pace: pace, BlindFor: 3, Coarse: true, ActOnLow: true,
+		Pace: pace, BlindFor: 3, Coarse: true,
 	}
 }
 
@@ -247,7 +246,7 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 	if !owned {
 		wanted = slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
 	}
-	unsure := !p.ActOnLow && !pr.sure()
+	unsure := !p.Coarse && !pr.sure()
 	told := map[Rung]bool{}
 	for i, r := range wanted {
 		if r == Resume && !can.Resume && can.Ended && can.Restart && !owned {
