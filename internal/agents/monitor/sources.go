@@ -57,7 +57,7 @@ const sessionsSince = 48 * time.Hour
 // program is what a process was recognised as.
 type program struct {
 	kind agentcli.Kind // "": not an agent CLI
-	// told says that the system tells how it was started.
+	// told says that its arguments are known. Not every system tells them.
 	told bool
 	dir  string
 	user string
@@ -214,7 +214,7 @@ func (s *sources) recognise(now time.Time) []agentcli.Process {
 
 func (s *sources) programOf(pid int) (p program) {
 	if args := s.procs.Args(pid); len(args) > 0 {
-		p.told = true
+		p.told = len(args) > 1
 		p.kind, _ = agentcli.Recognise(args, "")
 		p.headless, p.prompted, p.streamed = agentcli.Headless(args, true), agentcli.Prompted(args), agentcli.Streamed(args)
 	}
