@@ -51,16 +51,20 @@ type Reader struct {
 	folders     map[string]*folder
 	heads       map[string]*head
 	real        map[string]string // directories with links resolved
-	files       []filesOf         // of the CLIs that have a place, in the table's order
+	files       []filesOf         // of the CLIs that have a place
 	faults      map[Kind]error    // why the files of a CLI were not read completely at the last look
 	watch       *watch            // nil: Watch was not called
 }
 
-// filesOf are the files of a CLI.
+// filesOf are the files of a CLI in one place.
 type filesOf struct {
-	kind Kind
+	kind  Kind
+	place string
 	files
 }
+
+// placesMost is in how many places files are read at most.
+const placesMost = 32
 
 // NewReader returns a reader. It opens nothing yet.
 func NewReader(o Options) *Reader {
@@ -69,11 +73,20 @@ func NewReader(o Options) *Reader {
 		faults: map[Kind]error{},
 	}
 	for i := range table {
-		if place := o.Places[table[i].Kind]; place != "" && table[i].files != nil {
-			r.files = append(r.files, filesOf{table[i].Kind, table[i].files(source{r, place})})
+		if place := o.Places[table[i].Kind]; place != "" {
+			r.Also(table[i].Kind, place)
 		}
 	}
 	return r
+}
+
+// Also has a CLI's files read in another place, too, such as that of a second account. No place is read twice.
+func (r *Reader) Also(kind Kind, place string) {
+	read := Of(kind).files
+	known := slices.ContainsFunc(r.files, func(f filesOf) bool { return f.kind == kind && r.realPath(f.place) == r.realPath(place) })
+	if read != nil && !known && len(r.files) < placesMost {
+		r.files = append(r.files, filesOf{kind, place, read(source{r, place})})
+	}
 }
 
 // Close ends what [Reader.Watch] has started. Without Watch it need not be called.
@@ -110,7 +123,7 @@ func (r *Reader) Sessions(q Query) ([]Session, error) {
 		all = append(all, found...)
 		errs = append(errs, err)
 		if err != nil {
-			r.faults[f.kind] = err
+			r.faults[f.kind] = errors.Join(r.faults[f.kind], err)
 		}
 	}
 	assign(all, q.Processes)

@@ -74,7 +74,7 @@ func sleeper(b *testing.B, name, dir string) process.Identity {
 	if err = errors.Join(err, os.MkdirAll(dir, 0o700)); err != nil {
 		b.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: path, Args: []string{name, "600"}, Dir: dir}
+	cmd := &exec.Cmd{Path: path, Args: []string{name, "600"}, Dir: dir, Env: []string{}}
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if m.store, err = openStore(ctx, database); err != nil {
 		return err
 	}
-	m.sources = &sources{home: m.opts.Home, procs: m.opts.processes, reader: agentcli.NewReader(agentcli.Options{Places: m.opts.Places, OpenFiles: m.opts.processes.Files})}
+	m.sources = &sources{home: m.opts.Home, places: m.opts.Places, procs: m.opts.processes, reader: agentcli.NewReader(agentcli.Options{Places: m.opts.Places, OpenFiles: m.opts.processes.Files})}
 	if m.registryStore, err = openRegistryStore(ctx, m.opts, m.store); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type table interface {
 	All() []process.Entry
 	Args(pid int) []string
 	Files(pid int) []string
+	Variable(pid int, name string) string
 	Interrupt(id process.Identity) error
 }
 

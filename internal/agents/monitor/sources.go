@@ -23,6 +23,7 @@ func BeatDir(home string) string { return filepath.Join(home, "hb") }
 // sources is what is read for declared agents at one look, with caches.
 type sources struct {
 	home   string
+	places agentcli.Places // by our own environment
 	reader *agentcli.Reader
 	procs  processes
 
@@ -67,7 +68,9 @@ type program struct {
 	prompted bool
 	// streamed says that it takes prompts from a stream, and does not end with its turn.
 	streamed bool
-	at       time.Time // when it was examined
+	// place is where it keeps its files, if its environment says that it is elsewhere than ours; "": it does not.
+	place string
+	at    time.Time // when it was examined
 }
 
 // A process may become another program with the same PID, as a shell does with exec.
@@ -89,6 +92,7 @@ func (s *sources) faults() error { return errors.Join(s.fault, s.requestsFault) 
 func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, agentStates map[string]agentState) error {
 	s.lookAtProcesses()
 	known := s.recognise(now)
+	s.readElsewhere(agents)
 	var errs []error
 	pings, err := kept.pings(ctx)
 	errs = append(errs, err)
@@ -222,8 +226,34 @@ func (s *sources) programOf(pid int) (p program) {
 		if proc, err := s.procs.Look(pid); err == nil {
 			p.dir, p.user = proc.Dir, proc.User
 		}
+		p.place = s.placeOf(p.kind, func(name string) string { return s.procs.Variable(pid, name) })
 	}
 	return p
+}
+
+// placeOf is where a CLI with that environment keeps its files, if that is elsewhere than ours; "": it is not, or is not known.
+func (s *sources) placeOf(kind agentcli.Kind, env func(name string) string) string {
+	place := agentcli.Of(kind).Place.In(env("HOME"), env)
+	if ours := s.places[kind]; ours == "" || place == ours || !filepath.IsAbs(place) {
+		return ""
+	}
+	return place
+}
+
+// readElsewhere has the files of the agents' CLIs read where their processes or their declarations say.
+func (s *sources) readElsewhere(agents []agent) {
+	for _, id := range s.clis {
+		p := s.programs[id]
+		if p.place != "" && slices.ContainsFunc(agents, func(a agent) bool { return a.ownsDirectory() && s.within(p.dir, a.Path) }) {
+			s.reader.Also(p.kind, p.place)
+		}
+	}
+	for _, a := range agents {
+		kind := vendorKind(a.Kind)
+		if place := s.placeOf(kind, func(name string) string { return a.Declared.Start.Env[name] }); place != "" {
+			s.reader.Also(kind, place)
+		}
+	}
 }
 
 // readBeat takes an agent's youngest heartbeat, from a file or a ping. If the file cannot be read, the last good one

@@ -44,6 +44,7 @@ type world struct {
 	used     map[int]time.Duration
 	halted   map[int]bool     // stopped by job control
 	files    map[int][]string // that a process has open
+	environ  map[int]map[string]string
 
 	going *Monitor // of look
 	looks int
@@ -168,6 +169,8 @@ func (w *world) All() []process.Entry {
 func (w *world) Args(pid int) []string { return w.args[pid] }
 
 func (w *world) Files(pid int) []string { return w.files[pid] }
+
+func (w *world) Variable(pid int, name string) string { return w.environ[pid][name] }
 
 func (w *world) Interrupt(id process.Identity) error {
 	if w.living[id.PID].Identity != id {

@@ -43,6 +43,9 @@ func (System) Args(pid int) []string {
 	return []string{windows.UTF16ToString(name[:size])}
 }
 
+// Variable is a variable of a process's environment: not available on this system.
+func (System) Variable(int, string) string { return "" }
+
 // Files are the regular files that a process has open: not available on this system.
 func (System) Files(int) []string { return nil }
 
