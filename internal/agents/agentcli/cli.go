@@ -225,13 +225,24 @@ func Variables() []string {
 	var names []string
 	for _, c := range table {
 		if c.files != nil {
-			names = append(names, c.Place.Variables...)
-			for _, name := range []string{c.Place.BaseVariable, c.Place.FileVariable} {
-				if name != "" {
-					names = append(names, name)
-				}
-			}
+			names = append(names, c.Place.moves()...)
 		}
 	}
 	return names
+}
+
+// moves are the variables that move the place.
+func (p Place) moves() []string {
+	names := slices.Concat(p.Variables, []string{p.BaseVariable, p.FileVariable})
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// Moved is what of an environment moves the place, as NAME=value; none: nothing does.
+func (p Place) Moved(env func(name string) string) (settings []string) {
+	for _, name := range p.moves() {
+		if value := env(name); value != "" {
+			settings = append(settings, name+"="+value)
+		}
+	}
+	return settings
 }

@@ -44,6 +44,8 @@ type agentState struct {
 	Shown lastShown `json:"shown,omitzero"`
 	// Nested are the living CLIs that it was seen to have started, as namesOf has them.
 	Nested string `json:"nested,omitempty"`
+	// Moved is what of the environment of its process moves its CLI's files away from ours. It is started again with that.
+	Moved string `json:"moved,omitempty"`
 
 	// Worked says that it has worked since the last announcement. DoneRun is the last run that was announced, or needed
 	// no announcement.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,11 @@ func TestAnAgentWhoseFilesAreElsewhere(t *testing.T) {
 			w.spends(20*time.Minute, time.Minute)
 			if v := w.diagnosis(); v.Class != diagnose.AtWork || len(w.started)+len(w.stopped)+len(w.said) != 0 {
 				t.Errorf("it works, and is called %s: %s; started %v, said %q", v.Class, v.Details, w.rungs(), w.said)
+			}
+			delete(w.living, 1001)
+			w.cycle()
+			if len(w.started) != 1 || w.started[0].Command[2] != "s-shop" || !slices.Contains(w.started[0].Environ, "CLAUDE_CONFIG_DIR="+work) {
+				t.Errorf("it has crashed, and is gone on with by %+v", w.started)
 			}
 		})
 	}

@@ -253,6 +253,7 @@ type finding struct {
 	tasksGone time.Time // since when all background tasks are gone; zero: they are not, or there is none
 	unasked   string    // why such a request is left to the agent's own dialog
 	nested    string    // the living CLIs that it has started, see [namesOf]
+	moved     string    // what of its environment moves its CLI's files, see [program]
 	shown     lastShown // what its session showed at the end of its process; zero: nothing, or it lives
 	servers   []string  // keys of the MCP servers in the evidence, in the same order
 	signs     string    // the latest signs of life in one word; "": there are none

@@ -89,7 +89,7 @@ func (s *sources) runsCLI(root process.Identity, kind agentcli.Kind) bool {
 // ownCLIs finds the CLIs of the living process: whether they exit with their turn, and which others they have started.
 func (g *gathering) ownCLIs() {
 	if len(g.sources.table) == 0 { // it could not be read
-		g.f.nested = g.known.agentState.Nested
+		g.f.nested, g.f.moved = g.known.agentState.Nested, g.known.agentState.Moved
 		return
 	}
 	own, nested := g.sources.clisBelow(g.f.process)
@@ -97,6 +97,7 @@ func (g *gathering) ownCLIs() {
 	for _, id := range own {
 		its := g.sources.programs[id]
 		once, streamed = once || its.headless, streamed || its.streamed
+		g.f.moved = cmp.Or(g.f.moved, its.moved)
 	}
 	p := &g.e.Process
 	p.Headless = once && !streamed && p.Life == diagnose.Alive

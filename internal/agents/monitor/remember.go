@@ -137,6 +137,9 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 			s.Identity, s.Alive, s.Left = c.subject.process, st.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Shown, s.Stopped = time.Time{}, process.Identity{}, lastShown{}, false
+		if !c.evidence.Process.Bare {
+			s.Moved = c.subject.moved
+		}
 		switch {
 		case c.diagnosis.Class == diagnose.Idle:
 			s.RestSince = s.Well.Since

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
@@ -70,6 +71,8 @@ type program struct {
 	streamed bool
 	// place is where it keeps its files, if its environment says that it is elsewhere than ours; "": it does not.
 	place string
+	// moved is what of its environment says so, see [agentcli.Place.Moved], with line ends in between.
+	moved string
 	at    time.Time // when it was examined
 }
 
@@ -226,7 +229,10 @@ func (s *sources) programOf(pid int) (p program) {
 		if proc, err := s.procs.Look(pid); err == nil {
 			p.dir, p.user = proc.Dir, proc.User
 		}
-		p.place = s.placeOf(p.kind, func(name string) string { return s.procs.Variable(pid, name) })
+		env := func(name string) string { return s.procs.Variable(pid, name) }
+		if p.place = s.placeOf(p.kind, env); p.place != "" {
+			p.moved = strings.Join(agentcli.Of(p.kind).Place.Moved(env), "\n")
+		}
 	}
 	return p
 }
