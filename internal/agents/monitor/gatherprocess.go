@@ -203,7 +203,7 @@ func (g *gathering) running() []process.Identity {
 }
 
 // ranBeside reports whether a CLI runs another session than the agent's, and did so before the agent's was last written. It may be a
-// person's, and does not take the place of the agent's process when that ends.
+// person's, and does not take the place of the agent's process when that ends in a turn. After an end at the prompt it may be what goes on.
 func (g *gathering) ranBeside(e process.Entry) bool {
 	own, began := g.known.agentState.Session, g.sources.began(e.Age, g.now.Wall)
 	another, before := false, false
@@ -215,6 +215,8 @@ func (g *gathering) ranBeside(e process.Entry) bool {
 			return false
 		case named:
 			another = true
+		case v.ID == own && v.Turn.Error.Kind == agentcli.NoFailure && (v.Turn.Ended || v.Status == agentcli.Idle):
+			return false
 		case v.ID == own:
 			before = before || v.Turn.LastAt.After(began) || v.StatusAt.After(began)
 		}
