@@ -36,7 +36,7 @@ var exitAlone = lazyregexp.New(`(?i)\A(?:\s*(?:chunk id:.*|wall time:? .*|origin
 // waiting matches commands that wait, or that check something running elsewhere: repeating these is not a loop.
 var waiting = lazyregexp.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 
-// polling matches names of tools that wait, or ask how something is doing that runs elsewhere, such as an MCP server's.
+// polling matches names of tools that wait, or ask how something elsewhere is doing. Those of MCP servers are called so.
 var polling = lazyregexp.New(`(?i)wait|poll|status|progress`)
 
 func resultOf(output string) uint64 { return digest(passing.ReplaceAllString(output, "")) }

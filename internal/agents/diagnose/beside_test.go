@@ -124,8 +124,8 @@ func TestWhatAnEndWouldEnd(t *testing.T) {
 	}
 }
 
-// A subagent in the background ends with its process: while it writes, the agent is not ended for a question, or for a model that does not
-// answer its own session.
+// While a subagent in the background writes, its agent is not ended. Neither a question is a reason, nor a model that does not answer the
+// session itself.
 func TestASubagentInTheBackgroundWorks(t *testing.T) {
 	t.Parallel()
 	left := Task{Tool: "Agent", Text: "Look for the cause", Age: hour, SilentKnown: true, Silent: minute}

@@ -93,8 +93,8 @@ func toolHung(e *Evidence, p Policy) answer {
 	return no("no tool has run for more than %s", p.Tool)
 }
 
-// unborne holds for a session that its CLI calls busy for longer than a tool may run, while nothing bears that out. It may work all
-// the same, with a CLI that is told to write no transcript: nothing is ended for it.
+// unborne holds for a session that its CLI has called busy for long, while nothing bears that out. It may work all the same, with a CLI
+// that is told to write no transcript: nothing is ended for it.
 func unborne(e *Evidence, p Policy) answer {
 	for i := range e.Sessions {
 		s := &e.Sessions[i]

@@ -104,7 +104,7 @@ func (c *examined) terminalFlag(command []string) []string {
 	return []string{"--terminal"}
 }
 
-// environ is the environment that is specific to a declared agent: what was seen of its last process, and what is declared.
+// environ is the environment that is specific to a declared agent. It has what was seen of its last process, and what is declared.
 func (c *examined) environ() (environ []string) {
 	environ = strings.FieldsFunc(c.agentState.Moved, func(r rune) bool { return r == '\n' })
 	for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {

@@ -5,7 +5,7 @@ import "time"
 // Clocks is one reading of all clocks.
 type Clocks struct {
 	Wall time.Time
-	// Up is the time since the machine was started, as the ages of processes count it; Mono is the same without the time it slept.
+	// Up is the time since the machine was started, as the ages of processes count it. Mono is without the time it slept.
 	Up, Mono time.Duration
 	// Boot identifies this boot of the machine. "": not available, so two runs cannot be compared.
 	Boot string

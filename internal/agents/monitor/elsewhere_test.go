@@ -11,8 +11,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// An agent has an account of its own, whose files are elsewhere than the monitor's environment says: it was called one that does not begin, and
-// was started again in the middle of its work.
+// An agent has an account of its own, whose files are elsewhere than the monitor's environment says. It was called one that does not
+// begin, and was started again in the middle of its work.
 func TestAnAgentWhoseFilesAreElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -102,7 +102,7 @@ func TestAPersonLeaves(t *testing.T) {
 	}
 }
 
-// A person who leaves a session of their own in the agent's folder has not left the agent: it works, and is gone on with when it crashes.
+// A person who leaves a session of their own in the agent's folder has not left the agent. It is gone on with when it crashes.
 func TestAPersonLeavesAnotherSessionThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

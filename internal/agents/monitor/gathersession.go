@@ -192,10 +192,10 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	return d
 }
 
-// runsAgain is how long a script may wait, after an error that passes by itself, until it runs its CLI again. Loops wait for an hour.
+// runsAgain is how long a script may wait after an error that passes by itself. Loops around a CLI wait for an hour.
 const runsAgain = 2 * time.Hour
 
-// leave takes out of a session what is over with its CLI, whose script goes on: nobody can answer it any more.
+// leave takes out of a session what is over with its CLI. Its script goes on, and nobody can answer it any more.
 func (g *gathering) leave(d *diagnose.Session) {
 	d.EndedAsking, d.Tasks = false, nil
 	passes := d.Error.Kind == agentcli.APIFailure || d.Error.Kind == agentcli.RateLimited

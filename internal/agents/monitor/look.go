@@ -160,7 +160,7 @@ func (m *Monitor) passTime(ctx context.Context, now Clocks) error {
 	return errors.Join(errs...)
 }
 
-// noteStep notes that the clock was set forward since the last look, and forgets such steps when it was set back, or after long.
+// noteStep notes that the clock was set forward since the last look. Steps are forgotten when it was set back, or after long.
 func (m *Monitor) noteStep(ctx context.Context, now Clocks) error {
 	steps := slices.DeleteFunc(slices.Clone(m.sources.steps), func(s Sleep) bool {
 		return s.End.After(now.Wall) || now.Wall.Sub(s.End) > forgetAfter

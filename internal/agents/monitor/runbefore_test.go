@@ -96,7 +96,7 @@ func TestAResumedSessionThatDoesNotBegin(t *testing.T) {
 	}
 }
 
-// The question or the error with which a subagent has ended is its session's to deal with: whose turn has ended is at rest.
+// The question or the error with which a subagent has ended is its session's to deal with. That one is at rest.
 func TestWhatASubagentHasEndedWith(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*agentcli.Session){

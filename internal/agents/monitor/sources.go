@@ -69,7 +69,7 @@ type program struct {
 	prompted bool
 	// streamed says that it takes prompts from a stream, and does not end with its turn.
 	streamed bool
-	// place is where it keeps its files, if its environment says that it is elsewhere than ours; "": it does not.
+	// place is where it keeps its files, if that is elsewhere than ours. "": it is not, or is not known.
 	place string
 	// moved is what of its environment says so, see [agentcli.Place.Moved], with line ends in between.
 	moved string
@@ -237,7 +237,7 @@ func (s *sources) programOf(pid int) (p program) {
 	return p
 }
 
-// placeOf is where a CLI with that environment keeps its files, if that is elsewhere than ours; "": it is not, or is not known.
+// placeOf is where a CLI with that environment keeps its files, if that is elsewhere than ours. "": it is not, or is not known.
 func (s *sources) placeOf(kind agentcli.Kind, env func(name string) string) string {
 	place := agentcli.Of(kind).Place.In(env("HOME"), env)
 	if ours := s.places[kind]; ours == "" || place == ours || !filepath.IsAbs(place) {

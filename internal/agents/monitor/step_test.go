@@ -8,11 +8,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// paused is a night in which a virtual machine did not run: its clock is set then, and its processes have not become older.
+// paused is a night in which a virtual machine did not run. Its clock is set then, and its processes have not become older.
 func (w *world) paused(d time.Duration) { w.wall = w.wall.Add(d) }
 
-// What an agent did before its machine was paused is not of a run before: its model does not answer, and its session is gone on with. It was
-// called at rest, for ever.
+// What an agent did before its machine was paused is not of a run before. Its model does not answer, and its session is gone on with. It
+// was called at rest, for ever.
 func TestASilentModelAfterAPause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

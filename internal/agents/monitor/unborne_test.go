@@ -50,7 +50,7 @@ func TestBusyAndNothingBearsItOut(t *testing.T) {
 	}
 }
 
-// A reviewer of the agent's that hangs, and writes no transcript, does not keep the agent's own trouble from being mended for ever.
+// A reviewer that hangs, and writes no transcript, does not keep its agent's trouble from being mended for ever.
 func TestANestedCLIThatOnlySaysThatItIsBusy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

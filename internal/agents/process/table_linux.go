@@ -47,7 +47,7 @@ func (System) Args(pid int) []string {
 	return strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
 }
 
-// Variable is a variable of the environment that a process began with; "": it is not set, or not ours to know.
+// Variable is a variable of the environment that a process began with. "": it is not set, or not ours to know.
 func (System) Variable(pid int, name string) string {
 	for kv := range bytes.SplitSeq(Environ(pid), []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok {

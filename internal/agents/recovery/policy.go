@@ -141,8 +141,8 @@ type Policy struct {
 	Breaker Breaker
 	// Fleet is shared by all agents. It must be the same in every agent's policy.
 	Fleet FleetPolicy
-	// Coarse is PIV's: its types are counted and looked up instead of the classes, and a diagnosis of low confidence lets
-	// processes be touched like any other.
+	// Coarse counts and looks up by PIV's types instead of the classes. A diagnosis of low confidence lets processes be touched
+	// like any other then.
 	Coarse bool
 }
 
