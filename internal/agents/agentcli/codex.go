@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -165,6 +166,9 @@ func (c *codexTranscript) item(p *codexPayload, at time.Time) bool {
 // "exec" tool.
 var escalated = lazyregexp.New(`sandbox_permissions\\*"?\s*:\s*\\*"require_escalated|with_escalated_permissions\\*"?\s*:\s*true`)
 
+// codexSleep matches a pause that the model has asked for: the tool "clock.sleep" (0.169.0), at most twelve hours.
+var codexSleep = lazyregexp.New(`(?:^|[\W_])sleep\W[^)]{0,40}?duration_ms\W{1,6}(\d{1,8})\b`)
+
 // codexCommand matches the command within the program of the "exec" tool.
 var codexCommand = lazyregexp.New(`"cmd"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
@@ -189,6 +193,10 @@ func (c *codexTranscript) call(p *codexPayload, at time.Time) call {
 	}
 	made.edits = p.Name == "apply_patch" || strings.Contains(args, "apply_patch") || commits(args)
 	made.polls = p.Name == "wait" || p.Name == "write_stdin" || p.Name == "wait_agent" || waiting.MatchString(made.input)
+	if m := codexSleep.FindStringSubmatch(p.Name + " " + args); m != nil {
+		ms, _ := strconv.Atoi(m[1]) // at most eight digits
+		made.sleeps, made.polls = time.Duration(ms)*time.Millisecond, true
+	}
 	return made
 }
 

@@ -391,3 +391,18 @@ func TestClaudeStateFile(t *testing.T) {
 		})
 	}
 }
+
+// A model of Codex that sleeps for two hours has asked for that: its call is not overdue before.
+func TestCodexSleeps(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{
+		`{"type":"response_item","payload":{"type":"function_call","name":"sleep","namespace":"clock","call_id":"c1","arguments":"{\"duration_ms\":7200000}"}}`,
+		`{"type":"response_item","payload":{"type":"function_call","name":"clock.sleep","call_id":"c1","arguments":"{ \"duration_ms\": 7200000 }"}}`,
+		`{"type":"response_item","payload":{"type":"custom_tool_call","name":"exec","call_id":"c1","input":"await tools.clock.sleep({ duration_ms: 7200000 });"}}`,
+	} {
+		turn := told(newCodex(), `{"type":"event_msg","payload":{"type":"task_started"}}`, call)
+		if want := time.Date(2026, 11, 21, 15, 1, 0, 0, time.UTC); turn.Open != Tool || !turn.OpenAt.Equal(want) {
+			t.Errorf("%s: %q is open since %s, want %s", call, turn.Open, turn.OpenAt, want)
+		}
+	}
+}

@@ -81,7 +81,7 @@ type Turn struct {
 	LastAt   time.Time // time of that record, by the agent's clock
 
 	Open   Open
-	OpenAt time.Time // since when; for the model: since its last output, regardless of retries
+	OpenAt time.Time // since when. For the model: since its last output, regardless of retries; for a call that sleeps: since its end
 	Tool   string    // the name of the open call; "a tool" or the like where that is not written before its end
 	// ToolInput is the relevant part of its arguments: the command, the question, the path. It is shortened, and may
 	// contain secrets.

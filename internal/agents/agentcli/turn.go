@@ -14,10 +14,11 @@ const openCalls = 1024
 // call is a tool call that a transcript shows.
 type call struct {
 	id, tool, input string
-	asks            Open // Tool, Question, Plan or Permission
-	edits           bool // it changes files, or commits
-	polls           bool // it only waits for something that runs: repeating it is not a loop
-	wakes           bool // it asks for a call of the model at a later time
+	asks            Open          // Tool, Question, Plan or Permission
+	edits           bool          // it changes files, or commits
+	polls           bool          // it only waits for something that runs: repeating it is not a loop
+	wakes           bool          // it asks for a call of the model at a later time
+	sleeps          time.Duration // it does nothing for as long, by its own word
 	key             uint64
 	at              time.Time
 	step            int // those made while others were open belong to the same one
@@ -251,7 +252,7 @@ func (t *turn) snapshot() Turn {
 		repeats = t.loop.repeats() // a turn that is over is no loop
 	}
 	return Turn{
-		LastAt: t.lastAt, Open: open, OpenAt: c.at, Tool: c.tool, ToolInput: c.input,
+		LastAt: t.lastAt, Open: open, OpenAt: c.at.Add(c.sleeps), Tool: c.tool, ToolInput: c.input,
 		Ended: t.ended, EndedAsking: t.ended && !t.halted && t.failure.Kind == NoFailure && (t.proposed || asks(t.text)),
 		Interrupted: t.ended && t.halted, LastText: t.text,
 		Error: t.failure, Repeats: repeats,
