@@ -70,5 +70,6 @@ func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 	if v.Class == Loop || v.Class == ServerHung || v.Tier == Hook { // it is about one of them
 		others--
 	}
-	return others > 0 || e.Process.Bare || e.nestedAtWork(p) != nil || e.delegates(p)
+	script := e.Process.Bare && v.Class != HeartbeatLost // that is the script's own silence
+	return others > 0 || script || e.nestedAtWork(p) != nil || e.delegates(p)
 }

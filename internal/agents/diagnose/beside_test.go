@@ -147,3 +147,21 @@ func TestASubagentInTheBackgroundWorks(t *testing.T) {
 		t.Errorf("nothing of it works: %+v", v)
 	}
 }
+
+// A script that waits for its next run is not ended for what its last CLI has shown, but it is when its own heartbeats have stopped.
+func TestAScriptBetweenTwoRuns(t *testing.T) {
+	t.Parallel()
+	script := and(living, func(e *Evidence) { e.Process.Bare = true })
+	limited := and(script, session(Session{Kind: "claude", Ended: true, LastAge: 3 * hour, Error: SessionError{Kind: agentcli.RateLimited}}))
+	if v := Classify(limited, Policy{}); v.Class != RateLimited || !v.EndsWork(limited, Policy{}) {
+		t.Errorf("it waits, and may be ended: %+v", v)
+	}
+	silent := and(script, func(e *Evidence) { e.Beat = Beat{Has: true, Age: hour} })
+	if v := Classify(silent, Policy{}); v.Class != HeartbeatLost || v.EndsWork(silent, Policy{}) {
+		t.Errorf("it beats no more, and may not be ended: %+v", v)
+	}
+	late := and(script, func(e *Evidence) { e.Artefact.Expected, e.Process.AfterBeat = true, true })
+	if v := Classify(late, Policy{}); v.Class != Unobserved {
+		t.Errorf("it waits before its first run: %+v", v)
+	}
+}
