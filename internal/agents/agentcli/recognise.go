@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -46,12 +45,11 @@ var runners = map[string][]string{
 	"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec"}, "bun": {"x"},
 }
 
-// Recognise decides whether a process is an agent CLI that runs a session, by its arguments and, if the CLI has
-// changed its own process name, by its executable ("": unknown). Package runners and scripts that wait for the CLI
-// count, too. Excluded are a vendor's servers and daemons, its management commands, MCP servers and hooks that are
-// named after it, and shells and editors that only mention it.
-func Recognise(args []string, exe string) (Kind, bool) {
-	p, rest := locate(args, exe)
+// Recognise decides whether a process is an agent CLI that runs a session, by its arguments. Package runners and scripts
+// that wait for the CLI count, too. Excluded are a vendor's servers and daemons, its management commands, MCP servers and
+// hooks that are named after it, and shells and editors that only mention it.
+func Recognise(args []string) (Kind, bool) {
+	p, rest := locate(args)
 	if p == nil || !p.runs(rest) {
 		return "", false
 	}
@@ -61,7 +59,7 @@ func Recognise(args []string, exe string) (Kind, bool) {
 // Headless reports whether a command is an agent CLI that works on its prompt and ends, such as claude -p or codex
 // exec: its exit status then says whether it succeeded. terminal says whether it has one: without, some always do so.
 func Headless(args []string, terminal bool) bool {
-	p, rest := locate(args, "")
+	p, rest := locate(args)
 	if p == nil || !p.runs(rest) {
 		return false
 	}
@@ -87,7 +85,7 @@ func Headless(args []string, terminal bool) bool {
 
 // Streamed reports whether a command takes prompts from a stream on its input: it does not end with its turn.
 func Streamed(args []string) bool {
-	p, rest := locate(args, "")
+	p, rest := locate(args)
 	if p == nil || p.streamOption == "" {
 		return false
 	}
@@ -106,7 +104,7 @@ func Streamed(args []string) bool {
 // prompt, or anything that [Headless] reports. Without one a CLI at a terminal waits for its first prompt, and some
 // show no session until then.
 func Prompted(args []string) bool {
-	p, rest := locate(args, "")
+	p, rest := locate(args)
 	if p == nil {
 		return false
 	}
@@ -140,7 +138,7 @@ func Prompted(args []string) bool {
 // Once is the option with which a command can start its CLI only once. It names what must not be there yet, such as the id
 // of a session. "": the command can be run again and again.
 func Once(args []string) string {
-	p, rest := locate(args, "")
+	p, rest := locate(args)
 	if p == nil {
 		return ""
 	}
@@ -159,20 +157,19 @@ func Once(args []string) string {
 // Unseen reports whether a command runs an agent CLI without a session that [Recognise] finds. That is so for sessions of a
 // daemon (claude --bg) and for management (claude mcp).
 func Unseen(args []string) bool {
-	p, rest := locate(args, "")
+	p, rest := locate(args)
 	return p != nil && !p.runs(rest)
 }
 
 // locate finds the CLI that a command runs, and the arguments after its name; nil: it runs none.
-func locate(args []string, exe string) (p *CLI, rest []string) {
+func locate(args []string) (p *CLI, rest []string) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	first := cmp.Or(args[0], exe)
 	// The name counts, not the executable: the CLIs also run themselves under other names, as a search tool or a
 	// sandbox.
-	name, rest := base(first), args[1:]
-	if p := programOf(name, first); p != nil {
+	name, rest := base(args[0]), args[1:]
+	if p := programOf(name, args[0]); p != nil {
 		return p, rest
 	}
 	if p, behind, decided := packageRun(name, rest); decided {

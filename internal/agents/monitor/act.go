@@ -93,7 +93,7 @@ func (c *examined) command(rec *attempt, o Options) (command, environ []string) 
 
 // terminalFlag asks our wrapper for a terminal, if the declaration wants one or, by default, if the CLI is interactive.
 func (c *examined) terminalFlag(command []string) []string {
-	_, session := agentcli.Recognise(command, "")
+	_, session := agentcli.Recognise(command)
 	wanted := agentrun.KeepsTerminals && session && !agentcli.Headless(command, true)
 	if said := c.Declared.Start.Terminal; said != nil {
 		wanted = *said

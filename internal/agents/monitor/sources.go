@@ -222,7 +222,7 @@ func (s *sources) recognise(now time.Time) []agentcli.Process {
 func (s *sources) programOf(pid int) (p program) {
 	if args := s.procs.Args(pid); len(args) > 0 {
 		p.told = len(args) > 1
-		p.kind, _ = agentcli.Recognise(args, "")
+		p.kind, _ = agentcli.Recognise(args)
 		p.headless, p.prompted, p.streamed = agentcli.Headless(args, true), agentcli.Prompted(args), agentcli.Streamed(args)
 	}
 	if p.kind != "" {

@@ -217,7 +217,7 @@ func (f *addFlags) kindOf(start []string, dir string) (registry.Kind, error) {
 		return kind, nil
 	}
 	if len(start) > 0 {
-		if kind, ok := agentcli.Recognise(start, ""); ok {
+		if kind, ok := agentcli.Recognise(start); ok {
 			return kind, nil
 		}
 		if cli := agentcli.Of(registry.Kind(nameOf(start))); cli.Kind != "" && !cli.Known() {

@@ -114,7 +114,7 @@ func runningAgents(procs process.System) []agentcli.Process {
 	kinds := map[int]agentcli.Kind{}
 	for _, e := range all {
 		if args := procs.Args(e.PID); len(args) > 0 {
-			if kind, ok := agentcli.Recognise(args, ""); ok {
+			if kind, ok := agentcli.Recognise(args); ok {
 				kinds[e.PID] = kind
 			}
 		}
