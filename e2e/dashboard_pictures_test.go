@@ -110,11 +110,11 @@ func pictured(t *testing.T) *scene {
 func curveOf(minute int) []float64 {
 	switch {
 	case minute >= 60 && minute < 150:
-		return []float64{float64(18 + minute%5), 1, 0.8, 4.2, 44e6, 0.7}
+		return []float64{float64(18 + minute%5), 1, 0.8, 4.2, 14e6, 0.7}
 	case minute < 240 || minute >= 900:
-		return []float64{float64(20 + minute%7), 0, 0.05, 0.3, 36e6, 0.2}
+		return []float64{float64(20 + minute%7), 0, 0.05, 0.3, 11e6, 0.2} // it uses as much now, which the overview shows
 	}
-	return []float64{0, 0, 0, 0, 34e6, 0}
+	return []float64{0, 0, 0, 0, 10e6, 0}
 }
 
 // prepareCurve has the outlive of the server tell how that did before both were started: at its socket listens one that answers for its

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 // want fails the test unless the inbox has exactly these lines.
@@ -366,6 +368,61 @@ func TestFailedHandshake(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 	has(t, "there", c.call("3", "b_do"), `"text":"b"`)
+}
+
+// loud are the texts of events that are not for debugging alone.
+type loud []string
+
+// Emit implements event.Sink.
+func (l *loud) Emit(e event.Event) {
+	if e.Level >= slog.LevelInfo {
+		*l = append(*l, e.Message)
+	}
+}
+
+// A server that is away for hours, and that three sessions want, is told of once; again when it has worked meanwhile.
+func TestAServerThatIsAwayForHours(t *testing.T) {
+	var told loud
+	w := newWorld(t, Options{Sink: &told})
+	w.plan("b", plan{refuse: 1 << 20})
+	w.serve(named("b"))
+	for range 3 {
+		w.legacy()
+	}
+	w.pass(3 * time.Hour)
+	if len(told) != 1 || !strings.HasPrefix(told[0], "Server b cannot be used: ") {
+		t.Errorf("%d lines in three hours: %q", len(told), told)
+	}
+	w.plans["b"].refuse = 0
+	w.pass(time.Minute)
+	w.plans["b"].refuse = 1 << 20
+	w.legacy()
+	w.pass(time.Hour)
+	if len(told) != 2 {
+		t.Errorf("after it has worked: %q", told)
+	}
+}
+
+// Each session has a connection of its own to a server elsewhere. That it is away is told for all of them by one, as long as that is there.
+func TestOneConnectionTellsThatItIsLost(t *testing.T) {
+	s := newServer(time.Unix(0, 0), named("far"), nil)
+	links := []*Link{{}, {}, {}}
+	lines := func(from, minutes int, of []*Link) (n int) {
+		for m := range minutes {
+			for _, l := range of {
+				if s.tellsOfLoss(l, time.Unix(int64(60*(from+m)), 0)) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if n := lines(100, 60, links); n != 60 {
+		t.Errorf("%d lines in an hour", n)
+	}
+	if n := lines(160, 60, links[1:]); n != 59 {
+		t.Errorf("%d lines in the hour after the one that told has gone", n)
+	}
 }
 
 // A list that cannot be read once is read again; meanwhile it is what it was.

@@ -137,6 +137,9 @@ type server struct {
 	since    time.Time // when it was found to be usable, or stopped being that; before both: when it was configured
 	fell     time.Time // when a process of it crashed or did not start; zero: one has come up since
 	left     time.Time // when its last process was no longer kept; zero: there was none
+	told     toldTrouble
+	loser    *Link     // that tells of lost connections
+	lost     time.Time // when it has done so last
 	hopeFor  time.Time // until when it is waited for while untested; zero: not started yet
 }
 

@@ -105,9 +105,12 @@ func (l *Link) failed(err []byte) {
 	l.phase, l.failAt = failed, l.gw.now
 	l.trouble = err
 	l.fails++
-	wait := l.again(l.fails)
-	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+strings.ReplaceAll(messageOf(err), "\n", " / "),
-		slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
+	wait, why, level := l.again(l.fails), messageOf(err), slog.LevelDebug
+	if l.server.isNews(l.gw.now, why) {
+		level = slog.LevelWarn
+	}
+	l.gw.emit(event.ServerUnusable, level, l.Name(), "cannot be used: "+strings.ReplaceAll(why, "\n", " / "),
+		slog.String(event.KeyError, why), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
 	l.abandon(l.unusable())
 }
 

@@ -106,10 +106,14 @@ func (k *kept) Send(line []byte) {
 func (k *kept) Behind() bool { return k.link.Behind() }
 
 // Emit implements event.Sink: the server's account knows of it, and once a server is up or has failed, the next one may start. The end
-// of a process that was started only to learn the server's era is logged at debug level.
+// of a process that was started only to learn the server's era is logged at debug level, and so is that a second link to a server elsewhere
+// is lost, too.
 func (k *kept) Emit(e event.Event) {
 	told := e
 	if over := k.link.phase == retired || k.link.phase == ended; over && !k.link.needed && e.Level < slog.LevelWarn {
+		told.Level = slog.LevelDebug
+	}
+	if e.Type == event.ConnectionLost && e.Level >= slog.LevelWarn && !k.link.server.tellsOfLoss(k.link, e.Time) {
 		told.Level = slog.LevelDebug
 	}
 	k.sink.Emit(told)

@@ -27,7 +27,7 @@ func (s *server) works(now time.Time) {
 	if s.standing != usable {
 		s.since = now
 	}
-	s.standing, s.trouble, s.fell = usable, "", time.Time{}
+	s.standing, s.trouble, s.fell, s.told = usable, "", time.Time{}, toldTrouble{}
 }
 
 // fails records why the server is unusable. One that has worked stopped when its process did; a failure that follows on
@@ -40,6 +40,37 @@ func (s *server) fails(now time.Time, why string) {
 		}
 	}
 	s.standing, s.trouble = unusable, why
+}
+
+// toldRarely is the least time until another reason is told why a server cannot be used. What is told is that it cannot: each session may
+// have a process of its own, and each is tried again and again.
+const toldRarely = 10 * time.Minute
+
+// toldTrouble is what was told of a server that cannot be used. The zero value: nothing.
+type toldTrouble struct {
+	why string
+	at  time.Time
+}
+
+// isNews reports whether a reason why the server cannot be used is to be told.
+func (s *server) isNews(now time.Time, why string) bool {
+	if !s.told.at.IsZero() && (s.told.why == why || now.Sub(s.told.at) < toldRarely) {
+		return false
+	}
+	s.told = toldTrouble{why, now}
+	return true
+}
+
+// lossQuiet is how long the link that tells of lost connections says nothing until another one tells.
+const lossQuiet = 2 * time.Minute
+
+// tellsOfLoss reports whether a link tells of lost connections to the server: one does for all that sessions have.
+func (s *server) tellsOfLoss(l *Link, at time.Time) bool {
+	if s.loser != l && at.Sub(s.lost) < lossQuiet {
+		return false
+	}
+	s.loser, s.lost = l, at
+	return true
 }
 
 // heard notes when processes of the server fall and come up again.

@@ -28,7 +28,7 @@ const watchLong = `Show what happens to the servers and agents of this user on t
 outlive, of those that start later, and what the monitor sees and does. One line for each event, until interrupted.
 
 NAME is a server, a gateway, a server behind it (GATEWAY/SERVER), an agent or another machine: only what is about these is shown.
-People are not shown what is for debugging, unless with --level debug.
+People are not shown what is for debugging, nor the single steps of a restart, unless with --level debug.
 
 With --since the events of the audit logs from then on come first: of all runs and gateways, also of those that have ended, but not
 the monitor's. With --no-follow that is all.
@@ -85,7 +85,7 @@ var watchLevels = []string{"debug", "info", "warning", "error"}
 
 // choose sets the least level that is shown.
 func (f *watchFlags) choose() error {
-	f.only.Level = strings.ToUpper(f.level)
+	f.only.Level, f.only.Brief = strings.ToUpper(f.level), !f.asJSON && f.level != watchLevels[0]
 	switch {
 	case f.level == "" && !f.asJSON:
 		f.only.Level = event.LevelName(slog.LevelInfo)
@@ -175,8 +175,9 @@ func (f *watchFlags) watch(ctx context.Context, io streams) error {
 }
 
 const (
-	stateLook  = time.Second     // between two looks with --state
-	stateEvery = 2 * time.Second // between two states if nothing happens
+	stateLook   = time.Second     // between two looks with --state
+	stateEvery  = 2 * time.Second // between two states if nothing happens
+	historyMost = 2000            // events that --history has
 )
 
 // watching is what outlive watch writes.
@@ -250,7 +251,7 @@ func (w *watching) stateDue() bool {
 func (w *watching) state(c *collect.Collector, history bool) {
 	s := overview.SnapshotOf(c.Seen(), version())
 	if history {
-		s.Events = slices.DeleteFunc(slices.Clone(c.State().Events), func(e overview.Event) bool { return !e.At.Before(w.since) })
+		s.Events = slices.DeleteFunc(c.Events(overview.Filter{}, historyMost), func(e overview.Event) bool { return !e.At.Before(w.since) })
 	}
 	line, err := collect.StateLine(s)
 	w.mu.Lock()

@@ -163,6 +163,13 @@ func (c *Collector) Seen() overview.Input {
 	return in
 }
 
+// Events are those of the last day that a filter shows, the newest first, and no more than most.
+func (c *Collector) Events(only overview.Filter, most int) []overview.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return overview.Newest(c.events, only, most, time.Now())
+}
+
 // LookSoon makes it look at once, at everything.
 func (c *Collector) LookSoon() { knock(c.look) }
 

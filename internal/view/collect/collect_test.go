@@ -97,7 +97,8 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 	s.say(event.ServerCrashed, "crashed") // the event, and no clock, makes it look
 	<-news
 	shows(t, c, "after a crash", func(o overview.State) bool {
-		return o.Servers[0].State == "backoff" && len(o.Events) == 2 && o.Events[0].Instance == fmt.Sprintf("x@%d", os.Getpid())
+		list := c.Events(overview.Filter{}, 9)
+		return o.Servers[0].State == "backoff" && len(list) == 2 && list[0].Instance == fmt.Sprintf("x@%d", os.Getpid())
 	})
 }
 
@@ -309,8 +310,9 @@ func TestAuditLogIsReadOnce(t *testing.T) {
 	s.feed.Emit(event.Event{Type: event.ServerReady, Time: at, Message: "live"})
 	c := New(Options{Dirs: []string{dir}, History: true, Every: 10 * time.Millisecond, Audit: func() []string { return []string{path, path + ".none"} }})
 	defer c.Close()
-	shows(t, c, "events", func(o overview.State) bool {
-		return len(o.Events) == 3 && o.Events[0].Message == "live" && o.Events[1].Message == "both" && o.Events[2].Message == "earlier"
+	shows(t, c, "events", func(overview.State) bool {
+		list := c.Events(overview.Filter{}, 9)
+		return len(list) == 3 && list[0].Message == "live" && list[1].Message == "both" && list[2].Message == "earlier"
 	})
 }
 

@@ -71,6 +71,7 @@ type curvesShown struct {
 	Periods []period
 	Period  period
 	Noted   string // of how much of the time something is known
+	Slow    string // when calls took long; "": they did not
 	Plots   []plot
 	Rows    []curveRow
 }
@@ -96,7 +97,7 @@ func curvesOf(s overview.Server, p period, now time.Time) curvesShown {
 	}
 	end := now.Truncate(time.Minute)
 	points := s.Curve.Last(int(p.last/time.Minute), now)
-	v.Noted = notedText(points, p, now)
+	v.Noted, v.Slow = notedText(points, p, now), slowText(points, now)
 	steps := joined(points, int(p.step/time.Minute))
 	draw := func(title, quiet string, show func(float64) string, of ...func(curve.Point) float64) {
 		v.Plots = append(v.Plots, plot{title, plotSVG(plotted{title, quiet, show, of}, p, end, steps)})
@@ -155,10 +156,12 @@ func joined(points []curve.Point, each int) []curve.Point {
 // notedText says how much of the time was measured, and in how many of its minutes there were calls.
 func notedText(points []curve.Point, p period, now time.Time) string {
 	noted, called, first := 0, 0, len(points)
+	calls, failed := float32(0), float32(0)
 	for n, o := range points {
 		if !o.Known {
 			continue
 		}
+		calls, failed = calls+o.Calls, failed+o.Errors
 		noted++
 		first = min(first, n)
 		if o.Calls > 0 {
@@ -170,11 +173,64 @@ func notedText(points []curve.Point, p period, now time.Time) string {
 	case 0:
 		return "Nothing was measured in this time." + grey
 	case len(points):
-		return fmt.Sprintf("Measured all the time; calls in %d of these %d minutes.", called, noted)
+		return fmt.Sprintf("Measured all the time; calls in %d of these %d minutes, %.0f of %.0f failed.", called, noted, failed, calls)
 	}
 	from := now.Truncate(time.Minute).Add(time.Duration(first-len(points)) * time.Minute)
-	return fmt.Sprintf("Measured: %s of the last %s, from %s on; calls in %d of these minutes.", overview.Took(time.Duration(noted)*time.Minute), p.Name,
-		overview.Clock(from, now), called) + grey
+	return fmt.Sprintf("Measured: %s of the last %s, from %s on; calls in %d of these minutes, %.0f of %.0f failed.", overview.Took(time.Duration(noted)*time.Minute), p.Name,
+		overview.Clock(from, now), called, failed, calls) + grey
+}
+
+// When calls were slow: in that many minutes at least, of which others are no longer apart than that; and taking so much longer than in half of
+// the minutes, of which enough have to be known.
+const (
+	slowMinutes = 3
+	slowApart   = 10
+	slowTimes   = 4
+	slowFrom    = float32(0.5) // seconds
+	slowKnown   = 30
+)
+
+// spell is a time in which calls were slow, in minutes from the first.
+type spell struct {
+	from, to, slow int
+	p99            float32
+	calls, failed  float32
+}
+
+// slowText says when calls took much longer than otherwise, for the longest such time; "": they did not, or too little is known.
+func slowText(points []curve.Point, now time.Time) string {
+	var all []float32
+	for _, o := range points {
+		if o.Calls > 0 {
+			all = append(all, o.P99)
+		}
+	}
+	if len(all) < slowKnown {
+		return ""
+	}
+	slices.Sort(all)
+	usual := all[len(all)/2]
+	var longest, is spell
+	for n, o := range points {
+		if o.Calls == 0 || o.P99 < max(slowTimes*usual, slowFrom) {
+			continue
+		}
+		if is.slow == 0 || n-is.to > slowApart {
+			is = spell{from: n}
+		}
+		is = spell{is.from, n + 1, is.slow + 1, max(is.p99, o.P99), is.calls + o.Calls, is.failed + o.Errors}
+		if is.slow > longest.slow {
+			longest = is
+		}
+	}
+	if longest.slow < slowMinutes {
+		return ""
+	}
+	at := func(minute int) string {
+		return overview.Minute(now.Truncate(time.Minute).Add(time.Duration(minute-len(points))*time.Minute), now)
+	}
+	return fmt.Sprintf("Slow from %s to %s: at worst one call in 100 took more than %s, where %s is usual; %.0f of %.0f calls failed then.", at(longest.from), at(longest.to),
+		secondsText(float64(longest.p99)), secondsText(float64(usual)), longest.failed, longest.calls)
 }
 
 // plotted is what one plot shows.

@@ -28,7 +28,7 @@ func TestCurvesOfAServer(t *testing.T) {
 	c, at, _ := open(t, Options{Source: &fixed{state: s}})
 	for path, want := range map[string][]string{
 		"/server/till@7":         {"How it did in the last 6h", "calls a minute (filled), and those that failed (line), the last 6h: at most 60"}, // it was called for longer than an hour
-		"/server/till@7?last=1h": {"How it did in the last 1h", "Measured: 50 min of the last 1h, from 11:00:00 on; calls in 50 of these minutes. Grey was not measured", "one in 100 more than the line (p99), the last 1h: at most 500 ms", "memory, the last 1h: at most 34 MiB", "processors kept busy", "11:55:00 100 5 10 ms 500 ms 34 MiB 0.5", "11:15 ", "now"},
+		"/server/till@7?last=1h": {"How it did in the last 1h", "Measured: 50 min of the last 1h, from 11:00:00 on; calls in 50 of these minutes, 50 of 550 failed. Grey was not measured", "one in 100 more than the line (p99), the last 1h: at most 500 ms", "memory, the last 1h: at most 34 MiB", "processors kept busy", "11:55:00 100 5 10 ms 500 ms 34 MiB 0.5", "11:15 ", "now"},
 		"/server/till@7?last=x":  {"How it did in the last 6h"},
 		"/":                      {"550 calls in the last hour, at most 60 a minute"},
 	} {
@@ -61,7 +61,7 @@ func TestAPlotSaysWhatIsNotKnown(t *testing.T) {
 	}
 	one := overview.Server{Key: "till@7", Name: "till", Curve: curveOf(points...)}
 	shown := curvesOf(one, periods[0], noon)
-	if want := "Measured: 45 min of the last 1h, from 11:15:00 on; calls in 15 of these minutes. Grey"; !strings.HasPrefix(shown.Noted, want) {
+	if want := "Measured: 45 min of the last 1h, from 11:15:00 on; calls in 15 of these minutes, 0 of 60 failed. Grey"; !strings.HasPrefix(shown.Noted, want) {
 		t.Errorf("it says %q, want %q", shown.Noted, want)
 	}
 	for n, plot := range shown.Plots {
@@ -82,6 +82,49 @@ func TestAPlotSaysWhatIsNotKnown(t *testing.T) {
 	}
 	if spark := sparkSVG(curveOf(points[:30]...), noon); spark != "none" {
 		t.Errorf("an hour without calls is %q in the overview", spark)
+	}
+}
+
+// A slow spell stands above the plots in words: when it was, how slow, and how it is otherwise.
+func TestASlowSpellInWords(t *testing.T) {
+	points := make([]curve.Point, 600)
+	for n := range points {
+		points[n] = curve.Point{Known: true, Calls: 20, P50: 0.05, P99: 0.3}
+		if n >= 100 && n < 190 && n != 150 || n == 400 {
+			points[n].P99, points[n].Errors = 4.2, 1
+		}
+	}
+	want := "Slow from 03:40 to 05:10: at worst one call in 100 took more than 4.2 s, where 300 ms is usual; 89 of 1780 calls failed then."
+	if got := curvesOf(overview.Server{Curve: curveOf(points...)}, periods[2], noon).Slow; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := curvesOf(overview.Server{Curve: curveOf(points...)}, periods[0], noon).Slow; got != "" {
+		t.Errorf("in an hour like all others: %q", got)
+	}
+	if got := curvesOf(overview.Server{Curve: curveOf(points[85:110]...)}, periods[2], noon).Slow; got != "" {
+		t.Errorf("of a server that was called for 25 minutes: %q", got)
+	}
+}
+
+// What is below each other on the page of a server is of the same time.
+func TestAStripAndAPlotLineUp(t *testing.T) {
+	now := noon.Add(4 * time.Minute) // the last quarter of an hour has begun
+	points := make([]curve.Point, 720)
+	for n := range points {
+		points[n] = curve.Point{Known: true, Calls: 1}
+	}
+	spans := []overview.Span{{From: noon.Add(15*time.Minute - overview.Day), To: noon.Add(-12 * time.Hour)}, {From: noon.Add(-12 * time.Hour), To: noon.Add(15 * time.Minute), Health: overview.Good}}
+	one := overview.Server{Curve: curveOf(points...)} // from midnight on
+	strip, plot := string(stripSVG(spans, "till", now)), string(curvesOf(one, periods[2], now).Plots[0].SVG)
+	times := func(svg string) string {
+		_, below, _ := strings.Cut(svg, "</svg>")
+		return strings.ReplaceAll(strings.ReplaceAll(below[strings.Index(below, "<line"):], `"58"`, "y"), `"110"`, "y")
+	}
+	if a, b := times(strip), times(plot); strings.Count(a, "%") == 0 || strings.Join(strings.Split(a, `y1="40" y2="44"`), "") != strings.Join(strings.Split(b, `y1="92" y2="96"`), "") {
+		t.Errorf("below the strip stands\n%s\nand below the plot\n%s", a, b)
+	}
+	if !strings.Contains(strip, `class="h-good" x="143.2"`) || !strings.Contains(plot, `class="of-0" d="M179 `) { // 11 h 56 min of 24 h
+		t.Errorf("midnight is not at one place: %s\n%s", strip, plot)
 	}
 }
 

@@ -37,7 +37,9 @@ type Controls interface {
 
 // Options are a dashboard's settings.
 type Options struct {
-	Source  Source
+	Source Source
+	// Events are those of the last day that a filter shows, the newest first, and no more than most.
+	Events  func(only overview.Filter, most int) []overview.Event
 	Control Controls // nil: the page is read-only
 	// Peer says why a connection may not be used; nil: every one may.
 	Peer func(local, remote net.Addr) error

@@ -21,7 +21,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/net/html"
 
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -32,9 +34,10 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.Local)
 
 // fixed is a source that a test changes.
 type fixed struct {
-	mu    sync.Mutex
-	state overview.State
-	news  chan struct{}
+	mu     sync.Mutex
+	state  overview.State
+	events []overview.Event
+	news   chan struct{}
 }
 
 func (f *fixed) State() overview.State {
@@ -45,6 +48,9 @@ func (f *fixed) State() overview.State {
 
 func (f *fixed) Listen() (<-chan struct{}, func()) { return f.news, func() {} }
 func (f *fixed) Attend(string)                     {}
+func (f *fixed) Events(only overview.Filter, most int) []overview.Event {
+	return overview.Newest(f.events, only, most, f.State().At)
+}
 
 func (f *fixed) change(how func(s *overview.State)) {
 	f.mu.Lock()
@@ -80,13 +86,18 @@ func example() overview.State {
 			{From: noon.Add(-9 * time.Hour), To: noon.Add(-time.Hour), Health: overview.Good, State: "works", Watched: true},
 			{From: noon.Add(-time.Hour), To: noon, Health: overview.Bad, State: "waits for an answer", Why: "deploy?", Watched: true}}}},
 		Incidents: []overview.Incident{{ID: "I1", Agent: "a/b", Title: "a/b waits", State: "notified", Opened: noon, Buttons: []overview.Button{{Verb: "allow", Label: "Allow: rm -r x", Target: "R1"}}}},
-		Events:    []overview.Event{{At: noon, Level: "INFO", Type: "server_ready", Message: "Server ready", Instance: "sick@7"}},
 	}
 }
+
+// ready is what has happened in the example.
+var ready = []overview.Event{{At: noon, Level: "INFO", Type: "server_ready", Message: "Server ready", Instance: "sick@7"}}
 
 // open serves a dashboard and returns a browser that is in, and the address.
 func open(t *testing.T, o Options) (*http.Client, string, *Dashboard) {
 	t.Helper()
+	if f, ok := o.Source.(*fixed); ok {
+		o.Events = f.Events
+	}
 	d := New(o)
 	s := httptest.NewServer(d)
 	t.Cleanup(s.Close)
@@ -145,21 +156,21 @@ func parsed(t *testing.T, page string) (text string, ids map[string]int, links [
 }
 
 func TestPagesSayWhatIsSo(t *testing.T) {
-	c, at, _ := open(t, Options{Source: &fixed{state: example()}})
+	c, at, _ := open(t, Options{Source: &fixed{state: example(), events: ready}})
 	for path, want := range map[string][]string{
 		"/": {"(2!) Overview", "✖ sick : keeps failing", "alert(1)", "since 11:00:00", "outlive: has restarted it once since then, last at 11:00:00 (2 × in the last 24 h), and does not start it again by itself",
-			"To do: fix what it names above, then restart it: outlive restart sick@7", "a/b waits", "● ready", "read-only", "as of Mon 4 May, 12:00:00", "last 24 h 3 May 12:00 00:00 now",
-			"✖ broken, or waits for a person. A strip is the time from 3 May 12:00, on the left, until now"},
-		"/server/sick@7":                         {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "1 × outcome unknown", "11:00 to now: broken, restarted 2 ×", "3 May 12:00 18:00 00:00 06:00 now", "A strip is the time"},
+			"Needs attention 1 of 2 servers, 1 of 1 agent: ✖ sick , ✖ a/b", "To do: fix what it names above, then restart it: outlive restart sick@7", "a/b waits", "● ready", "read-only", "as of Mon 4 May, 12:00:00",
+			"last 24 h 3 May 12:00 00:00 now", "✖ broken, or waits for a person. A strip is the last 24 hours"},
+		"/server/sick@7":                         {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "1 × outcome unknown", "11:00 to now: broken, restarted 2 ×", "Sun 18:00 Mon 00:00 06:00 now"},
 		"/server/g@8/well":                       {"● ready", "Restarts in the last 1h: 0", "None in that time", "None yet", "noted once a minute"},
 		"/agent/a/b":                             {"✖ waits", "told it to go on not seen 11:00:00 restarted not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer left to a person deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
 		"/incidents":                             {"a/b waits", "notified", "Wrong, and no incident", "✖ sick : keeps failing"},
 		"/events":                                {"The last 1 events", "Server ready", "sick@7"},
 		"/events?about=sick%407":                 {"The last 1 of these events", "Server ready"},
 		"/events?about=sick+g&text=server+READY": {"The last 1 of these events", "Server ready"},
-		"/events?about=g@8/well":                 {"Nothing of that kind is among the last 1 events"},
-		"/events?level=WARNING":                  {"Nothing of that kind is among the last 1 events"},
-		"/events?about=%22%3E%3Cscript%3E":       {"Nothing of that kind is among the last 1 events"},
+		"/events?about=g@8/well":                 {"Nothing of that kind is known of the last 24 hours"},
+		"/events?level=WARNING":                  {"Nothing of that kind is known of the last 24 hours"},
+		"/events?about=%22%3E%3Cscript%3E":       {"Nothing of that kind is known of the last 24 hours"},
 	} {
 		code, page := get(t, c, at+path)
 		text, ids, links := parsed(t, page)
@@ -262,6 +273,65 @@ func TestIncidentOfSeveralAgents(t *testing.T) {
 	}
 }
 
+// Fifty servers are well, one crashes every half a minute, and one elsewhere is away all day. The overview names these two before anything else,
+// and the events of a server that is well are not lost among theirs.
+func TestADayWithTwoOfFiftyTwoThatAreWrong(t *testing.T) {
+	in, started := overview.Input{At: noon}, noon.Add(-overview.Day)
+	tell := func(pid int, server string, at time.Time, level string, kind event.Type, message string) {
+		e := overview.Event{At: at, Level: level, Type: kind, Message: message, PID: pid, Server: server, Instance: fmt.Sprintf("s%d@%d", pid, pid), Reason: "exit 137"}
+		if server != "" {
+			e.Instance = "gw@52"
+		}
+		in.Events = append(in.Events, e)
+	}
+	for pid := 1; pid <= 51; pid++ {
+		name := fmt.Sprint("s", pid)
+		in.Instances = append(in.Instances, overview.Instance{Instance: control.Instance{Name: name, PID: pid}, Status: control.Status{
+			Status: backend.Status{Name: name, Command: []string{name}, State: "ready"}, PID: pid, StartedAt: started}})
+		tell(pid, "", started.Add(time.Minute), "INFO", event.ServerReady, "Server ready")
+	}
+	in.Instances = append(in.Instances, overview.Instance{Instance: control.Instance{Name: "gw", PID: 52}, Status: control.Status{Config: "outlive.yaml", PID: 52, StartedAt: started, Servers: []control.Member{
+		{ServerStatus: gateway.ServerStatus{Name: "linear", Standing: "unusable", Trouble: "linear: cannot be reached: connection refused"}}}}})
+	for at := started.Add(2 * time.Minute); at.Before(noon); at = at.Add(30 * time.Second) {
+		tell(51, "", at, "WARNING", event.ServerCrashed, "Server crashed (exit status 137)")
+		tell(51, "", at, "INFO", event.RestartInitiated, "Restart initiated: exit 137")
+		tell(51, "", at, "INFO", event.ServerReady, "Server ready")
+		tell(52, "linear", at, "WARNING", event.ConnectionLost, "Connection lost")
+	}
+	c, at, _ := open(t, Options{Source: &fixed{state: overview.Of(in), events: in.Events}})
+	_, page := get(t, c, at+"/")
+	text, _, _ := parsed(t, page)
+	for _, want := range []string{
+		"(2!) Overview", "Needs attention 2 of 52 servers: ✖ linear , ▲ s51 ✖ linear : cannot be used", "▲ s51 : ready has stopped working 30 × in the last 15 minutes: exit 137", "To do: see why it stops: outlive logs s51@51",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the overview does not say %q:\n%.2000s", want, text)
+		}
+	}
+	for path, want := range map[string]string{"/events?about=s7@7": "Server ready", "/events?about=s51": "Server crashed", "/events?about=gw/linear": "Connection lost", "/events?about=gw@52/linear": "Connection lost"} {
+		if _, page := get(t, c, at+path); !strings.Contains(page, want) || want == "Server ready" && strings.Contains(page, "crashed") {
+			t.Errorf("%s does not say %q alone:\n%.2000s", path, want, page)
+		}
+	}
+}
+
+// However much is wrong, the overview stays short: what has no card is counted.
+func TestAnOverviewOfMuchThatIsWrong(t *testing.T) {
+	s := overview.State{At: noon}
+	for n := range 60 {
+		s.Servers = append(s.Servers, overview.Server{Key: fmt.Sprintf("s%d@%d", n, n), Name: fmt.Sprint("s", n), Health: overview.Bad, State: "failed"})
+	}
+	c, at, _ := open(t, Options{Source: &fixed{state: s}})
+	_, page := get(t, c, at+"/")
+	text, _, _ := parsed(t, page)
+	if !strings.Contains(text, "60 of 60 servers: ✖ s0 , ✖ s1") || !strings.Contains(text, "✖ s19 , and 40 more") || !strings.Contains(text, "52 more have no card here") || strings.Count(page, `class="card `) != cardsShown {
+		t.Errorf("%d cards:\n%.3000s", strings.Count(page, `class="card `), text)
+	}
+	if _, page := get(t, c, at+"/incidents"); strings.Count(page, `class="card `) != 60 {
+		t.Errorf("not all of them are with the incidents: %d", strings.Count(page, `class="card `))
+	}
+}
+
 // An event that is repeated changes its row: the table, which somebody may be reading, stays.
 func TestARepeatedEventChangesItsRow(t *testing.T) {
 	f := &fixed{state: example()}
@@ -272,14 +342,14 @@ func TestARepeatedEventChangesItsRow(t *testing.T) {
 		}
 		return list
 	}
-	f.state.Events = lost(2)
+	f.events = lost(2)
 	c, at, d := open(t, Options{Source: f})
 	_, was := d.viewOf("/events")
 	has := sent{}
 	has.all(was.sections)
-	f.state.Events = lost(3)
-	for n := range f.state.Events { // one more has come
-		f.state.Events[n].At = f.state.Events[n].At.Add(time.Minute)
+	f.events = lost(3)
+	for n := range f.events { // one more has come
+		f.events[n].At = f.events[n].At.Add(time.Minute)
 	}
 	f.state.At = f.state.At.Add(time.Minute)
 	_, is := d.viewOf("/events")

@@ -22,6 +22,7 @@ import (
 
 const (
 	eventsShown = 300
+	eventsRead  = 2000      // of which these are made
 	nightShown  = 100       // changes of one agent
 	actsBefore  = time.Hour // before an incident, what was done belongs to it
 )
@@ -144,54 +145,12 @@ func agentRows(m *maker, list []overview.Agent) []part {
 	return rowsOf(m, "agent-row", rows, func(o agentRow) string { return o.Key })
 }
 
-// attention is what is wrong now.
-type attention struct {
-	Servers   []overview.Server
-	Agents    []overview.Agent
-	Incidents []overview.Incident
-	Hosts     []overview.Host
-}
-
-// serverOf is the server that an incident is about; nil: none that is there.
-func serverOf(i overview.Incident, all []overview.Server) *overview.Server {
-	if at := slices.IndexFunc(all, i.AboutServer); at >= 0 {
-		return &all[at]
-	}
-	return nil
-}
-
-// attentionOf is what of a state is wrong, each once.
-func attentionOf(s overview.State) (a attention) {
-	for _, i := range s.Incidents {
-		if i.Waits() {
-			a.Incidents = append(a.Incidents, i)
-		}
-	}
-	for _, one := range s.Servers {
-		if s.NeedsLook(one) {
-			a.Servers = append(a.Servers, one)
-		}
-	}
-	for _, one := range s.Agents {
-		if one.Health.Wrong() && !slices.ContainsFunc(a.Incidents, func(i overview.Incident) bool { return i.About(one.Key) }) {
-			a.Agents = append(a.Agents, one)
-		}
-	}
-	for _, one := range s.Hosts {
-		if one.Health.Wrong() {
-			a.Hosts = append(a.Hosts, one)
-		}
-	}
-	return a
-}
-
 func overviewPage(m *maker, _ string, _ url.Values) (string, bool) {
 	s := m.State
-	m.add("attention", "attention", attentionOf(s))
+	m.add("attention", "attention", attentionOf(s).short(s))
 	if len(s.Hosts) > 0 {
 		m.addRows("hosts", "hosts", len(s.Hosts), rowsOf(m, "host-row", s.Hosts, func(o overview.Host) string { return o.Name }))
 	}
-	m.add("legend", "legend", nil)
 	m.addRows("servers", "servers", len(s.Servers), serverRows(m, s.Servers))
 	m.addRows("agents", "agents", len(s.Agents), agentRows(m, s.Agents))
 	return "Overview", true
@@ -219,7 +178,7 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 	}
 	m.addKnown(one, query)
 	if one.Host != "" {
-		m.add("log", "log-there", "outlive logs --hosts "+one.Host+" "+overview.There(one.Host, one.Key))
+		m.add("log", "log-there", logsCommand(one))
 		return one.Name, true
 	}
 	if one.LogPath == "" && one.State == control.NoAnswer {
@@ -227,7 +186,7 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 		return one.Name, true
 	}
 	text, err := collect.Tail(one.LogPath)
-	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, err})
+	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, logsCommand(one), err})
 	return one.Name, true
 }
 
@@ -287,7 +246,7 @@ func agentPage(m *maker, key string, _ url.Values) (string, bool) {
 	m.add("evidence", "evidence", one)
 	if one.Output != "" && m.d.opts.AgentText != nil {
 		text, err := m.d.opts.AgentText(one.Output)
-		m.add("log", "log", output{"What it writes", one.Output, collect.LastLines(text), err})
+		m.add("log", "log", output{"What it writes", one.Output, collect.LastLines(text), "outlive agent logs " + one.Key, err})
 	}
 	return one.Name, true
 }
@@ -308,20 +267,7 @@ func incidentsPage(m *maker, _ string, _ url.Values) (string, bool) {
 	m.addIncidents(group{ID: "acknowledged", Title: "Acknowledged: somebody deals with it", None: "None."}, acknowledged)
 	m.add("others", "others", besides(attentionOf(m.State), acknowledged))
 	m.addIncidents(group{ID: "over", Title: "Over, in the last 24 hours", None: "None."}, over)
-	m.add("legend", "legend", nil)
 	return "Incidents", true
-}
-
-// besides is what is wrong and has no open incident: neither one that waits nor one that is acknowledged.
-func besides(a attention, acknowledged []overview.Incident) attention {
-	a.Incidents = nil
-	a.Servers = slices.DeleteFunc(a.Servers, func(o overview.Server) bool {
-		return slices.ContainsFunc(acknowledged, func(i overview.Incident) bool { return i.AboutServer(o) })
-	})
-	a.Agents = slices.DeleteFunc(a.Agents, func(o overview.Agent) bool {
-		return slices.ContainsFunc(acknowledged, func(i overview.Incident) bool { return i.About(o.Key) })
-	})
-	return a
 }
 
 // group is a list of incidents.
@@ -381,24 +327,14 @@ func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) stri
 type eventsAsked struct {
 	About, Level, Text string
 	Levels             []string
-	N, Looked          int // that are shown; among which they were looked for
+	N                  int // that are shown
 }
 
 // eventsPage shows the events that the query asks for, the newest first.
 func eventsPage(m *maker, _ string, v url.Values) (string, bool) {
-	asked := eventsAsked{About: strings.TrimSpace(v.Get("about")), Level: strings.ToUpper(v.Get("level")), Text: v.Get("text"), Levels: overview.Levels[1:]}
-	only := overview.Filter{Level: asked.Level, Text: asked.Text}
-	if asked.About != "" {
-		only.About = strings.Fields(asked.About)
-	}
-	asked.Looked = len(m.State.Events)
-	var list []overview.Event
-	for _, e := range m.State.Events {
-		if only.Shows(e) {
-			list = append(list, e)
-		}
-	}
-	folded := overview.Fold(list)
+	asked := eventsAsked{About: strings.TrimSpace(v.Get("about")), Level: cmp.Or(strings.ToUpper(v.Get("level")), "INFO"), Text: v.Get("text"), Levels: overview.Levels}
+	only := overview.Filter{About: strings.Fields(asked.About), Level: asked.Level, Text: asked.Text, Brief: asked.Level != overview.Levels[0]}
+	folded := overview.Fold(m.d.opts.Events(only, eventsRead))
 	folded = folded[:min(eventsShown, len(folded))]
 	asked.N = len(folded)
 	m.add("filter", "filter", asked)
@@ -415,6 +351,7 @@ func eventKey(r overview.Repeated) string {
 // output is the end of a log.
 type output struct {
 	Title, Path, Text string
+	Command           string // that shows all of it
 	Err               error
 }
 
@@ -422,8 +359,8 @@ type output struct {
 var functions = template.FuncMap{
 	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"well": overview.WellText, "tried": overview.Server.Tried, "ends": endsOf, "stripFrom": overview.StripFrom, "turn": turnOf, "date": dateText,
-	"ended": endedText, "attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
+	"well": overview.WellText, "tried": overview.Server.Tried, "ends": endsOf, "turn": turnOf, "date": dateText,
+	"ended": endedText, "logs": logsCommand, "attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
 	"form": func(s shown, of any) shown { s.Of = of; return s },
 }
 
@@ -436,6 +373,14 @@ func turnOf(h overview.Health) string {
 		return "left to a person"
 	}
 	return ""
+}
+
+// logsCommand shows what a server writes.
+func logsCommand(s overview.Server) string {
+	if s.Host != "" {
+		return "outlive logs --hosts " + s.Host + " " + overview.There(s.Host, s.Key)
+	}
+	return "outlive logs " + s.Key
 }
 
 // attachCommand is what joins an agent's terminal.

@@ -12,19 +12,21 @@ import (
 // stripHeight is how high a state is in a strip: what is wrong is higher.
 var stripHeight = [...]float64{overview.Unknown: 2, overview.Idle: 4, overview.Good: 8, overview.Busy: 11, overview.Warn: 14, overview.Bad: 16}
 
-// stripSVG is the last 24 hours as a strip: what is wrong is higher, and of another colour; restarts are ticks above it, as wide on each
-// screen. label says the same for those who do not see it.
-func stripSVG(spans []overview.Span, name string) template.HTML {
+// stripSVG is the last 24 hours as a strip above its times, as wide as the plots of a day are, so that both line up: what is wrong is higher, and
+// of another colour; restarts are ticks above it, as wide on each screen. The label says the same for those who do not see it.
+func stripSVG(spans []overview.Span, name string, now time.Time) template.HTML {
 	if len(spans) == 0 {
 		return ""
 	}
-	from, to := spans[0].From, spans[len(spans)-1].To
-	at := func(t time.Time) float64 { return 288 * float64(t.Sub(from)) / float64(to.Sub(from)) }
+	const base = 40.0
+	day, end := periods[len(periods)-1], now.Truncate(time.Minute)
+	at := func(t time.Time) float64 { return min(288, max(0, 288*(1-end.Sub(t).Seconds()/day.last.Seconds()))) }
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 288 20" preserveAspectRatio="none" role="img" aria-label="%s">`,
+	fmt.Fprintf(&b, `<svg class="axis" width="100%%" height="62" role="img" aria-label="%s">`,
 		template.HTMLEscapeString("The last 24 hours of "+name+": "+summary(spans)))
+	fmt.Fprintf(&b, `<svg class="strip" width="100%%" height="%.0f" viewBox="0 0 288 20" preserveAspectRatio="none">`, base)
 	for _, s := range spans {
-		text := template.HTMLEscapeString(spanText(s, to))
+		text := template.HTMLEscapeString(spanText(s, spans[len(spans)-1].To))
 		height := stripHeight[s.Health]
 		fmt.Fprintf(&b, `<rect class="h-%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
 			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, text)
@@ -33,6 +35,8 @@ func stripSVG(spans []overview.Span, name string) template.HTML {
 			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0v4"><title>%s</title></path>`, x, text)
 		}
 	}
+	b.WriteString("</svg>")
+	writeAxis(&b, day, end, base)
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }
@@ -69,14 +73,10 @@ func stripRowSVG(spans []overview.Span, name string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// endsOf are times below strips, evenly spread: where they begin, so many in between, and now at last.
-func endsOf(between int, now time.Time) []string {
+// endsOf are times below strips in a table: where they begin, the middle, and now.
+func endsOf(now time.Time) []string {
 	from := overview.StripFrom(now)
-	list := []string{overview.Minute(from, now)}
-	for n := range between {
-		list = append(list, from.Add(overview.Day*time.Duration(n+1)/time.Duration(between+1)).Local().Format("15:04"))
-	}
-	return append(list, "now")
+	return []string{overview.Minute(from, now), from.Add(overview.Day / 2).Local().Format("15:04"), "now"}
 }
 
 // spanText is one stretch of a strip in words. The last one ends now, somewhere in its quarter of an hour.

@@ -167,7 +167,11 @@ func Changes(was, is *Home) (list []Event) {
 		at := slices.IndexFunc(was.Incidents, func(o Incident) bool { return o.ID == i.ID })
 		switch {
 		case at < 0 && i.Open():
-			tell(event.IncidentOpened, event.LevelOf(event.Event{Type: event.IncidentOpened}), i.Agent, i.Title+colon(i.Details))
+			more := i.Details
+			if i.Agent != "" { // that it stands so was an event of its own
+				more = "it waits for a person"
+			}
+			tell(event.IncidentOpened, event.LevelOf(event.Event{Type: event.IncidentOpened}), i.Agent, i.Title+colon(more))
 		case at >= 0 && was.Incidents[at].Open() && !i.Open():
 			tell(event.IncidentResolved, slog.LevelInfo, i.Agent, i.Title+": over"+colon(i.Ending))
 		case at >= 0 && was.Incidents[at].State != "acknowledged" && i.State == "acknowledged":

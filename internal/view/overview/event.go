@@ -10,9 +10,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// eventsShown is how many events an overview has at most.
-const eventsShown = 2000
-
 // Event is one event of a running outlive, or of the monitor.
 type Event struct {
 	At         time.Time

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 // Levels are the levels of events, the least first.
@@ -15,17 +17,42 @@ type Filter struct {
 	About []string // servers, gateways, agents, machines, by the names that status shows, with or without @PID; none: all
 	Level string   // the least one of [Levels]; "": every one
 	Text  string   // a part of the message, in capitals or not
+	Brief bool     // without the steps of a restart, which say nothing that a person needs
 }
 
 // Shows reports whether an event is one of those.
 func (f Filter) Shows(e Event) bool {
-	if slices.Index(Levels, e.Level) < slices.Index(Levels, f.Level) {
+	if f.Brief && e.isStep() || slices.Index(Levels, e.Level) < slices.Index(Levels, f.Level) {
 		return false
 	}
 	if f.Text != "" && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(f.Text)) {
 		return false
 	}
 	return len(f.About) == 0 || slices.ContainsFunc(f.About, e.isAbout)
+}
+
+// isStep reports whether an event is a step between two that people hear of. A crash, and that the server is ready again, are two such.
+func (e Event) isStep() bool {
+	switch e.Type {
+	case event.ServerStarting, event.ServerSpawned, event.ServerExited, event.InitializeReplayed, event.RestartDelayed:
+		return e.Level == "INFO"
+	case event.RestartInitiated: // of one that was asked for it says why
+		return Renewal{Source: e.Source}.Unplanned()
+	}
+	return false
+}
+
+// Newest are the events of the last day that a filter shows, the newest first, and no more than most.
+func Newest(all []Event, only Filter, most int, now time.Time) (list []Event) {
+	for _, e := range slices.Backward(dayOf(nil, all, now)) {
+		if len(list) == most {
+			break
+		}
+		if only.Shows(*e) {
+			list = append(list, *e)
+		}
+	}
+	return list
 }
 
 // isAbout reports whether a name is that of what an event is about, or of what that is a part of.

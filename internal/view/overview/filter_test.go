@@ -60,6 +60,38 @@ func TestWhichEventsAreShown(t *testing.T) {
 	}
 }
 
+// A crash and the restart after it are two lines for a person, and not the steps in between; a restart that was asked for says why.
+func TestTheStepsOfARestart(t *testing.T) {
+	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	var all []Event
+	for n, e := range []Event{
+		{Type: event.ServerExited}, {Type: event.ServerCrashed, Level: "WARNING"}, {Type: event.RestartInitiated, Source: "none"}, {Type: event.RestartDelayed}, {Type: event.ServerStarting},
+		{Type: event.ServerSpawned}, {Type: event.InitializeReplayed}, {Type: event.RestartCompleted}, {Type: event.RestartInitiated, Source: "tool"},
+		{Type: event.ServerStarting, Level: "DEBUG"},
+	} {
+		if e.At = at.Add(time.Duration(n) * time.Second); e.Level == "" {
+			e.Level = "INFO"
+		}
+		all = append(all, e)
+	}
+	types := func(only Filter, most int) (list []event.Type) {
+		for _, e := range Newest(all, only, most, at.Add(time.Minute)) {
+			list = append(list, e.Type)
+		}
+		return list
+	}
+	want := []event.Type{event.RestartInitiated, event.RestartCompleted, event.ServerCrashed}
+	if d := cmp.Diff(want, types(Filter{Brief: true}, 9)); d != "" {
+		t.Errorf("in short (-want +got):\n%s", d)
+	}
+	if list := types(Filter{}, 99); len(list) != 9 {
+		t.Errorf("each step: %v", list)
+	}
+	if d := cmp.Diff(want[:2], types(Filter{Brief: true}, 2)); d != "" {
+		t.Errorf("the last two (-want +got):\n%s", d)
+	}
+}
+
 func TestTheServerOfAnIncident(t *testing.T) {
 	s := State{
 		Servers: []Server{

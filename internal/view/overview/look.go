@@ -19,7 +19,7 @@ func (h Health) Word() string {
 func StateWord(state string) string {
 	switch state {
 	case "backoff":
-		return "waits for its next start"
+		return "is down"
 	case "failed":
 		return "keeps failing"
 	case "unusable":

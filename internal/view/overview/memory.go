@@ -11,8 +11,6 @@ type Memory struct {
 	day    []*Event // of the last day, the oldest first
 	by     map[of][]*Event
 	its    map[pastKey][]*Event
-	newest []Event // the newest first; made anew if the last event is another one
-	shown  shown
 	pasts  map[pastKey]past
 	strips map[*Home]agentStrips
 }
@@ -21,12 +19,6 @@ type Memory struct {
 type of struct {
 	host string
 	pid  int
-}
-
-// shown says which events newest was made of: one that is added is not always the last by its time.
-type shown struct {
-	n           int
-	last, added *Event
 }
 
 type pastKey struct {
@@ -60,13 +52,6 @@ func (w *Memory) Forget() { *w = Memory{} }
 // begin sorts the events, and drops what is known of homes and servers that are no more.
 func (w *Memory) begin(in Input) {
 	w.sort(in.Events, in.At)
-	is := shown{n: len(w.day)}
-	if is.n > 0 {
-		is.last, is.added = w.day[is.n-1], &in.Events[len(in.Events)-1]
-	}
-	if is != w.shown || w.newest == nil {
-		w.shown, w.newest = is, newest(w.day)
-	}
 	homes := map[*Home]bool{in.Home: true}
 	for n := range in.Machines {
 		homes[in.Machines[n].Seen.Home] = true
@@ -124,15 +109,6 @@ func emptied[K comparable](by map[K][]*Event) map[K][]*Event {
 		}
 	}
 	return by
-}
-
-// newest are the last events, the newest first.
-func newest(day []*Event) []Event {
-	list := make([]Event, 0, min(len(day), eventsShown))
-	for _, e := range slices.Backward(day[max(0, len(day)-eventsShown):]) {
-		list = append(list, *e)
-	}
-	return list
 }
 
 // stripsOf are the strips of a home's agents as far as they are known: nil where they are not.

@@ -73,7 +73,6 @@ type State struct {
 	Servers   []Server
 	Agents    []Agent
 	Incidents []Incident // those that wait first, the worst of them first; then the newest
-	Events    []Event    // the newest first
 	Monitor   int        // PID of the home's monitor; 0: none runs
 	Home      string     // "": there is none
 	Trouble   []string   // what could not be looked at
@@ -96,6 +95,7 @@ type Server struct {
 	Since    time.Time
 	Next     time.Time // when it is started again; zero: not known, or it runs
 	Gone     bool      // it, or its outlive, is not there any more
+	Stops    int       // how often it has stopped working of late; 0: not often enough to be told
 
 	Restarts  int
 	Causes    []Count // restarts by cause
@@ -298,7 +298,7 @@ func Of(in Input) State {
 		w = &Memory{}
 	}
 	w.begin(in)
-	s := State{At: in.At, Trouble: in.Trouble, Events: w.newest}
+	s := State{At: in.At, Trouble: in.Trouble}
 	s.Servers = allServers(in.Instances, w, "", in.At)
 	if h := in.Home; h != nil {
 		s.Home, s.Monitor, s.Agents, s.Incidents = h.Path, h.Monitor, agentsOf(h, w, in.At), h.Incidents

@@ -37,7 +37,7 @@ func TestHowServersStand(t *testing.T) {
 		{"ready, and crashed before", backend.Status{State: "ready", LastExit: exit}, Good, ""},
 		{"starting", backend.Status{State: "starting"}, Busy, ""},
 		{"asleep", backend.Status{State: "asleep"}, Idle, ""},
-		{"waits for its next start", backend.Status{State: "backoff", LastExit: exit}, Warn, "exit status 3\nno key"},
+		{"is down, and tried again", backend.Status{State: "backoff", LastExit: exit}, Warn, "exit status 3\nno key"},
 		{"given up", backend.Status{State: "failed", LastExit: exit}, Bad, "exit status 3\nno key"},
 		{"elsewhere, failing", backend.Status{State: "ready", Failing: "503"}, Warn, "503"},
 		{"a reload failed", backend.Status{State: "ready", ReloadFailed: &backend.ReloadTrouble{Error: "syntax"}}, Warn, "the last planned restart came to nothing: syntax"},
@@ -81,7 +81,7 @@ func TestServersBehindAGateway(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s %q %d %d", one.Key, one.Health, one.State, one.Why, one.Memory, len(one.Processes)))
 	}
 	want := []string{
-		`g@7 warn  "some of its servers cannot be used" 20 0`, `g@7/sick bad unusable "no such file" 0 0`, `g@7/files good ready "" 20 2`, `g@7/idle idle idle "" 0 0`,
+		`g@7 warn  "not all of its servers are well" 20 0`, `g@7/sick bad unusable "no such file" 0 0`, `g@7/files good ready "" 20 2`, `g@7/idle idle idle "" 0 0`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("servers (-want +got):\n%s", d)
@@ -121,6 +121,28 @@ func TestStripOfADay(t *testing.T) {
 	fresh := historyOf(nil, ago(time.Hour), noon, Good)
 	if s := stripOf(fresh, nil, noon, Good); len(s) != 2 || s[0].Health != Unknown || s[1].From != ago(time.Hour) {
 		t.Errorf("of a server that runs for an hour: %+v", s)
+	}
+}
+
+// A server elsewhere that is away for hours, and tried again each minute, is not starting all the while.
+func TestStripOfAServerThatIsAway(t *testing.T) {
+	for name, tt := range map[string]struct {
+		given event.Type // what is told once
+		want  Health
+	}{"of a run": {event.ConnectionLost, Warn}, "behind a gateway": {event.ServerUnusable, Bad}} {
+		events := []Event{happened(20*time.Hour, event.ServerReady), happened(6*time.Hour, event.ConnectionLost), happened(6*time.Hour-time.Second, tt.given)}
+		for m := 6*60 - 1; m > 60; m-- {
+			at := time.Duration(m) * time.Minute
+			events = append(events, happened(at, event.ServerStarting), happened(at, event.ConnectionLost))
+		}
+		events = append(events, happened(time.Hour, event.ServerReady))
+		var got []string
+		for _, s := range pastOf(dayOf(nil, events, noon), ago(20*time.Hour), noon, Good).strip {
+			got = append(got, fmt.Sprint(s.To.Sub(s.From).Hours(), " ", s.Health))
+		}
+		if d := cmp.Diff([]string{"4 unknown", "14 good", "5 " + tt.want.String(), "1 good"}, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }
 
@@ -224,6 +246,36 @@ func TestARestartThatWaits(t *testing.T) {
 	}
 }
 
+// A server that is ready again after each crash, and crashes again and again, is not well. What it was restarted for on purpose is no crash.
+func TestAServerThatCrashesAgainAndAgain(t *testing.T) {
+	restarts := func(n int, source string) (list []Event) {
+		for k := range n {
+			e := happened(time.Duration(n-k)*3*time.Minute, event.RestartInitiated)
+			e.Cause, e.Source, e.Reason = "crash", source, "exit 137"
+			list = append(list, e)
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		name   string
+		events []Event
+		state  string
+		health Health
+		why    string
+	}{
+		{"three crashes", restarts(3, "none"), "ready", Good, ""},
+		{"four", restarts(4, "none"), "ready", Warn, "has stopped working 4 × in the last 15 minutes: exit 137"},
+		{"hours of it", restarts(40, "none"), "starting", Warn, "has stopped working 5 × in the last 15 minutes: exit 137"},
+		{"somebody asked", restarts(9, "tool"), "ready", Good, ""},
+		{"not needed now", restarts(9, "none"), "asleep", Idle, ""},
+	} {
+		s := Of(Input{At: noon, Instances: []Instance{run("x", 1, backend.Status{State: tt.state})}, Events: tt.events})
+		if one := s.Servers[0]; one.Health != tt.health || one.Why != tt.why || (s.Wrong == 1) != tt.health.Wrong() {
+			t.Errorf("%s: %s, %q, %d are wrong; want %s, %q", tt.name, one.Health, one.Why, s.Wrong, tt.health, tt.why)
+		}
+	}
+}
+
 // What outlive has tried says when: restarts within seconds are not those of a day.
 func TestWhatWasTried(t *testing.T) {
 	at := func(ago ...time.Duration) (list []Renewal) {
@@ -246,7 +298,7 @@ func TestWhatWasTried(t *testing.T) {
 	}
 }
 
-// Beside the last start stands since when it is well: a strip that is green for hours does not contradict it.
+// Beside the last start stands since when it is up, and how often it was not for a moment: a strip that is green for hours contradicts neither.
 func TestWellThroughRestarts(t *testing.T) {
 	strip := []Span{{From: ago(Day), To: ago(16 * time.Hour)}, {ago(16 * time.Hour), ago(2 * time.Hour), Good, 1}, {ago(2 * time.Hour), noon, Good, 0}}
 	for name, tt := range map[string]struct {
@@ -254,9 +306,11 @@ func TestWellThroughRestarts(t *testing.T) {
 		since time.Time
 		want  string
 	}{
-		"restarted just now": {strip, ago(time.Minute), "well since about " + Minute(ago(16*time.Hour), noon)},
+		"restarted just now": {strip, ago(time.Minute), "up since about " + Minute(ago(16*time.Hour), noon) + ", but for a short restart"},
 		"never restarted":    {strip, ago(16*time.Hour - 14*time.Minute), ""},
-		"well all day":       {strip[1:], ago(time.Minute), "well for 24 h"},
+		"well all day":       {strip[1:], ago(time.Minute), "up for 24 h, but for a short restart"},
+		"three crashes":      {[]Span{{From: ago(Day), To: ago(Day - time.Hour)}, {ago(Day - time.Hour), ago(time.Hour), Good, 2}, {ago(time.Hour), noon, Good, 1}}, ago(time.Minute), "up since about " + Minute(ago(Day-time.Hour), noon) + ", but for 3 short restarts"},
+		"seen anew only":     {[]Span{{From: ago(Day), To: noon, Health: Good}}, ago(time.Minute), "up for 24 h"},
 		"not well":           {strip[:1], ago(time.Minute), ""},
 		"nothing is known":   {nil, ago(time.Minute), ""},
 	} {
@@ -337,8 +391,8 @@ func TestEventsOfTheDay(t *testing.T) {
 	debug.Level = "DEBUG"
 	old := e
 	old.At = ago(25 * time.Hour)
-	if s := Of(Input{At: noon, Events: []Event{debug, old, e}}); len(s.Events) != 1 {
-		t.Errorf("shown: %+v", s.Events)
+	if list := Newest([]Event{debug, old, e}, Filter{}, 9, noon); len(list) != 1 {
+		t.Errorf("shown: %+v", list)
 	}
 }
 
@@ -419,7 +473,7 @@ func TestChangesOfAHome(t *testing.T) {
 	}
 	want := []string{
 		"agent_changed a: has crashed: PID 7", "agent_acted a: restarted it", "incident_resolved a waits: over: it works again",
-		"incident_acknowledged b: acknowledged by me", "incident_opened a has crashed",
+		"incident_acknowledged b: acknowledged by me", "incident_opened a has crashed: it waits for a person",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 		list[0].Memory += one.Memory
 		list = append(list, one)
 		if one.Health.Wrong() {
-			list[0].Health, list[0].Why = Warn, "some of its servers cannot be used"
+			list[0].Health, list[0].Why = Warn, "not all of its servers are well"
 		}
 	}
 	list[0].Strip = stripOf([]stretch{{s.StartedAt, now, Good}}, nil, now, list[0].Health)
@@ -166,6 +167,31 @@ func (s *Server) past(started, since time.Time, events eventsOf, now time.Time) 
 	if !since.IsZero() {
 		s.Since = since
 	}
+	if n, last := stopsOf(s.Renewals, now); n > stopsFine && (s.Health == Good || s.Health == Busy) {
+		s.Health, s.Stops = Warn, n
+		s.Why = fmt.Sprintf("has stopped working %d × in the last 15 minutes%s", n, colon(last.Reason))
+	}
+}
+
+// How often a server may stop working in a time, and still be well when it is ready: as in the alert OutliveServerCrashing.
+const (
+	stopsWithin = 15 * time.Minute
+	stopsFine   = 3
+)
+
+// stopsOf is how often a server has stopped working of late, and the last time, from its restarts, the newest first.
+func stopsOf(list []Renewal, now time.Time) (n int, last Renewal) {
+	for _, r := range list {
+		if now.Sub(r.At) > stopsWithin {
+			break
+		}
+		if r.Unplanned() {
+			if n++; n == 1 {
+				last = r
+			}
+		}
+	}
+	return n, last
 }
 
 // pastOf is what has happened to a server since outlive started.

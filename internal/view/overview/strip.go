@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -18,9 +19,9 @@ func after(t event.Type) (Health, bool) {
 	switch t {
 	case event.ServerReady, event.RestartCompleted, event.ServerCleared, event.BreakerClosed:
 		return Good, true
-	case event.ServerStarting, event.ServerCrashed, event.ConnectionLost, event.ServerUnhealthy:
+	case event.ServerStarting:
 		return Busy, true
-	case event.ServerSuspect:
+	case event.ServerCrashed, event.ConnectionLost, event.ServerUnhealthy, event.ServerSuspect:
 		return Warn, true
 	case event.BreakerOpened, event.ServerUnusable, event.StartTimeout, event.SpawnFailed:
 		return Bad, true
@@ -43,7 +44,11 @@ func historyOf(events []*Event, started, now time.Time, health Health) []stretch
 	list := make([]stretch, 0, len(events)/2+1) // most are restarts, of which not every event tells something new
 	at, is := started, Unknown
 	for _, e := range events {
-		if h, ok := after(e.Type); ok && h != is {
+		h, ok := after(e.Type)
+		if h == Busy && is.Wrong() || h == Warn && is == Bad {
+			continue // another try, until one comes to something
+		}
+		if ok && h != is {
 			list = append(list, stretch{at, e.At, is})
 			at, is = e.At, h
 		}
@@ -88,20 +93,28 @@ func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health)
 // StripFrom is where strips begin at a time.
 func StripFrom(now time.Time) time.Time { return stripEnd(now).Add(-Day) }
 
-// WellText says since when a strip is well, if its thing stands as it does for a shorter time only: a restart was too brief to be
-// drawn. "": both are the same, or it is not well.
+// WellText says since when a strip is well, where its thing stands as it does for a shorter time, and how many restarts were too brief to
+// be drawn. "": both are the same, or it is not well. It says nothing of how well the thing worked.
 func WellText(strip []Span, since, now time.Time) string {
-	n := len(strip)
+	n, restarts := len(strip), 0
 	for n > 0 && strip[n-1].Health == Good {
 		n--
+		restarts += strip[n].Restarts
+	}
+	if n == len(strip) || since.Sub(strip[n].From) < Day/cells {
+		return ""
+	}
+	text := "up for 24 h"
+	if n > 0 {
+		text = "up since about " + Minute(strip[n].From, now)
 	}
 	switch {
-	case n == len(strip) || since.Sub(strip[n].From) < Day/cells:
-		return ""
-	case n == 0:
-		return "well for 24 h"
+	case restarts == 1:
+		text += ", but for a short restart"
+	case restarts > 1:
+		text += fmt.Sprintf(", but for %d short restarts", restarts)
 	}
-	return "well since about " + Minute(strip[n].From, now)
+	return text
 }
 
 // stripEnd is the end of the last part of a strip, by the clock: so a strip stays as it is until then, if nothing happens.

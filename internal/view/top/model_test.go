@@ -144,11 +144,11 @@ func TestAScreenOf80x24(t *testing.T) {
 >✖ shop waits for permission  waits for you  31 Dec 23:58  it wants to run rm -…
  ○ blog hangs                 over           31 Dec 21:00
   2 Servers: 4 and 1 gateway, 2 wrong
- ▲ broken   waits for its next start  31 Dec 23:59  exit status 3 / GITHUB_TOKE…
- ● gate     running                   31 Dec 23:00  gateway
- ●   files  ready                     31 Dec 23:00
- ✖ mute     no answer                 31 Dec 23:59  outlive runs, and does not …
- ● works    ready                     31 Dec 23:00  restarted once
+ ▲ broken   is down    31 Dec 23:59  exit status 3 / GITHUB_TOKEN is not set
+ ● gate     running    31 Dec 23:00  gateway
+ ●   files  ready      31 Dec 23:00
+ ✖ mute     no answer  31 Dec 23:59  outlive runs, and does not answer
+ ● works    ready      31 Dec 23:00  restarted once
   3 Agents: 1, 1 wrong
  ✖ shop  waits  31 Dec 23:58  a permission is asked for
 ─ shop waits for permission: waits for you ─────────────────────────────────────

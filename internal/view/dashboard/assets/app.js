@@ -50,6 +50,15 @@
   addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") pressed = e.target; }, true);
   for (const kind of ["pointerup", "pointercancel", "keyup", "blur"]) addEventListener(kind, release, kind !== "blur");
 
+  // The sign of the tab: a square where something is wrong, a circle where nothing is, a ring when nothing is heard.
+  const icon = document.querySelector("link[rel=icon]");
+  const sign = () => {
+    const shape = document.title.startsWith("(?)") ? '<circle cx="8" cy="8" r="6" fill="none" stroke="#888" stroke-width="3"/>'
+      : document.title.startsWith("(") ? '<path d="M1 1h14v14H1z" fill="#c33b30"/>' : '<circle cx="8" cy="8" r="7" fill="#2f9d5f"/>';
+    const href = "data:image/svg+xml," + encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">' + shape + "</svg>");
+    if (icon.href !== href) icon.href = href;
+  };
+
   const show = () => {
     const lost = Date.now() - heard > 5000;
     const seconds = Math.max(0, Math.round((Date.now() - born) / 1000));
@@ -58,6 +67,7 @@
     age.textContent = (lost ? "connection lost, " : "") + "as of " + day + ", " + at.toTimeString().slice(0, 8) + ", " + seconds + " s ago";
     document.body.classList.toggle("lost", lost || seconds > 30);
     if (lost && !document.title.startsWith("(?)")) document.title = "(?) " + document.title;
+    sign();
   };
 
   const { path, page } = document.body.dataset;
