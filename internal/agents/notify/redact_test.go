@@ -34,6 +34,7 @@ func TestRedact(t *testing.T) {
 		"words stay":        {"Unexpected token: expired. max_tokens=4096, task-key: none; bearer authentication; desk-top-computer-is-here-now1", "Unexpected token: expired. max_tokens=4096, task-key: none; bearer authentication; desk-top-computer-is-here-now1"},
 		"what happened":     {"Error: 429 Too Many Requests at 02:14:07 in /srv/app/main.go:42 (sha 3f2a9c1d)", "Error: 429 Too Many Requests at 02:14:07 in /srv/app/main.go:42 (sha 3f2a9c1d)"},
 		"nothing to assign": {"password:", "password:"},
+		"a boolean":         {`{"id": "tok", "password": true}`, `{"id": "tok", "password": true}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Redact(tc.text); got != tc.want {

@@ -39,7 +39,7 @@ var looks = []look{
 	{form: lazyregexp.New(`(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{6,})`), words: []string{"bearer"}, group: 1, sure: random},
 	{form: lazyregexp.New(`(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:basic|token|bearer|digest)[ \t]+([^\s"']+)`), words: []string{"authorization"}, group: 1, sure: shown},
 	{form: lazyregexp.New(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#:@]*:([^\s/?#@]+)@`), words: []string{"://"}, group: 1, sure: shown},
-	{form: lazyregexp.New(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret)[a-z0-9_]*["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), words: []string{"pass", "pwd", "secret"}, group: 1, sure: shown},
+	{form: lazyregexp.New(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret)[a-z0-9_]*["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), words: []string{"pass", "pwd", "secret"}, group: 1, sure: said},
 	{form: lazyregexp.New(`(?i)(?:token|api[_-]?key|[_-]key|credentials?|cookie|bearer|signature)["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), words: []string{"token", "key", "credential", "cookie", "bearer", "signature"}, group: 1, sure: random},
 	{form: lazyregexp.New(`(?i)--(?:pass(?:word|wd|phrase)?|secret)[ \t]+(` + value + `)`), words: []string{"--pass", "--secret"}, group: 1, sure: shown},
 	{form: lazyregexp.New(`(?i)--(?:token|api[_-]?key|[a-z-]*-key)[ \t]+(` + value + `)`), words: []string{"--"}, group: 1, sure: random},
@@ -54,6 +54,11 @@ var reference = lazyregexp.New(`^\$(?:\{[^}]*\}?|[A-Za-z_][A-Za-z0-9_]*)$`)
 // shown reports that a value has not been hidden already, and is not a reference.
 func shown(value string) bool {
 	return !reference.MatchString(strings.Trim(value, `"'[({`)) && !strings.Contains(value, strings.TrimSuffix(Hidden, "]")) && strings.Trim(value, `"'*`) != ""
+}
+
+// said reports that a value is shown and no boolean: "password": true says that an input is one.
+func said(value string) bool {
+	return shown(value) && value != "true" && value != "false" && value != "null"
 }
 
 // random reports that a value looks random rather than like a word or a count: "token: expired" and "max_token=4096"
