@@ -302,9 +302,8 @@ func TestSlowServer(t *testing.T) {
 				t.Error(diff)
 			}
 			missing := map[string]string{
-				"lists": "is used without a list: tools/list: not answered within 3s)",
-				"handshake": "cannot be used: it has not answered the handshake within 3s; a start of it is under way, and nothing was " +
-					"delivered to it: it is safe to try again in a moment)",
+				"lists":     "is used without a list: tools/list: not answered within 3s)",
+				"handshake": "cannot be used: it has not answered the handshake within 3s; it is tried again by itself, and nothing was delivered to it)",
 			}[name]
 			has(t, "unknown", unknown, "Unknown tool: b_do (server b "+missing)
 			if got := c.tools(); len(got) != 1 {

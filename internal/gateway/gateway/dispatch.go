@@ -215,7 +215,7 @@ func (s *Session) missing() string {
 				break
 			}
 			if l.unsettled() && server.standing == unusable {
-				text += fmt.Sprintf(" (server %s cannot be used: %s; a start of it is under way, and nothing was delivered to it: it is safe to try again in a moment)", server.Catalog.Name, server.trouble)
+				text += fmt.Sprintf(" (server %s cannot be used: %s; it is tried again by itself, and nothing was delivered to it)", server.Catalog.Name, server.trouble)
 				break
 			}
 			if lack := l.lists.lacking(); lack != "" {

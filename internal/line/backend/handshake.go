@@ -69,11 +69,7 @@ func (o *handshake) giveUpFirst() {
 		}
 		tries := o.first.tries
 		o.handshakeFailed()
-		tried := "1 start tried"
-		if tries > 1 {
-			tried = fmt.Sprintf("%d starts tried", tries)
-		}
-		text := fmt.Sprintf("the server %s (%s; %s)%s", firstVerb(o.history.lastOut), o.history.describeExit(), tried, o.history.stderrText())
+		text := o.firstFailure(tries) + o.history.stderrText()
 		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: o.process.gen}
 		c.done, c.reason = doneRefused, reasonUnavailable
 		o.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
@@ -112,14 +108,23 @@ func (o *handshake) askForNobody(p *process) {
 	})
 }
 
-func firstVerb(o lastExit) string {
-	if o.kind == connectionEnded {
-		return "cannot be used"
+// firstFailure says why so many first starts have failed.
+func (o *handshake) firstFailure(tries int) string {
+	last, what := o.history.lastOut, "start"
+	if last.kind == connectionEnded {
+		what = "connection"
 	}
-	if o.kind == neverStarted {
-		return "cannot be started"
+	tried := fmt.Sprintf("%d %ss tried", tries, what)
+	if tries == 1 {
+		tried = "1 " + what + " tried"
 	}
-	return "failed to start"
+	switch last.kind {
+	case connectionEnded: // it says which server, and what of it
+		return o.history.describeExit() + "; " + tried
+	case neverStarted:
+		return fmt.Sprintf("the server cannot be started (%s; %s)", o.history.describeExit(), tried)
+	}
+	return fmt.Sprintf("the server failed to start (%s; %s)", o.history.describeExit(), tried)
 }
 
 // clientInitialize takes the legacy handshake. One after a probe gets a new process: a process that has seen a modern

@@ -75,3 +75,20 @@ func TestAServerThatIsAwayForAnHour(t *testing.T) {
 		t.Errorf("after a restart that was asked for: %d restarts", s.RestartCount)
 	}
 }
+
+// A client whose server elsewhere cannot be reached is told which, why and how often it was tried, in one sentence without brackets.
+func TestAServerThatIsAwayFromTheBeginning(t *testing.T) {
+	w := newWorld(Options{Remote: true, NoTools: true})
+	w.b.Open(w.now)
+	w.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+	for tries := 0; tries < firstTries; w.tick(time.Second) {
+		if w.b.machine.State() == supervise.Starting {
+			tries++
+			w.b.ServerExited(w.now, w.gen, Exit{Code: 1, Why: "far: cannot be reached: connection refused", Connection: true})
+			w.b.ServerClosed(w.now, w.gen)
+		}
+	}
+	if told := strings.Join(w.takeClient(), "\n"); !strings.Contains(told, `"message":"far: cannot be reached: connection refused; 3 connections tried"`) {
+		t.Errorf("the client is told %s", told)
+	}
+}
