@@ -157,7 +157,7 @@ func (r *round) reconcile(ctx context.Context) error {
 		if !last.unfinished() {
 			continue
 		}
-		r.opts.Logger.Info("a recovery goes on", slog.String("project", last.Entry.Name), slog.String("step", string(last.Step)))
+		r.opts.Logger.Info("a recovery goes on", slog.String("agent", last.Entry.Name), slog.String("step", string(last.Step)))
 		errs = append(errs, r.executor.resume(ctx, last))
 	}
 	if len(errs) == 0 {

@@ -36,7 +36,7 @@ func (x *executor) resume(ctx context.Context, rec *attempt) error {
 		return x.resumeNonRestart(ctx, rec)
 	}
 	if why := x.overtaken(rec); why != "" {
-		x.m.opts.Logger.Info("the recovery is given up", slog.String("project", rec.Entry.Name), slog.String("reason", why))
+		x.m.opts.Logger.Info("the recovery is given up", slog.String("agent", rec.Entry.Name), slog.String("reason", why))
 		rec.Outcome = "nothing is done: " + why
 		return x.ledger.step(ctx, rec, abandoned)
 	}
@@ -119,7 +119,7 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 	x.m.opts.Acting()
 	if rec.Step == begun {
 		if why := x.cameBack(ctx, rec); why != "" {
-			x.m.opts.Logger.Info("nothing is done", slog.String("project", rec.Entry.Name), slog.String("reason", why))
+			x.m.opts.Logger.Info("nothing is done", slog.String("agent", rec.Entry.Name), slog.String("reason", why))
 			return x.ledger.step(ctx, rec, abandoned)
 		}
 		if !rec.Act.Rung.Starts() {
@@ -249,7 +249,7 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 
 // fail ends a recovery that is not possible and notifies a human.
 func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
-	x.m.opts.Logger.Error("the recovery failed", slog.String("project", rec.Entry.Name), slog.String("reason", why))
+	x.m.opts.Logger.Error("the recovery failed", slog.String("agent", rec.Entry.Name), slog.String("reason", why))
 	a := agent{Key: rec.Agent, Name: rec.Entry.Name, Entry: rec.Entry}
 	key := incidentKey(rec.Declared, rec.Agent, rec.Act.Class, rec.Act.Stall, rec.Act.Phase)
 	if rec.Declared {

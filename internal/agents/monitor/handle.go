@@ -32,7 +32,7 @@ func (r *round) handle(ctx context.Context, c *examined) error {
 	}
 	d := r.decide(c)
 	r.ledger.fleet = r.ledger.fleet.Note(c.problem, d, r.now.Wall)
-	log := r.opts.Logger.With(slog.String("project", c.Name), slog.String("stall", c.problem.Stall), slog.String("rule", c.diagnosis.Rule))
+	log := r.opts.Logger.With(slog.String("agent", c.Name), slog.String("trouble", c.problem.Class), slog.String("rule", c.diagnosis.Rule))
 	switch {
 	case d.Attended:
 		log.Info("left alone", slog.String("reason", d.Reason))

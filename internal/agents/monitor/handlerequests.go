@@ -127,6 +127,7 @@ func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (stri
 		Act: recovery.Act{
 			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.diagnosis.Class), Stall: string(c.diagnosis.Stall),
 			Phase: c.subject.phase, Since: r.now.Wall, Sequence: c.agentState.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
+			Asked: w.Verb,
 		},
 	}
 	r.equip(c, rec)

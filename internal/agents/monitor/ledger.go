@@ -220,7 +220,7 @@ func (l *ledger) prove(ctx context.Context, c *examined) error {
 				to = recovered
 			}
 			errs = append(errs, setRecovery(ctx, tx, &list[i], to))
-			l.opts.Logger.Info("the agent works again", slog.String("project", c.Name), slog.String("after", string(list[i].Act.Rung)))
+			l.opts.Logger.Info("the agent works again", slog.String("agent", c.Name), slog.String("after", string(list[i].Act.Rung)))
 		}
 		return errors.Join(errs...)
 	})

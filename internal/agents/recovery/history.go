@@ -23,6 +23,8 @@ type Act struct {
 	// Host and Account are what the agent shared with others then.
 	Host    string `json:"host,omitempty"`
 	Account string `json:"account,omitempty"`
+	// Asked is the verb that a person has asked with; "": it was done by itself.
+	Asked string `json:"asked,omitempty"`
 	// Refunded says that it was not done in the end, and is not counted.
 	Refunded bool `json:"refunded,omitempty"`
 }

@@ -120,7 +120,13 @@ func reportOf(view monitor.View, since time.Duration) reportRecord {
 // doneWhy is what was done, and why.
 func doneWhy(a recovery.Act) string {
 	text := incident.DoneWords(string(a.Rung))
-	if a.Stall == "" {
+	switch a.Asked {
+	case "start":
+		text = "started"
+	case "say":
+		text = "given a text"
+	}
+	if a.Asked != "" || a.Stall == "" {
 		return text + " by hand"
 	}
 	return text + ", because it " + incident.Words(a.Class)

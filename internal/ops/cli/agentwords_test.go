@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
 // A command in one word means what a shell would make of it.
@@ -46,4 +47,20 @@ func joinWords(words []string) string {
 		list[i] = incident.Quoted(word)
 	}
 	return strings.Join(list, " ")
+}
+
+// What a person has asked for was done by hand, whatever was wrong then, and a start is no restart.
+func TestWhatWasDoneByHand(t *testing.T) {
+	crashed := recovery.Act{Rung: recovery.Restart, Class: "crashed", Stall: "orchestrator_crashed"}
+	for asked, want := range map[string]string{
+		"": "restarted, because it has crashed", "restart": "restarted by hand", "start": "started by hand", "say": "given a text by hand",
+	} {
+		act := crashed
+		if act.Asked = asked; asked == "say" {
+			act.Rung = recovery.Nudge
+		}
+		if got := doneWhy(act); got != want {
+			t.Errorf("asked with %q: %q, want %q", asked, got, want)
+		}
+	}
 }
