@@ -386,16 +386,20 @@ func TestAServerThatIsAwayForHours(t *testing.T) {
 	w.plan("b", plan{refuse: 1 << 20})
 	w.serve(named("b"))
 	for range 3 {
-		w.legacy()
+		w.legacy().wake()
 	}
 	w.pass(3 * time.Hour)
 	if len(told) != 1 || !strings.HasPrefix(told[0], "Server b cannot be used: ") {
 		t.Errorf("%d lines in three hours: %q", len(told), told)
 	}
 	w.plans["b"].refuse = 0
+	well := w.legacy().wake()
 	w.pass(time.Minute)
+	if diff := cmp.Diff([]string{"b_do"}, well.tools()); diff != "" {
+		t.Error(diff)
+	}
 	w.plans["b"].refuse = 1 << 20
-	w.legacy()
+	w.legacy().wake()
 	w.pass(time.Hour)
 	if len(told) != 2 {
 		t.Errorf("after it has worked: %q", told)
