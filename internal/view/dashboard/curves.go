@@ -180,8 +180,8 @@ func notedText(points []curve.Point, p period, now time.Time) string {
 		overview.Clock(from, now), called, failed, calls) + grey
 }
 
-// When calls were slow: in that many minutes at least, of which others are no longer apart than that; and taking so much longer than in half of
-// the minutes, of which enough have to be known.
+// When calls were slow: in at least so many minutes, no further apart than that. They took so many times as long as in half of all minutes, of
+// which enough have to be known, and no less than that.
 const (
 	slowMinutes = 3
 	slowApart   = 10

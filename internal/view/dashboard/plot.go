@@ -12,8 +12,8 @@ import (
 // stripHeight is how high a state is in a strip: what is wrong is higher.
 var stripHeight = [...]float64{overview.Unknown: 2, overview.Idle: 4, overview.Good: 8, overview.Busy: 11, overview.Warn: 14, overview.Bad: 16}
 
-// stripSVG is the last 24 hours as a strip above its times, as wide as the plots of a day are, so that both line up: what is wrong is higher, and
-// of another colour; restarts are ticks above it, as wide on each screen. The label says the same for those who do not see it.
+// stripSVG is the last 24 hours as a strip above its times, as wide as the plots of a day. What is wrong is higher, and of another colour;
+// restarts are ticks above it, as wide on each screen. The label says the same for those who do not see it.
 func stripSVG(spans []overview.Span, name string, now time.Time) template.HTML {
 	if len(spans) == 0 {
 		return ""

@@ -93,7 +93,7 @@ func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health)
 // StripFrom is where strips begin at a time.
 func StripFrom(now time.Time) time.Time { return stripEnd(now).Add(-Day) }
 
-// WellText says since when a strip is well, where its thing stands as it does for a shorter time, and how many restarts were too brief to
+// WellText says since when a strip is well, if its thing stands as it does for a shorter time only. It adds how many restarts were too brief to
 // be drawn. "": both are the same, or it is not well. It says nothing of how well the thing worked.
 func WellText(strip []Span, since, now time.Time) string {
 	n, restarts := len(strip), 0
