@@ -375,6 +375,9 @@ func (s *scene) lookAtPages(t *testing.T, ctx context.Context, address string) {
 			if seen(t, ctx, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > window.innerWidth`)) {
 				t.Errorf("%s, %s: it is wider than the screen", name, look.name)
 			}
+			if name == "overview" && !seen(t, ctx, chromedp.Evaluate[bool](`document.querySelector("#attention p a").getBoundingClientRect().bottom < 500`)) {
+				t.Errorf("%s: what is wrong is not named on the first screen", look.name)
+			}
 			shoot(t, ctx, name+"-"+look.name)
 		}
 	}
