@@ -109,6 +109,9 @@ func (n *Node) Text(key string) string {
 	return ""
 }
 
+// Up is the node's container.
+func (n *Node) Up() *Node { return n.up }
+
 // Index is the node's index in its container.
 func (n *Node) Index() int { return slices.Index(n.up.Kids, n) }
 
