@@ -32,7 +32,7 @@ type sources struct {
 	table    []process.Entry
 	entries  map[int]process.Entry // the same by number
 	children map[int][]int         // and by parent
-	places   map[process.Identity]placed
+	placed   map[process.Identity]placed
 	programs map[process.Identity]program // that run, by identity
 	clis     []process.Identity           // of these, agent CLIs
 	real     map[string]string            // directories with links resolved
@@ -168,18 +168,18 @@ type placed struct {
 // place reads a process's user and directory, with a cache: with a thousand agents, reading all at every look is too
 // slow. Failures are not cached.
 func (s *sources) place(id process.Identity, now time.Time) (process.Process, error) {
-	if p, known := s.places[id]; known && now.Sub(p.at).Abs() < again {
+	if p, known := s.placed[id]; known && now.Sub(p.at).Abs() < again {
 		return p.Process, nil
 	}
-	delete(s.places, id)
+	delete(s.placed, id)
 	p, err := s.procs.Look(id.PID)
 	if err != nil || p.Start != id.Start {
 		return p, err
 	}
-	if s.places == nil {
-		s.places = map[process.Identity]placed{}
+	if s.placed == nil {
+		s.placed = map[process.Identity]placed{}
 	}
-	s.places[id] = placed{p, now}
+	s.placed[id] = placed{p, now}
 	return p, nil
 }
 
@@ -191,9 +191,9 @@ func (s *sources) lookAtProcesses() {
 		s.entries[e.PID] = e
 		s.children[e.Parent] = append(s.children[e.Parent], e.PID)
 	}
-	for id := range s.places {
+	for id := range s.placed {
 		if e, lives := s.entries[id.PID]; !lives || e.Start != id.Start {
-			delete(s.places, id)
+			delete(s.placed, id)
 		}
 	}
 }

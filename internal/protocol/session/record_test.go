@@ -57,7 +57,7 @@ func TestARecordOfTheReleaseBefore(t *testing.T) {
 		Session: Session{
 			Era: mcp.Legacy, InitParams: []byte(`{ "n": 1 }`), Version: "2025-11-25", InitResult: []byte("{}"), Initialized: true, Meta: []byte(`{"a":1}`),
 			LogLevel: []byte(`{"level":"debug"}`), Subscriptions: [][]byte{[]byte(`{"uri":"file:///a"}`)},
-			Listens: []*Listen{{ID: []byte("7"), Line: []byte(`{"id":7}`), Filter: []byte("{}"), Acked: []byte("{}")}},
+			Listens: []*Listen{{ID: []byte("7"), Line: []byte(`{"id":7}`), Acked: []byte("{}")}},
 			Reading: [mcp.Lists]mcp.Catalog{mcp.Resources: {}},
 			Seen:    [mcp.Lists]mcp.Catalog{mcp.Tools: {"a": {Digest: [32]byte{1, 2, 3}, ReadOnly: true, Idempotent: true}}},
 		},
