@@ -207,7 +207,7 @@ func TestOldTransportAcceptsWhatIsDone(t *testing.T) {
 		"when it has answered": func(_ context.Context, answer func()) (int, error) { answer(); return http.StatusOK, nil },
 		"never":                func(ctx context.Context, answer func()) (int, error) { answer(); <-ctx.Done(); return 0, ctx.Err() },
 		"not before the proxy gives up": func(_ context.Context, answer func()) (int, error) {
-			time.AfterFunc(time.Minute, answer)
+			time.AfterFunc(10*time.Second, answer)
 			return http.StatusGatewayTimeout, nil
 		},
 	} {

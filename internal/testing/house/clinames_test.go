@@ -25,7 +25,6 @@ var clisElsewhere = map[string]string{
 	"internal/ops/cli/agentrun.go":       "examples in a help text",
 	"internal/ops/cli/gateway.go":        "names of clients' files in a help text",
 	"internal/ops/cli/hooks.go":          "examples in a help text",
-	"internal/ops/cli/wrap.go":           "an example in a help text",
 }
 
 // checkCLINames finds the names of agent CLIs in the code of a file: in identifiers and in texts, not in comments.
