@@ -214,7 +214,7 @@ func whereIs(d *Doc, path []string) spot {
 	if err != nil || k == nil || len(rest) > 0 && k.Kind != Null {
 		return spot{}
 	}
-	if k.up == nil || !k.placed && k.form != table {
+	if k.up == nil || !k.placed && k.parts == nil {
 		return spot{there: true}
 	}
 	s := spot{there: true, lines: k.up.form != brackets, value: string(d.text[k.start:max(k.start, k.end)])}
