@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,10 @@ type equal struct {
 
 // releaseWithin is how long giving the lease back may take. Without it others wait for its end.
 const releaseWithin = 3 * time.Second
+
+// leaseWithin is how long a gateway that starts waits for its lease before it takes clients: some SDKs end a call, or their session, for a
+// status that says "come back". Without the fleet clients without a session are served after it.
+const leaseWithin = 2 * time.Second
 
 // holderLimit is the longest holder of a lease that is read from a file, in bytes.
 const holderLimit = 1 << 10
@@ -80,7 +85,11 @@ func (g *endpoint) joinOthers(file *config.File) error {
 func (g *endpoint) keepInFleet(link *peers.Link) (err error) {
 	o, registry := g.others, fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
 	before, _ := atomicfile.Read(o.last, holderLimit) // there may be none
-	o.seat = sessions.TakeSeat(registry, sessions.SeatOptions{Gateway: link.Name, At: o.at, Last: string(before), Up: upWithSleep(), Tell: g.tellSeat})
+	told, first := make(chan struct{}), sync.Once{}
+	o.seat = sessions.TakeSeat(registry, sessions.SeatOptions{Gateway: link.Name, At: o.at, Last: string(before), Up: upWithSleep(), Tell: func(holder string, why error) {
+		g.tellSeat(holder, why)
+		first.Do(func() { close(told) })
+	}})
 	o.store, err = sessions.New(registry, sessions.Options{Gateway: link.Name, Key: link.SessionKey, Owner: o.seat.Owner, Outlasted: g.tellOutlasted})
 	if err != nil { // not reached: the key is as long as it is to be
 		return err
@@ -92,6 +101,10 @@ func (g *endpoint) keepInFleet(link *peers.Link) (err error) {
 	}
 	g.sessions.warn, g.sessions.Store = g.warn, o.store
 	g.front.Store = &g.sessions
+	select {
+	case <-told:
+	case <-time.After(leaseWithin):
+	}
 	return nil
 }
 
