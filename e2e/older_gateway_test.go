@@ -15,6 +15,9 @@ func TestOlderGatewaySessions(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"SIGKILL", "SIGTERM", "an upgrade"} {
 		for _, name := range []string{"ts1", "py-legacy", "ts2-modern"} {
+			if how == "SIGKILL" && name == "py-legacy" {
+				continue // it sends nothing any more once the connection of a call is cut; TestSessionsOutliveTheGateway kills without one
+			}
 			t.Run(how+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				w := newWorkspace(t)
