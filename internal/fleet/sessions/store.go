@@ -160,24 +160,25 @@ func (s *Store) read(at string) (r record, revision engine.Revision, err error) 
 	return r, e.Revision, nil
 }
 
-// takeTries is how often a session is taken that somebody else changes at the same time.
-const takeTries = 5
+// loadLimit is how long a load is tried, for which a client waits: longer than the registry elects a leader.
+const loadLimit = 10 * time.Second
 
 // Load returns the record of a session that is ours, and takes it if nobody has it any more. An error that wraps [fs.ErrNotExist] says
-// that there is none that is valid, and one that wraps an [Elsewhere] that another gateway has it.
+// that there is none that is valid, and one that wraps an [Elsewhere] that another gateway has it. A registry that does not answer, or
+// somebody else who changes the record, is tried again for 10 s.
 func (s *Store) Load(key string) ([]byte, error) {
-	for range takeTries {
+	for begun := time.Now(); ; time.Sleep(tryAgain) {
 		text, err := s.load(s.key(key), key)
+		again := errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrConflict)
 		switch {
 		case err == nil:
 			return text, nil
 		case errors.Is(err, engine.ErrNotFound):
 			return nil, fs.ErrNotExist
-		case !errors.Is(err, engine.ErrConflict):
+		case !again || time.Since(begun) >= loadLimit:
 			return nil, fmt.Errorf("load a session: %w", err)
 		}
 	}
-	return nil, fmt.Errorf("load a session: %w", engine.ErrUnknown)
 }
 
 // load tries once. After ErrConflict it is worth another try.

@@ -439,11 +439,22 @@ func TestEngineThatIsAway(t *testing.T) {
 		a.save(t, "one", `1`)
 		both := func(fails error) { a.line.set(fails, 0); b.line.set(fails, 0) }
 		both(engine.ErrUnknown)
-		if _, err := a.Load("one"); err == nil || errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("load from an engine that does not answer: %v", err)
-		}
-		time.AfterFunc(10*time.Second, func() { both(nil) })
 		begun := time.Now()
+		time.AfterFunc(5*time.Second, func() { both(nil) })
+		if text, err := a.Load("one"); err != nil || string(text) != `1` || time.Since(begun) < 5*time.Second {
+			t.Errorf("loaded while the engine elects a leader: %q, %v, after %v", text, err, time.Since(begun))
+		}
+		time.Sleep(10 * time.Second) // the leases are renewed
+		both(engine.ErrUnknown)
+		begun = time.Now()
+		if _, err := a.Load("one"); !errors.Is(err, engine.ErrUnknown) || time.Since(begun) > loadLimit+answerLimit {
+			t.Errorf("load from an engine that does not answer: %v, after %v", err, time.Since(begun))
+		}
+		both(nil)
+		time.Sleep(10 * time.Second) // the leases are renewed
+		both(engine.ErrUnknown)
+		time.AfterFunc(10*time.Second, func() { both(nil) })
+		begun = time.Now()
 		a.save(t, "one", `2`)
 		if took := time.Since(begun); took < 10*time.Second {
 			t.Errorf("saved after %v", took)
