@@ -48,7 +48,7 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		code, text := s.unknown(e, kept)
 		e.refuse(code, text)
 	}
-	look := func() { s.scope().lookAgain(e, retrying(refuse)) }
+	look := func() { s.scope().lookAgain(e, retrying(func() { s.scope().whenStarted(e, retrying(refuse)) })) }
 	s.scope().noLongerPresume()
 	s.scope().whenListed(e, retrying(look))
 }

@@ -245,6 +245,32 @@ func TestAToolThatAnotherClientIsShown(t *testing.T) {
 	has(t, "call", answer, `"result"`)
 }
 
+// A tool that the remembered lists lack may be newer than they are: the call waits for the list of its own server.
+func TestAToolThatIsNewerThanTheRememberedLists(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{tools: []string{"old"}})
+	server := named("a")
+	server.Legacy = true
+	w.serve(server)
+	if diff := cmp.Diff([]string{"a_old"}, w.legacy().tools()); diff != "" {
+		t.Error(diff)
+	}
+	w.plan("a", plan{mute: true, tools: []string{"old", "do"}})
+	c := w.legacy()
+	answer, none := c.call("1", "a_do"), c.call("2", "a_none")
+	w.pass(time.Second)
+	if len(answer.lines) > 0 {
+		t.Fatalf("before its own server is up: %s", answer.lines)
+	}
+	own := w.of("a")[1]
+	m, _ := own.last("initialize")
+	own.plan.mute = false
+	own.greet(m)
+	w.settle()
+	has(t, "call", answer, `"result"`)
+	has(t, "of nobody", none, "Unknown tool: a_none")
+}
+
 // A client without a process of a server is shown what its like were shown last. When that changes, it is told, too.
 func TestListThatChangesForAClientWithoutAProcess(t *testing.T) {
 	dies := func(w *world, c *client) []string {

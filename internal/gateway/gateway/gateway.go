@@ -138,9 +138,10 @@ type server struct {
 	fell     time.Time // when a process of it crashed or did not start; zero: one has come up since
 	left     time.Time // when its last process was no longer kept; zero: there was none
 	told     toldTrouble
-	loser    *Link     // that tells of lost connections
-	lost     time.Time // when it has done so last
-	hopeFor  time.Time // until when it is waited for while untested; zero: not started yet
+	loser    *Link           // that tells of lost connections
+	lost     time.Time       // when it has done so last
+	hopeFor  time.Time       // until when it is waited for while untested; zero: not started yet
+	late     [mcp.Lists]bool // latest: a process has not shown that list within ListWait
 }
 
 // newServer is a server that is configured, or configured anew in place of was.

@@ -118,6 +118,7 @@ func (ls *listing) missing() (kinds []mcp.List) {
 func (ls *listing) waitedEnough() {
 	why := "not answered within " + ls.link.gw.opts.ListWait.String()
 	for _, kind := range ls.missing() {
+		ls.link.server.late[kind] = true
 		if len(ls.reads[kind].cursors) > 0 {
 			ls.lacks(kind, "a later page is "+why)
 		} else {
@@ -228,6 +229,7 @@ func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 	r := &ls.reads[kind]
 	again := r.again
 	*r = listRead{done: true, at: ls.link.gw.now}
+	ls.link.server.late[kind] = false
 	ls.put(kind, items)
 	if again {
 		ls.read(kind)

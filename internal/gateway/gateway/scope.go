@@ -297,6 +297,20 @@ func (sc *scope) whenListed(e *exchange, again func()) {
 	sc.hold(e, func(sc *scope) bool { return sc.complete(view, kinds) }, again)
 }
 
+// whenStarted runs again when the servers that start have shown the lists that a request needs: what is remembered of them may be older.
+func (sc *scope) whenStarted(e *exchange, again func()) {
+	kinds := listsFor(e.method)
+	sc.hold(e, func(sc *scope) bool {
+		for _, s := range e.session.servers() {
+			due := slices.DeleteFunc(slices.Clone(kinds), func(kind mcp.List) bool { return s.late[kind] })
+			if slices.ContainsFunc(sc.all(s), func(l *Link) bool { return l.hopeful(due) }) {
+				return false
+			}
+		}
+		return true
+	}, again)
+}
+
 // lookAgain runs again when the servers have shown once more what a request is about: not all of them tell of changes.
 func (sc *scope) lookAgain(e *exchange, again func()) {
 	kinds, until := listsFor(e.method), sc.gw.now.Add(lookFor)
