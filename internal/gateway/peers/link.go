@@ -122,6 +122,7 @@ func (l *Link) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return l.Dial(ctx, address) },
 		MaxIdleConnsPerHost: 1 << 10, IdleConnTimeout: idleConnection, DisableCompression: true,
+		ExpectContinueTimeout: time.Hour, // for as long as it is waited for; without one a body is sent at once
 	}
 }
 

@@ -22,6 +22,7 @@ type Front struct {
 	endless  atomic.Int64                // endless streams in progress
 	stop     chan struct{}               // closed when every request must end
 	conns    atomic.Pointer[connections] // of Serve's listeners
+	leaving  atomic.Bool                 // this gateway is about to end, and others go on
 
 	mu       sync.Mutex
 	closed   bool           // no more requests are accepted

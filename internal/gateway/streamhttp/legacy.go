@@ -27,6 +27,10 @@ const primedFrom = "2025-11-25"
 
 // post takes one message of either era.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
+	if f.leaving.Load() {
+		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "shutting down", retry: true})
+		return
+	}
 	held := f.newLoad(who.Subject)
 	defer held.left()
 	line, e, ok := f.readMessage(w, r, held)

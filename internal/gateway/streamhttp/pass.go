@@ -41,7 +41,7 @@ type passing struct {
 
 	begun time.Time // when it was passed first
 	tries int
-	sent  atomic.Bool     // something may have been sent
+	sent  atomic.Bool     // something of the message may have been sent
 	err   error           // why there is no answer
 	ended <-chan struct{} // closed when streams are to end; nil: it is no stream
 }
@@ -75,14 +75,16 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 			p.front.endless.Add(-1)
 		}
 	}()
-	out := p.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { p.sent.Store(false) }, // the first connection, or what it had was broken and has got nothing
-		GotConn: func(httptrace.GotConnInfo) { p.sent.Store(true) },
-	}))
+	})
+	out := p.r.Clone(ctx)
 	out.Body, out.ContentLength, out.TransferEncoding = http.NoBody, 0, nil
 	if p.line != nil {
 		// net/http sends it again by itself if it has found a broken connection, and written nothing: it looks for another one then.
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p.line)), nil }
+		out.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(sentBody{bytes.NewReader(p.line), &p.sent}), nil
+		}
 		out.Body, _ = out.GetBody()
 		out.ContentLength = int64(len(p.line))
 	}
@@ -90,7 +92,7 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	proxy := httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { p.address(r.Out, at) },
-		Transport:      p.front.opts.Peers.Transport,
+		Transport:      sentIn{p.front.opts.Peers.Transport, ctx},
 		BufferPool:     pieces{},
 		ErrorLog:       slog.NewLogLogger(p.front.opts.Log.Handler(), slog.LevelDebug),
 		ModifyResponse: func(resp *http.Response) error { return p.mend(resp, stay) },
@@ -117,8 +119,11 @@ func (p *passing) stay(ctx context.Context, end func()) {
 func (p *passing) address(out *http.Request, at *Elsewhere) {
 	out.URL.Scheme, out.URL.Host, out.URL.Path, out.URL.RawPath, out.URL.RawQuery = "http", at.At, p.front.opts.Path, "", ""
 	out.Host = at.At
-	for _, own := range []string{"Authorization", "Cookie", "Origin", "Expect"} { // with a 100 from there all headers of our answer are lost
+	for _, own := range []string{"Authorization", "Cookie", "Origin", "Expect"} {
 		out.Header.Del(own)
+	}
+	if p.line != nil {
+		out.Header.Set("Expect", "100-continue") // a gateway that ends, or was killed, has got nothing: the message is sent when it has said that it reads
 	}
 	for _, replayable := range []string{"Idempotency-Key", "X-Idempotency-Key"} { // net/http sends such a POST again by itself
 		out.Header.Del(replayable)
@@ -230,6 +235,30 @@ func (s *passedStream) Read(into []byte) (int, error) {
 		return n, nil
 	}
 	return n, err
+}
+
+// sentBody is a request's body. Once it is read, something of it may have been sent.
+type sentBody struct {
+	io.Reader
+	sent *atomic.Bool
+}
+
+// Read implements io.Reader.
+func (b sentBody) Read(p []byte) (int, error) {
+	b.sent.Store(true)
+	return b.Reader.Read(p)
+}
+
+// sentIn sends requests in a context of its own. In that of a ReverseProxy a "100 Continue" would be passed on, and clear the headers of our
+// answer.
+type sentIn struct {
+	http.RoundTripper
+	ctx context.Context
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s sentIn) RoundTrip(r *http.Request) (*http.Response, error) {
+	return s.RoundTripper.RoundTrip(r.WithContext(s.ctx))
 }
 
 // timely has a limit for each write to the client.

@@ -12,7 +12,8 @@ type Peers struct {
 	Here string
 	// Listener accepts connections of the others and of nobody else: what they say of a client is believed. Serve closes it.
 	Listener net.Listener
-	// Transport carries a request to a gateway, whose address is the host of the URL.
+	// Transport carries a request to a gateway, whose address is the host of the URL. A body with "Expect: 100-continue" is sent when that
+	// gateway has asked for it: so one that ends, is killed or stands still has got nothing.
 	Transport http.RoundTripper
 	// StateKey seals where a call of a modern client goes on: 32 bytes, the same at all of them.
 	StateKey []byte
@@ -58,7 +59,7 @@ func (f *Front) sharesSessions() bool { return f.opts.Peers != nil && f.opts.Pee
 
 // passedOn serves what another gateway has authorized and passed on.
 func (f *Front) passedOn(w http.ResponseWriter, r *http.Request) {
-	if !f.enter() {
+	if f.leaving.Load() || !f.enter() {
 		misdirected(w)
 		return
 	}
@@ -86,6 +87,14 @@ func (f *Front) passedOn(w http.ResponseWriter, r *http.Request) {
 	r.RemoteAddr = who.Remote
 	who.View, who.replaced, who.passed = view, rights.replaced, true
 	f.dispatch(w, r, who)
+}
+
+// Leave says that this gateway is about to end: whoever asks something from now on learns that nothing was done, and another gateway answers
+// as soon as it may have the session. Requests in progress go on. Without other gateways that have its sessions it does nothing.
+func (f *Front) Leave() {
+	if f.sharesSessions() {
+		f.leaving.Store(true)
+	}
 }
 
 // misdirected tells another gateway that what it asks for is not here, and that nothing was done.

@@ -154,7 +154,7 @@ func newEquals(t *testing.T, many int, answer func(s *testSession, line []byte, 
 		e := &equal{}
 		e.others = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.front.passedOn(w, r) }))
 		e.at = strings.TrimPrefix(e.others.URL, "http://")
-		transport := &http.Transport{}
+		transport := &http.Transport{ExpectContinueTimeout: time.Hour}
 		own, mine := opts, share{store, e.at}
 		own.Store = mine
 		own.Peers = &Peers{Here: e.at, Transport: transport, StateKey: make([]byte, 32), Time: func() (string, bool) { return store.timeOf(e.at), !e.off.Load() }, Release: mine.release}
@@ -197,11 +197,12 @@ func opensAt(t *testing.T, first, second *equal) (session string) {
 
 // Several fronts are one: a session is had by whoever was asked for it first, and is served by each; what is refused is refused by each.
 func TestEqualFronts(t *testing.T) {
-	all, _ := newEquals(t, 3, nil, Options{})
+	all, _ := newEquals(t, 3, nil, Options{Origins: []string{"https://app.example"}})
 	session := opensAt(t, all[0], all[1])
 	all[0].hub.session(0).await(t, "close")
 	for n, w := range all {
-		if got := w.do("POST", call(n), session); got.status != 200 || !strings.Contains(got.body, `"name":"t"`) {
+		got := w.do("POST", call(n), session, "Origin: https://app.example")
+		if got.status != 200 || !strings.Contains(got.body, `"name":"t"`) || got.header.Get("Access-Control-Allow-Origin") == "" {
 			t.Errorf("call %d: %+v", n, got)
 		}
 		if got := w.do("POST", note(n), session); got.status != 202 {
@@ -306,7 +307,6 @@ func TestTwoFirstRequestsAtOnce(t *testing.T) {
 			return opens.release(key)
 		}}})
 		b := New(&testHub{answer: keeping}, Options{Store: slowly{asked, func() { time.Sleep(10 * time.Millisecond) }}, Peers: &Peers{StateKey: make([]byte, 32), Release: asked.release, Transport: transport(func(r *http.Request) (*http.Response, error) {
-			reached(r)
 			w := httptest.NewRecorder()
 			a.passedOn(w, r)
 			return w.Result(), nil
@@ -370,7 +370,10 @@ func TestPassedHeaders(t *testing.T) {
 		if got.Get("Mcp-Session-Id") != "x" || got.Get("Mcp-Param-Region") != "eu" {
 			t.Errorf("what the other front needs is gone: %v", got)
 		}
-		for _, own := range []string{"Authorization", "Cookie", "Origin", "Expect", "Idempotency-Key", "X-Idempotency-Key"} { // with the last two net/http sends a call twice
+		if got.Get("Expect") != "100-continue" {
+			t.Errorf("the message is sent unasked for: %v", got)
+		}
+		for _, own := range []string{"Authorization", "Cookie", "Origin", "Idempotency-Key", "X-Idempotency-Key"} { // with the last two net/http sends a call twice
 			if got.Get(own) != "" {
 				t.Errorf("%s was for the front: %v", own, got)
 			}
@@ -516,6 +519,62 @@ func TestCallsOfAKilledGateway(t *testing.T) {
 	}
 	if got := b.do("GET", "", session, "Last-Event-ID: "+e.lastID); got.status != 400 {
 		t.Errorf("the rest of a stream of the other gateway: %+v", got)
+	}
+}
+
+// What a gateway has not asked for was not carried out, also if it is killed or stands still with the connection open: it is asked of whoever
+// has the session next.
+func TestAMessageThatNobodyReads(t *testing.T) {
+	for how, lose := range map[string]func(a *equal, store *common){
+		"killed":       func(a *equal, store *common) { a.kill(); store.ends(a.at) },
+		"stands still": func(a *equal, store *common) { store.ends(a.at) },
+	} {
+		all, store := newEquals(t, 2, nil, Options{})
+		a, b := all[0], all[1]
+		session := opensAt(t, a, b)
+		a, b = b, a // the session is at the second one
+		came, over := make(chan struct{}), make(chan struct{})
+		a.others.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			close(came)
+			<-over
+		})
+		answered := make(chan answer, 1)
+		go func() { answered <- b.do("POST", call(7), session) }()
+		<-came
+		lose(a, store)
+		if got := <-answered; got.status != 200 || !strings.Contains(got.body, `"id":7,"result"`) {
+			t.Errorf("%s: %+v", how, got)
+		}
+		close(over)
+	}
+}
+
+// A gateway that is about to end takes nothing more, and finishes what it has: what is passed on to it waits for another one. A client of its
+// own is told at once that nothing was done.
+func TestAGatewayThatLeaves(t *testing.T) {
+	all, store := newEquals(t, 2, func(s *testSession, line []byte, reply Stream) {
+		if string(line) != call(1) {
+			keeping(s, line, reply)
+		}
+	}, Options{})
+	b, a := all[0], all[1]
+	session := opensAt(t, b, a)
+	calls := make(chan answer, 2)
+	go func() { calls <- b.do("POST", call(1), session) }()
+	s := a.hub.session(0)
+	s.await(t, "message "+call(1))
+	a.front.Leave()
+	if got := a.do("POST", call(2), session); got.status != 503 {
+		t.Errorf("its own client: %+v", got)
+	}
+	go func() { calls <- b.do("POST", call(3), session) }()
+	s.reply(1).Send([]byte(result(1)))
+	if got := <-calls; got.body != result(1) {
+		t.Errorf("the call in progress: %+v", got)
+	}
+	store.ends(a.at)
+	if got := <-calls; got.status != 200 || !strings.Contains(got.body, `"id":3,"result"`) || b.hub.session(1).resumed == "" {
+		t.Errorf("the call that came later: %+v", got)
 	}
 }
 
@@ -720,10 +779,10 @@ func canned(status int, media, body string) transport {
 	}
 }
 
-// reached says that a request has a connection to the other front, so that something may have been sent.
+// reached sends a request's body to the other front.
 func reached(r *http.Request) {
-	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{})
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
 	}
 }
 

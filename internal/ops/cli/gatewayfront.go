@@ -158,6 +158,14 @@ func (g *endpoint) serve(ctx context.Context) error {
 	return nil
 }
 
+// Interrupt ends the gateway. What comes while its servers end is for another gateway. Any goroutine.
+func (g *endpoint) Interrupt() {
+	if front := g.replace.front.Load(); front != nil {
+		front.Leave()
+	}
+	g.Runner.Interrupt()
+}
+
 // frontOptions converts the settings of the endpoint.
 func frontOptions(file *config.File) (streamhttp.Options, error) {
 	o := streamhttp.Options{

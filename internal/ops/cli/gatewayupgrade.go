@@ -68,7 +68,7 @@ func (g *endpoint) Upgrade(ctx context.Context, wait time.Duration) error {
 	}
 	g.replace.begun = begun
 	g.replace.ready.Store(true)
-	g.Interrupt() // the servers end; then serve goes on with become
+	g.Runner.Interrupt() // the servers end; then serve goes on with become
 	<-ctx.Done()
 	return ctx.Err()
 }
