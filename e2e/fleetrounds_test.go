@@ -504,11 +504,11 @@ func TestFleetRounds(t *testing.T) {
 		t.Cleanup(func() { _ = p.monitor.Process.Kill(); _ = p.monitor.Wait(); p.declare(t) }) // the monitor first, which would start agents anew
 		p.says(t, "monitor.log", `Monitor cycle complete`)
 	}
+	t.Cleanup(r.report)
+	t.Cleanup(r.explain)
 	r.places[1].serve(t, "one")
 	r.startGateways(t)
 	r.allSeen(0, time.Now())
-	t.Cleanup(r.report)
-	t.Cleanup(r.explain)
 	for n := range many {
 		r.round(n + 1)
 	}
