@@ -3,9 +3,11 @@ package backend
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
@@ -113,5 +115,34 @@ func TestALateAnswerAfterAnUpgrade(t *testing.T) {
 	w.client(`{"jsonrpc":"2.0","id":7,"result":{}}`)
 	if got := w.takeServer(); len(got) > 0 {
 		t.Errorf("another server got the answer: %q", got)
+	}
+}
+
+// A translated client's subscription waits for the stream of list changes to be acknowledged, and the server dies before that: the subscription
+// is in no record yet, so nothing takes the backend's place until it is answered.
+func TestNoUpgradeWhileASubscriptionWaits(t *testing.T) {
+	w := newWorld(Options{Known: Knowledge{Era: mcp.Modern, Probe: "ok", NoInitialize: true}})
+	w.b.Open(w.now)
+	w.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+	for _, line := range w.takeServer() {
+		var q struct{ ID json.RawMessage }
+		if err := json.Unmarshal([]byte(line), &q); err != nil {
+			t.Fatal(err)
+		}
+		w.server(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}}}`, q.ID))
+	}
+	w.client(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if got := w.takeClient(); len(got) != 1 || !strings.Contains(got[0], `"id":0,"result"`) {
+		t.Fatalf("the handshake: %q", got)
+	}
+	w.client(`{"jsonrpc":"2.0","id":5,"method":"resources/subscribe","params":{"uri":"file:///x"}}`)
+	w.exit(1)
+	w.exit(1) // the second start in a row waits
+	if !w.b.Down() || w.b.Busy() == "" {
+		t.Errorf("down: %t, busy: %q", w.b.Down(), w.b.Busy())
+	}
+	w.tick(time.Minute)
+	if got := w.takeClient(); len(got) != 1 || !strings.Contains(got[0], `"id":5,"error"`) {
+		t.Errorf("the subscription: %q", got)
 	}
 }

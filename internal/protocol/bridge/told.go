@@ -69,12 +69,12 @@ func (b *Bridge) Session() (out session.Session) {
 	return out
 }
 
-// Quiet reports whether no call is open that the server may know nothing of, because its client is asked. What else is open is at
-// the server, or waits: see Waiting.
+// Quiet reports whether no request is open that the server may know nothing of: a call whose client is asked, or a subscription that waits
+// for the stream before it. What else is open is at the server, or waits: see Waiting.
 func (b *Bridge) Quiet() bool {
 	switch s := b.side.(type) {
 	case *legacySide:
-		return s.Phase == ready && len(s.Calls) == 0
+		return s.Phase == ready && len(s.Calls)+len(s.Watch.Waiting) == 0
 	case *modernSide:
 		calls, _ := s.Calls.byAge()
 		return len(calls) == 0
