@@ -75,10 +75,10 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 			p.front.endless.Add(-1)
 		}
 	}()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { p.sent.Store(false) }, // the first connection, or what it had was broken and has got nothing
 	})
-	out := p.r.Clone(ctx)
+	out := p.r.Clone(traced)
 	out.Body, out.ContentLength, out.TransferEncoding = http.NoBody, 0, nil
 	if p.line != nil {
 		// net/http sends it again by itself if it has found a broken connection, and written nothing: it looks for another one then.
@@ -92,7 +92,7 @@ func (p *passing) pass(at *Elsewhere) (answered bool) {
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	proxy := httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { p.address(r.Out, at) },
-		Transport:      sentIn{p.front.opts.Peers.Transport, ctx},
+		Transport:      sentIn{p.front.opts.Peers.Transport, traced},
 		BufferPool:     pieces{},
 		ErrorLog:       slog.NewLogLogger(p.front.opts.Log.Handler(), slog.LevelDebug),
 		ModifyResponse: func(resp *http.Response) error { return p.mend(resp, stay) },
