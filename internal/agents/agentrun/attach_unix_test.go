@@ -328,6 +328,48 @@ func TestTheSocketIsPrivate(t *testing.T) {
 	}
 }
 
+// What is typed right before leaving reaches the agent, though what is drawn for who has left can no longer be sent.
+func TestTheLastLineOfWhoLeaves(t *testing.T) {
+	t.Parallel()
+	const people = 200
+	got := make(chan string, people)
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "tty"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := share(newSeen(Report{}), l, true, window{Rows: 24, Cols: 80}, func(int, int) {}, func(b []byte) error {
+		got <- string(b)
+		return nil
+	})
+	t.Cleanup(func() { sh.close(Exit{}) })
+	for i := range people {
+		line := fmt.Sprintf("line %d\r", i)
+		conn, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sendValue(conn, helloFrame, hello{Version: 1, Who: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		if kind, content, err := readFrame(conn); kind != welcomeFrame || err != nil {
+			t.Fatalf("%q %s, %v", kind, content, err)
+		}
+		if err := sendFrame(conn, inputFrame, []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		sh.output([]byte("more\r\n"), time.Now())
+		_ = conn.Close()
+		select {
+		case typed := <-got:
+			if typed != line {
+				t.Fatalf("the agent got %q, want %q", typed, line)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%q of the one who left at once did not reach the agent", line)
+		}
+	}
+}
+
 // Whoever says nothing, or nonsense, is turned away, and nobody is kept from joining by them.
 func TestNonsenseIsTurnedAway(t *testing.T) {
 	t.Parallel()

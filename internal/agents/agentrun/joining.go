@@ -404,10 +404,10 @@ func (sh *shared) listen(j *joiner) {
 	}
 }
 
-// send welcomes a client, and sends it its queue until it leaves, or the agent has ended.
+// send welcomes a client, and sends it its queue until it leaves, or the agent has ended. One that can no longer be
+// written to is left to [shared.listen], which first reads what was typed before leaving.
 func (sh *shared) send(j *joiner) {
 	if err := sendFrame(j.conn, welcomeFrame, nil); err != nil { // by itself: the queue may be dropped
-		_ = j.conn.Close()
 		return
 	}
 	for range j.wake {
@@ -419,8 +419,7 @@ func (sh *shared) send(j *joiner) {
 		j.queue = nil
 		sh.mu.Unlock()
 		if _, err := j.conn.Write(queue); err != nil {
-			_ = j.conn.Close() // they have left, or do not read what is left after the agent's end
-			return
+			return // they have left, or do not read what is left after the agent's end
 		}
 		if exit != nil {
 			_ = sendValue(j.conn, exitFrame, exit) // the client may be gone
