@@ -101,14 +101,17 @@ func (s *Session) named(l mcp.List, line []byte, at jsonrpc.Span) (target, bool)
 	return target{s.gw.servers[i], name, at}, true
 }
 
-// resource looks up the server of the raw URI at the given place. A URI that no list has goes to the first server with
-// similar ones.
+// resource looks up the server of the raw URI at the given place, once all have shown what they have: the first of several with a URI
+// has it. A URI that no list has goes to the first server with similar ones.
 func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 	uri, ok := jsonrpc.Unquote(at.Of(text))
 	if !ok {
 		return target{}, false
 	}
 	sc := s.scope()
+	if !sc.complete(s.view, resourcesOnly) {
+		return target{}, false
+	}
 	view := s.shown()
 	if i, own, ok := view.Owner(uri); ok {
 		t := target{server: s.gw.servers[i]}
@@ -116,9 +119,6 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 			t.own, t.at = own, at
 		}
 		return t, true
-	}
-	if !sc.complete(s.view, resourcesOnly) {
-		return target{}, false
 	}
 	if like := view.Candidates(uri); len(like) > 0 {
 		return target{server: s.gw.servers[like[0]]}, true

@@ -271,6 +271,30 @@ func TestAToolThatIsNewerThanTheRememberedLists(t *testing.T) {
 	has(t, "of nobody", none, "Unknown tool: a_none")
 }
 
+// Of servers with the same URI the first one has it, also while only another one has shown its list: a subscription that went to the
+// other would be told nothing of what the client reads later.
+func TestAURIOfTwoServersWhileTheFirstStarts(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{mute: true, uris: []string{"same:1"}})
+	w.plan("b", plan{uris: []string{"same:1"}})
+	w.serve(named("a"), named("b"))
+	c := w.legacy()
+	c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`) // b shows what it has
+	answer := c.ask(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"same:1"}}`)
+	w.pass(time.Second)
+	first := w.of("a")[0]
+	m, _ := first.last("initialize")
+	first.plan.mute = false
+	first.greet(m)
+	w.settle()
+	has(t, "subscribe", answer, `"result"`)
+	for _, p := range w.procs {
+		if want := p.name == "a"; (p.count("resources/subscribe") == 1) != want {
+			t.Errorf("%s was asked: %v, want %v", p.name, !want, want)
+		}
+	}
+}
+
 // A client without a process of a server is shown what its like were shown last. When that changes, it is told, too.
 func TestListThatChangesForAClientWithoutAProcess(t *testing.T) {
 	dies := func(w *world, c *client) []string {
