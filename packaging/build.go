@@ -126,7 +126,7 @@ func (d *dist) build(targets []target) error {
 
 // compile builds a package of the module in dir. Nothing of this machine is in the result.
 func compile(dir, what, path string, t target, jobs int) (built, error) {
-	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", path}
+	args := []string{"build", "-trimpath", "-buildvcs=true", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", path}
 	if jobs > 0 {
 		args = append(args, fmt.Sprintf("-p=%d", jobs))
 	}
