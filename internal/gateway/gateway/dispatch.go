@@ -91,7 +91,7 @@ func (s *Session) named(l mcp.List, line []byte, at jsonrpc.Span) (target, bool)
 	if i, own, ok := view.Named(l, name); ok {
 		return target{s.gw.servers[i], own, at}, true
 	}
-	if s.gw.catalog.Given(l, name) || !s.scope().complete(s.view, []mcp.List{l}) {
+	if s.gw.catalog.Given(l, name) || !s.scope().complete(s.view, []mcp.List{l}, s.gw.servers) {
 		return target{}, false
 	}
 	i, ok := view.Own(l, name)
@@ -101,24 +101,27 @@ func (s *Session) named(l mcp.List, line []byte, at jsonrpc.Span) (target, bool)
 	return target{s.gw.servers[i], name, at}, true
 }
 
-// resource looks up the server of the raw URI at the given place, once all have shown what they have: the first of several with a URI
-// has it. A URI that no list has goes to the first server with similar ones.
+// resource looks up the server of the raw URI at the given place. The first of several servers with a URI has it, so those before one
+// that lists it must have shown what they have. A URI that no list has goes to the first server with similar ones.
 func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 	uri, ok := jsonrpc.Unquote(at.Of(text))
 	if !ok {
 		return target{}, false
 	}
 	sc := s.scope()
-	if !sc.complete(s.view, resourcesOnly) {
-		return target{}, false
-	}
 	view := s.shown()
 	if i, own, ok := view.Owner(uri); ok {
+		if !sc.complete(s.view, resourcesOnly, s.gw.servers[:i]) {
+			return target{}, false
+		}
 		t := target{server: s.gw.servers[i]}
 		if own != uri {
 			t.own, t.at = own, at
 		}
 		return t, true
+	}
+	if !sc.complete(s.view, resourcesOnly, s.gw.servers) {
+		return target{}, false
 	}
 	if like := view.Candidates(uri); len(like) > 0 {
 		return target{server: s.gw.servers[like[0]]}, true

@@ -219,10 +219,10 @@ func (sc *scope) key() string {
 	return capabilityKey(sc.introduction())
 }
 
-// complete reports whether every server of a view has shown these lists, or is not waited for.
-func (sc *scope) complete(view string, kinds []mcp.List) bool {
+// complete reports whether each of some servers that is in a view has shown these lists, or is not waited for.
+func (sc *scope) complete(view string, kinds []mcp.List, servers []*server) bool {
 	selection := sc.gw.viewOf(view).selection
-	for _, s := range sc.gw.servers {
+	for _, s := range servers {
 		if !selection.Has(s.Catalog.Name) || sc.remembers(s) {
 			continue
 		}
@@ -294,7 +294,7 @@ func (sc *scope) whenListed(e *exchange, again func()) {
 		sc.openAll(view)
 	}
 	kinds := listsFor(e.method)
-	sc.hold(e, func(sc *scope) bool { return sc.complete(view, kinds) }, again)
+	sc.hold(e, func(sc *scope) bool { return sc.complete(view, kinds, sc.gw.servers) }, again)
 }
 
 // whenStarted runs again when the servers that start have shown the lists that a request needs: what is remembered of them may be older.
