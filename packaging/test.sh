@@ -22,7 +22,7 @@ done
 cd "$(dirname "${BASH_SOURCE[0]}")"
 if [ ${#tests[@]} = 0 ]; then
 	bash install.sh
-	go test ./fleet # by itself: the libraries that read Kubernetes' files take a minute to compile
+	go test ./fleet # by itself: the door does without the libraries that read Kubernetes' files
 fi
 go run . "${args[@]}"
 mkdir -p .work
