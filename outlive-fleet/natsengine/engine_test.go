@@ -579,6 +579,64 @@ func TestHubReturns(t *testing.T) {
 	until("what has changed", func(engine.Change) bool { _, there := known["state.h1"]; return !there && known["state.h2"] == "2" })
 }
 
+// source is a watcher that says what it is given.
+type source struct{ updates chan jetstream.KeyValueEntry }
+
+func (s source) Updates() <-chan jetstream.KeyValueEntry { return s.updates }
+func (s source) Stop() error                             { return nil }
+
+// told is an entry that a watcher tells, with how many follow it.
+type told struct {
+	jetstream.KeyValueEntry
+	key   string
+	delta uint64
+}
+
+func (e told) Key() string                     { return e.key }
+func (e told) Value() []byte                   { return []byte("x") }
+func (e told) Revision() uint64                { return 1 }
+func (e told) Delta() uint64                   { return e.delta }
+func (e told) Operation() jetstream.KeyValueOp { return jetstream.KeyValuePut }
+
+// While a thousand machines are told many of them write anew, so that as many entries as there were are told before all machines are. Those that
+// are still to come have not gone, and all that was there counts as told only then.
+func TestWatchTellsAllBeforeItIsSynced(t *testing.T) {
+	for name, c := range map[string]struct {
+		tells []jetstream.KeyValueEntry
+		want  string
+	}{
+		"nothing is there":        {[]jetstream.KeyValueEntry{nil}, "gone synced"},
+		"all at once":             {[]jetstream.KeyValueEntry{told{key: "a", delta: 1}, told{key: "b"}, nil}, "a b synced"},
+		"one is written anew":     {[]jetstream.KeyValueEntry{told{key: "a", delta: 1}, told{key: "a", delta: 1}, nil, told{key: "b"}, told{key: "a"}}, "a a b synced a"},
+		"until nothing is to say": {[]jetstream.KeyValueEntry{told{key: "a", delta: 2}, told{key: "b", delta: 2}, nil, told{key: "a", delta: 1}, told{key: "b"}}, "a b a b synced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := source{make(chan jetstream.KeyValueEntry, len(c.tells))}
+			for _, entry := range c.tells {
+				s.updates <- entry
+			}
+			close(s.updates)
+			w := &watch{out: make(chan engine.Change, 9), known: map[string]bool{"b": true}}
+			w.read(t.Context(), s)
+			close(w.out)
+			var got []string
+			for change := range w.out {
+				switch {
+				case change.Synced:
+					got = append(got, "synced")
+				case change.Gone:
+					got = append(got, "gone")
+				default:
+					got = append(got, change.Key)
+				}
+			}
+			if text := strings.Join(got, " "); text != c.want {
+				t.Errorf("told %q, want %q", text, c.want)
+			}
+		})
+	}
+}
+
 // A machine whose outlive does not understand the hub's is refused, and the hub says why. With a hub that does not understand it, it says so itself.
 func TestAnotherVersion(t *testing.T) {
 	pair := certificate(t)

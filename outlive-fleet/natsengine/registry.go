@@ -393,7 +393,7 @@ func end(source jetstream.KeyWatcher) {
 // read hands on what a watcher says until there is a new connection, or until it has said nothing for answerLimit although not all was told:
 // servers that elect a leader may lose what it waits for.
 func (w *watch) read(ctx context.Context, source jetstream.KeyWatcher) {
-	seen := map[string]bool{} // until all was told
+	seen, came := map[string]bool{}, false // until all was told
 	stuck := time.NewTimer(answerLimit)
 	defer stuck.Stop()
 	for {
@@ -410,27 +410,34 @@ func (w *watch) read(ctx context.Context, source jetstream.KeyWatcher) {
 		case <-stuck.C:
 			return
 		case entry, more := <-source.Updates():
-			switch {
-			case !more:
+			if !more || entry != nil && !w.entry(ctx, entry, seen) {
 				return
-			case entry == nil:
-				for key := range w.known {
-					if !seen[key] {
-						delete(w.known, key)
-						if !w.tell(ctx, engine.Change{Entry: engine.Entry{Key: key}, Gone: true}) {
-							return
-						}
-					}
-				}
-				if !w.tell(ctx, engine.Change{Synced: true}) {
-					return
-				}
-				seen = nil
-			case !w.entry(ctx, entry, seen):
+			}
+			// All was told when nothing follows an entry, or there is none. A nil that comes later says that there were as many entries as
+			// when the watch began: those may be newer words of some keys, while others were not told yet.
+			if seen == nil || entry != nil && entry.Delta() > 0 || entry == nil && came {
+				came = true
+				continue
+			}
+			if !w.synced(ctx, seen) {
 				return
+			}
+			seen = nil
+		}
+	}
+}
+
+// synced says that all was told, after what has gone.
+func (w *watch) synced(ctx context.Context, seen map[string]bool) bool {
+	for key := range w.known {
+		if !seen[key] {
+			delete(w.known, key)
+			if !w.tell(ctx, engine.Change{Entry: engine.Entry{Key: key}, Gone: true}) {
+				return false
 			}
 		}
 	}
+	return w.tell(ctx, engine.Change{Synced: true})
 }
 
 func (w *watch) entry(ctx context.Context, entry jetstream.KeyValueEntry, seen map[string]bool) bool {
