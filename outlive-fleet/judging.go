@@ -92,13 +92,5 @@ func (j *judging) ended(ctx context.Context, host string) judge.Standing {
 	if err != nil {
 		return judge.Lost
 	}
-	switch natsengine.HowEnded(answer) {
-	case natsengine.Lives:
-		return judge.Works
-	case natsengine.Closed:
-		return judge.Gone
-	case natsengine.FellMute:
-		return judge.CutOff
-	}
-	return judge.Lost
+	return judge.Standing(answer)
 }

@@ -23,7 +23,7 @@ type fleetInMemory struct {
 	*enginemem.Engine
 	t     *testing.T
 	dir   string
-	how   natsengine.HowEnded
+	how   judge.Standing
 	all   map[string]*judgingMember
 	parts sync.WaitGroup
 }
@@ -41,7 +41,7 @@ func together(t *testing.T, names []string, test func(t *testing.T, f *fleetInMe
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fleetInMemory{Engine: enginemem.New(), t: t, dir: dir, how: natsengine.Closed, all: map[string]*judgingMember{}}
+		f := &fleetInMemory{Engine: enginemem.New(), t: t, dir: dir, how: judge.Gone, all: map[string]*judgingMember{}}
 		stop, err := f.Serve(natsengine.EndedAddress, func(context.Context, string, []byte) []byte { return []byte(f.how) })
 		if err != nil {
 			t.Fatal(err)
@@ -167,8 +167,8 @@ const (
 // A machine that dies is one case, of the judge's monitor, by how its connection has ended; it is over when the machine is heard again for a
 // while. One that leaves as it should is none.
 func TestSilenceIsACase(t *testing.T) {
-	for how, class := range map[natsengine.HowEnded]string{
-		natsengine.Closed: "machine_gone", natsengine.FellMute: "machine_cut_off", natsengine.NotKnown: "machine_silent",
+	for how, class := range map[judge.Standing]string{
+		judge.Gone: "machine_gone", judge.CutOff: "machine_cut_off", judge.Lost: "machine_silent",
 	} {
 		t.Run(class, func(t *testing.T) {
 			together(t, []string{"a", "b", "c"}, func(t *testing.T, f *fleetInMemory) {
@@ -190,7 +190,7 @@ func TestSilenceIsACase(t *testing.T) {
 // A machine whose program is stopped answers nothing, and its connection stands: it is cut off.
 func TestStoppedMachineIsCutOff(t *testing.T) {
 	together(t, []string{"a", "b"}, func(t *testing.T, f *fleetInMemory) {
-		f.how = natsengine.Lives
+		f.how = judge.Works
 		f.all["b"].die()
 		stop, err := f.Serve(judge.PingAddress("b"), func(ctx context.Context, _ string, _ []byte) []byte { <-ctx.Done(); return nil })
 		if err != nil {
@@ -205,7 +205,7 @@ func TestStoppedMachineIsCutOff(t *testing.T) {
 // A machine of which nothing is written any more, and which the hub has a connection of, lives: nobody is told.
 func TestMachineThatLives(t *testing.T) {
 	together(t, []string{"a", "b"}, func(t *testing.T, f *fleetInMemory) {
-		f.how = natsengine.Lives
+		f.how = judge.Works
 		f.all["b"].die()
 		time.Sleep(2 * untilTold)
 		f.wants("of a machine with a connection")

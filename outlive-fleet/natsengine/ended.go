@@ -5,21 +5,12 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 )
 
 // EndedAddress is where a hub is asked how a host's connection has ended.
 const EndedAddress = "hub.ended"
-
-// HowEnded says what a hub knows of a machine without a connection.
-type HowEnded string
-
-// The ends of connections.
-const (
-	NotKnown HowEnded = ""        // it has had none since the hub was started, or the hub has ended it
-	Lives    HowEnded = "lives"   // it has one
-	Closed   HowEnded = "closed"  // its system has closed it: the program there has ended
-	FellMute HowEnded = "silence" // nothing came any more
-)
 
 // endedThere are the ends of connections that the machine's own system has told of: it closes those of a program that ends,
 // and resets them where that has left bytes unread. Silence is noticed by other means, long before its own error.
@@ -30,20 +21,21 @@ func (h *Hub) Serve(e *Engine) (stop func(), err error) {
 	return e.Serve(EndedAddress, func(_ context.Context, _ string, host []byte) []byte { return []byte(h.howEnded(string(host))) })
 }
 
-// howEnded is how the last connection of a machine has ended.
-func (h *Hub) howEnded(host string) HowEnded {
+// howEnded is how a machine stands by how its last connection has ended: [judge.Works] while it has one, [judge.Lost] if it has had none since the
+// hub was started, or the hub has ended it.
+func (h *Hub) howEnded(host string) judge.Standing {
 	if all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnOpen, Limit: 1}); err == nil && len(all.Conns) > 0 {
-		return Lives
+		return judge.Works
 	}
 	all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnClosed, Sort: server.ByStop, Limit: 1})
 	if err != nil || len(all.Conns) == 0 {
-		return NotKnown
+		return judge.Lost
 	}
 	switch reason := all.Conns[0].Reason; {
 	case slices.Contains(endedThere, reason):
-		return Closed
+		return judge.Gone
 	case reason != server.Kicked.String(): // or the hub has ended it
-		return FellMute
+		return judge.CutOff
 	}
-	return NotKnown
+	return judge.Lost
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/fleet/sessions"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/enginetest"
@@ -712,21 +713,21 @@ func TestHowEnded(t *testing.T) {
 	h, own := listening(t, t.TempDir(), "127.0.0.1:0", pair)
 	defer h.Close()
 	defer own.Close()
-	is := func(want HowEnded) {
+	is := func(want judge.Standing) {
 		t.Helper()
-		await.Value(t, fmt.Sprintf("its end is %q", want), func() (HowEnded, bool) { how := h.howEnded("a"); return how, how == want })
+		await.Value(t, fmt.Sprintf("its end is %q", want), func() (judge.Standing, bool) { how := h.howEnded("a"); return how, how == want })
 	}
-	if how := h.howEnded("hub"); how != NotKnown { // a machine may be called so
+	if how := h.howEnded("hub"); how != judge.Lost { // a machine may be called so
 		t.Errorf("a machine that never came is said to be %q", how)
 	}
-	is(NotKnown)
+	is(judge.Lost)
 	a, err := Connect(options(h, pair, "a", "secret"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	is(Lives)
+	is(judge.Works)
 	a.Close()
-	is(Closed)
+	is(judge.Gone)
 	// One that was killed with bytes unread: its system resets the connection.
 	reset := newTunnel(t, h.Address())
 	o := options(h, pair, "a", "secret")
@@ -734,10 +735,10 @@ func TestHowEnded(t *testing.T) {
 	if a, err = Connect(o, false); err != nil {
 		t.Fatal(err)
 	}
-	is(Lives)
+	is(judge.Works)
 	reset.reset()
 	a.Close()
-	is(Closed)
+	is(judge.Gone)
 	// One whose bytes do not come any more, and whose system does not say that it has ended.
 	through := newTunnel(t, h.Address())
 	o.URL = "nats://" + through.address
@@ -745,9 +746,9 @@ func TestHowEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	is(Lives)
+	is(judge.Works)
 	through.mute()
-	is(FellMute)
+	is(judge.CutOff)
 }
 
 // tunnel carries connections, until nothing passes any more.
