@@ -93,7 +93,7 @@ func (m *member) send(ctx context.Context, host string, o order) (p part, err er
 	}
 	ctx, cancel := context.WithTimeout(ctx, partLimit)
 	defer cancel()
-	answer, err := m.engine.Request(ctx, engine.Key(runTable, host), text)
+	answer, err := m.engine.Request(ctx, judge.Address(host), text)
 	if err != nil {
 		return p, err
 	}

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/testing/await"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
@@ -114,7 +114,7 @@ func TestOrderToAStoppedMachine(t *testing.T) {
 		a, _ := memberIn(fleet, "a", "")
 		b, _ := memberIn(fleet, "b", "")
 		goesOn := make(chan struct{})
-		stop, err := fleet.Serve(engine.Key(runTable, "b"), func(ctx context.Context, asker string, question []byte) []byte {
+		stop, err := fleet.Serve(judge.Address("b"), func(ctx context.Context, asker string, question []byte) []byte {
 			<-goesOn
 			return b.jobs.answer(ctx, asker, question)
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
@@ -297,7 +298,7 @@ func (s *settings) join(ctx context.Context, f joining, address string) error {
 }
 
 func (m *member) run(ctx context.Context) error {
-	stop, err := m.engine.Serve(engine.Key(runTable, m.Host), m.jobs.answer)
+	stop, err := m.engine.Serve(judge.Address(m.Host), m.jobs.answer)
 	if err != nil {
 		return err
 	}

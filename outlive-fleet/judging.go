@@ -24,16 +24,11 @@ type judging struct {
 	cancel context.CancelFunc
 	once   sync.Once
 	parts  sync.WaitGroup
-	stop   func() // being asked whether it lives
 }
 
 // begin starts it.
-func (j *judging) begin(ctx context.Context) (err error) {
-	if j.stop, err = judge.AnswerPings(j.m.engine, j.m.Host); err != nil {
-		return err
-	}
+func (j *judging) begin(ctx context.Context) error {
 	if err := j.herald.load(); err != nil {
-		j.stop()
 		return err
 	}
 	ctx, j.cancel = context.WithCancel(ctx)
@@ -79,7 +74,6 @@ func (j *judging) end() {
 	j.once.Do(func() {
 		j.cancel()
 		j.parts.Wait()
-		j.stop()
 	})
 }
 

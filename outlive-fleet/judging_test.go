@@ -33,6 +33,7 @@ type judgingMember struct {
 	*member
 	fleet  *fleetInMemory
 	engine *inMemory
+	stop   func() // answering
 	end    context.CancelFunc
 }
 
@@ -73,6 +74,10 @@ func (f *fleetInMemory) join(name string) *judgingMember {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	m.end = cancel
 	m.publisher.snapshot.Home, m.publisher.sign, m.publisher.have = &overview.Home{Monitor: 7, Channels: 1}, "1", true
+	var err error
+	if m.stop, err = e.Serve(judge.Address(name), m.jobs.answer); err != nil {
+		f.t.Fatal(err)
+	}
 	if err := m.judging.begin(ctx); err != nil {
 		f.t.Fatal(err)
 	}
@@ -116,6 +121,7 @@ func (m *judgingMember) cases() []fleetcases.Case {
 // leave ends a member as it should be ended.
 func (m *judgingMember) leave() {
 	m.judging.end()
+	m.stop()
 	m.end()
 	delete(m.fleet.all, m.Host)
 }
@@ -192,7 +198,7 @@ func TestStoppedMachineIsCutOff(t *testing.T) {
 	together(t, []string{"a", "b"}, func(t *testing.T, f *fleetInMemory) {
 		f.how = judge.Works
 		f.all["b"].die()
-		stop, err := f.Serve(judge.PingAddress("b"), func(ctx context.Context, _ string, _ []byte) []byte { <-ctx.Done(); return nil })
+		stop, err := f.Serve(judge.Address("b"), func(ctx context.Context, _ string, _ []byte) []byte { <-ctx.Done(); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

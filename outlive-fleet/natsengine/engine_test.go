@@ -164,7 +164,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("a writes %s: %v", key, err)
 		}
 	}
-	for _, address := range []string{"run.b", "ping.b", EndedAddress} {
+	for _, address := range []string{"run.b", EndedAddress} {
 		if _, err := a.Serve(address, func(context.Context, string, []byte) []byte { return nil }); err == nil {
 			if _, err := own.Request(allowed(), address, nil); !errors.Is(err, engine.ErrNoOwner) {
 				t.Errorf("a is asked as %s: %v", address, err)

@@ -247,7 +247,7 @@ const inboxes = "_INBOX"
 func Rights(host string) (publish, subscribe []string) {
 	self := token(host)
 	publish = []string{
-		"run.*." + self, "ping.*." + self, EndedAddress + "." + self, inboxes + ".*.>", "$JS.API.INFO", "$JS.FC.>",
+		"run.*." + self, EndedAddress + "." + self, inboxes + ".*.>", "$JS.API.INFO", "$JS.FC.>",
 		"$KV." + bucketPrefix + leaseBucket + ".lease.judge", said + "esc.>", // of whichever machine is the judge
 		"$KV." + bucketPrefix + leaseBucket + "." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
@@ -262,7 +262,7 @@ func Rights(host string) (publish, subscribe []string) {
 		stream := "KV_" + bucketPrefix + saidBucket
 		publish = append(publish, "$JS.API.CONSUMER."+verb+"."+stream, "$JS.API.CONSUMER."+verb+"."+stream+".>")
 	}
-	return publish, []string{inboxOf(host) + ".>", "run." + self + ".*", "ping." + self + ".*"}
+	return publish, []string{inboxOf(host) + ".>", "run." + self + ".*"}
 }
 
 // problems keeps what the server says before it ends by itself.

@@ -34,6 +34,9 @@ type Trouble struct {
 	Told bool `json:"told,omitempty"`
 }
 
+// Address is where a machine is asked, with an empty question, whether it lives: any answer says so.
+func Address(host string) string { return engine.Key("run", host) }
+
 // BeatKey is where the digest of a machine is.
 func BeatKey(host string) string { return engine.Key("beat", host) }
 

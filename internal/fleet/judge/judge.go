@@ -315,7 +315,7 @@ func (j *judge) ask(ctx context.Context) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, askFor)
 			defer cancel()
-			_, err := j.fleet.Request(ctx, PingAddress(name), nil)
+			_, err := j.fleet.Request(ctx, Address(name), nil)
 			switch {
 			case err == nil:
 				h.asked = Works

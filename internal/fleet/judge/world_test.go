@@ -124,7 +124,7 @@ func (w *world) begin(t *testing.T, m *machine) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
 	var err error
-	if m.stop, err = AnswerPings(m.network, m.name); err != nil {
+	if m.stop, err = m.network.Serve(Address(m.name), func(context.Context, string, []byte) []byte { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }}
