@@ -102,7 +102,7 @@ func (m *member) send(ctx context.Context, host string, o order) (p part, err er
 
 // silent is the ending of a machine that is not there, with when it was heard last.
 func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
-	var d digest
+	var d judge.Digest
 	if e, err := m.engine.Get(ctx, engine.Key(digestTable, host)); err == nil {
 		_ = json.Unmarshal(e.Value, &d) // then it is not known
 	}

@@ -7,9 +7,9 @@
 // only what its verbs do for others is done. For those who look from here it listens on a Unix socket (package fleetsocket), and reads what
 // others have written while somebody looks.
 //
-// Every member takes part in looking after the others (package judge): it says that it lives, and judges while it has the lease. What it
+// Every member takes part in looking after the others (package judge): it judges while it has the lease. What it
 // finds then it has this machine's monitor tell people, by a file (package fleetcases), and hears from "outlive watch" that it was told.
 //
-// Goroutines: the publisher's, three for judging, on NATS servers of one's own a short one that looks for older machines, two for the child that watches, one for each command that runs, those of NATS and net/http, and while
+// Goroutines: the publisher's, two for judging, on NATS servers of one's own a short one that looks for older machines, two for the child that watches, one for each command that runs, those of NATS and net/http, and while
 // somebody looks one for each table that is read; all of them end with the process's context.
 package main

@@ -48,7 +48,7 @@ func (v *view) follow(ctx context.Context, host, after string, each func(line []
 type following struct {
 	each  func(line []byte) error
 	read  seen.Reader
-	beat  digest
+	beat  seen.Order // of the digests
 	state *overview.Snapshot
 	told  bool
 }
@@ -79,10 +79,10 @@ func (f *following) tell(g glance, old bool) error {
 			return err
 		}
 	}
-	if g.state == nil || f.state == g.state && f.beat == g.digest {
+	if g.state == nil || !f.beat.Newer(g.digest.Incarnation, g.digest.Beat) && f.state == g.state {
 		return nil
 	}
-	f.state, f.beat, f.told = g.state, g.digest, true
+	f.state, f.told = g.state, true
 	s := *g.state
 	if g.digest.At.After(s.At) {
 		s.At = g.digest.At // the rest has stayed as it was, and its clock is told by this

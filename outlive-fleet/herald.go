@@ -336,17 +336,13 @@ func (h *herald) ending(ctx context.Context, c judge.Case) (fleetcases.Case, boo
 	case judge.Machines:
 		return fleetcases.Case{Over: "all of them are heard again", Recovered: true}, true
 	}
-	switch _, err := h.m.engine.Get(ctx, engine.Key(digestTable, c.Subject)); {
+	var d judge.Digest
+	switch e, err := h.m.engine.Get(ctx, engine.Key(digestTable, c.Subject)); {
 	case errors.Is(err, engine.ErrNotFound):
 		return fleetcases.Case{Over: "it is in the fleet no more"}, true
 	case err != nil:
 		return fleetcases.Case{}, false
-	}
-	var d judge.Digest
-	switch e, err := h.m.engine.Get(ctx, judge.BeatKey(c.Subject)); {
-	case err != nil && !errors.Is(err, engine.ErrNotFound):
-		return fleetcases.Case{}, false
-	case err == nil && json.Unmarshal(e.Value, &d) == nil && d.Left:
+	case json.Unmarshal(e.Value, &d) == nil && d.Left:
 		return fleetcases.Case{Over: "its outlive fleet join was ended", Recovered: true}, true
 	}
 	return fleetcases.Case{Over: "it is heard again", Recovered: true}, true

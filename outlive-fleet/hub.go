@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
@@ -337,7 +338,7 @@ func (h *hubRun) forgetOf(ctx context.Context, keys []string, last engine.Revisi
 	known := f.good()
 	for _, key := range keys {
 		table, _, _ := strings.Cut(key, ".")
-		if names := engine.Names(table, key); !slices.Contains(ownTables, table) || len(names) != 1 || known[names[0]] != "" {
+		if names := engine.Names(table, key); !slices.Contains(tables, table) || len(names) != 1 || known[names[0]] != "" {
 			continue
 		}
 		e, err := h.engine.Get(ctx, key)
@@ -353,13 +354,10 @@ func (h *hubRun) forgetOf(ctx context.Context, keys []string, last engine.Revisi
 
 // The tables of a member.
 const (
-	digestTable = "digest"
+	digestTable = judge.Digests
 	stateTable  = "state"
 	newsTable   = "news"
 )
 
-// tables are those that are shown; ownTables all that a machine writes of itself.
-var (
-	tables    = []string{digestTable, stateTable, newsTable}
-	ownTables = append([]string{"beat"}, tables...)
-)
+// tables are all that a machine writes of itself.
+var tables = []string{digestTable, stateTable, newsTable}

@@ -330,7 +330,7 @@ func (m *member) run(ctx context.Context) error {
 	return nil
 }
 
-// leaveLimit is longer than leaving takes where the hub answers nothing. It is told that this machine has left, and then to delete what it has.
+// leaveLimit is longer than leaving takes where the hub answers nothing: the lease is given up, and what it has of this machine deleted.
 const leaveLimit = 4 * askLimit
 
 // leave deletes what the fleet has of this machine, and what this machine has of the fleet.
@@ -340,7 +340,7 @@ func (m *member) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	var failed error
-	for _, table := range ownTables {
+	for _, table := range tables {
 		if err := m.engine.Delete(ctx, engine.Key(table, m.Host)); err != nil {
 			failed = err
 		}
@@ -401,7 +401,7 @@ func (m *member) meetOlder(ctx context.Context) {
 		case <-time.After(tryAgain):
 		}
 	}
-	word, _ := json.Marshal(digest{Format: formatKnown, Incarnation: rand.Text(), Beat: 1, At: time.Now().UTC(), Version: m.release + ", which this outlive does not see: upgrade it"})
+	word, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: rand.Text(), Beat: 1, At: time.Now().UTC(), Version: m.release + ", which this outlive does not see: upgrade it"})
 	if older, _ := m.meets(ctx, word); len(older) > 0 { // an error says that there are none, or that this machine may not ask
 		m.view.meet(older)
 		m.log.Warn("machines that have joined these servers with an older outlive, and this one, do not see each other: upgrade them", "machines", older)

@@ -11,12 +11,13 @@ import (
 	"github.com/outlive-mcp/outlive/outlive-fleet/natsengine"
 )
 
-// judging is this machine's part in noticing what concerns several machines: it says that it lives, and judges while it has the lease.
+// judging is this machine's part in noticing what concerns several machines: what it leaves to the judge, and that it judges while it has
+// the lease.
 type judging struct {
 	m      *member
 	herald *herald
 
-	member *judge.Member
+	relies judge.Reliance
 	mu     sync.Mutex
 	shares []judge.Trouble // of the agents here
 	told   time.Time       // when the monitor said so last
@@ -33,9 +34,7 @@ func (j *judging) begin(ctx context.Context) error {
 	}
 	ctx, j.cancel = context.WithCancel(ctx)
 	o := judge.Options{Reach: j.herald.reach, Ended: j.ended, Logger: j.m.log}
-	j.member = judge.NewMember(j.m.engine, j.m.Host, o)
-	j.parts.Go(func() { _ = j.member.Run(ctx, j.troubles) })                     // it ends with ctx
-	j.parts.Go(func() { _ = judge.Run(ctx, j.m.engine, j.m.Host, j.herald, o) }) // likewise
+	j.parts.Go(func() { _ = judge.Run(ctx, j.m.engine, j.m.Host, j.herald, o) }) // it ends with ctx
 	j.parts.Go(func() { j.herald.run(ctx) })
 	return nil
 }
@@ -53,7 +52,7 @@ func (j *judging) share(list []fleetsocket.Trouble) fleetsocket.ShareAnswer {
 	}
 	j.mu.Unlock()
 	for _, t := range list {
-		if j.member.Leaves(t.Cause) && !slices.Contains(left.Causes, t.Cause) {
+		if j.relies.Leaves(t.Cause) && !slices.Contains(left.Causes, t.Cause) {
 			left.Causes = append(left.Causes, t.Cause)
 		}
 	}
@@ -69,7 +68,7 @@ func (j *judging) troubles() []judge.Trouble {
 	return slices.Clone(j.shares)
 }
 
-// end says that this machine has left, gives the lease up, and returns when nothing of it runs any more.
+// end gives the lease up, and returns when nothing of it runs any more.
 func (j *judging) end() {
 	j.once.Do(func() {
 		j.cancel()

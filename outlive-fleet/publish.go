@@ -36,24 +36,11 @@ const (
 	watchAgain  = 2 * time.Second        // before the child that watches is started again
 	lineLimit   = 64 << 20               // bytes of one of its lines
 	stateLimit  = 8<<20 + 1              // bytes of a state that is unpacked: more than is read
-	formatKnown = 1                      // of what is written to the hub
+	formatKnown = judge.Format           // of what is written to the hub
 )
 
 // unwrittenAfter is how long no digest may be taken until nothing counts as known: longer than servers elect a leader.
 const unwrittenAfter = 4 * beatEvery
-
-// digest is what is written of a machine every 5 s.
-type digest struct {
-	Format      int       `json:"v"`
-	Incarnation string    `json:"inc"` // of the member
-	Beat        uint64    `json:"beat"`
-	At          time.Time `json:"at"`
-	Version     string    `json:"version"` // of outlive
-	Servers     int       `json:"servers"`
-	Agents      int       `json:"agents"`
-	Incidents   int       `json:"incidents"`
-	Tells       bool      `json:"tells,omitempty"` // its monitor has a channel
-}
 
 // stated is how a machine stands, and with which of its digests it says so.
 type stated struct {
@@ -194,6 +181,7 @@ func (p *publisher) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			p.leave(context.WithoutCancel(ctx))
 			return
 		case <-p.wakes:
 		case <-beats.C:
@@ -204,6 +192,18 @@ func (p *publisher) run(ctx context.Context) {
 		if p.m.engine.Connected() {
 			p.write(ctx)
 		}
+	}
+}
+
+// leave says that this machine's program has ended as it should, so that nobody takes it for silent.
+func (p *publisher) leave(ctx context.Context) {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	p.mu.Lock()
+	s := stated{Incarnation: p.ring.Run, Snapshot: p.snapshot}
+	p.mu.Unlock()
+	if p.writes() && p.m.engine.Connected() {
+		_ = p.putDigest(ctx, s, true) // without it the others see that nothing comes any more
 	}
 }
 
@@ -229,7 +229,7 @@ func (p *publisher) write(ctx context.Context) {
 		p.mu.Unlock()
 		time.AfterFunc(beatAgain, p.wake)
 	}
-	if beatDue && p.putDigest(ctx, s) != nil {
+	if beatDue && p.putDigest(ctx, s, false) != nil {
 		again(&p.beatDue)
 	}
 	if newsDue && p.putNews(ctx) != nil {
@@ -247,9 +247,15 @@ func (p *publisher) write(ctx context.Context) {
 	}
 }
 
-func (p *publisher) putDigest(ctx context.Context, s stated) error {
+// putDigest writes a digest; left says that it is the last one.
+func (p *publisher) putDigest(ctx context.Context, s stated, left bool) error {
 	p.beat++
-	d := digest{Format: formatKnown, Incarnation: s.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s.Snapshot), Tells: p.m.judging.herald.reach() == judge.People}
+	d := judge.Digest{
+		Format: formatKnown, Incarnation: s.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s.Snapshot), Left: left,
+	}
+	if !left {
+		d.Reach, d.Troubles = p.m.judging.herald.reach(), p.m.judging.troubles()
+	}
 	if s.Home != nil {
 		d.Agents = len(s.Home.Agents)
 		for _, i := range s.Home.Incidents {
@@ -264,6 +270,7 @@ func (p *publisher) putDigest(ctx context.Context, s stated) error {
 	revision, err := p.put(ctx, digestTable, d)
 	if err == nil {
 		p.note(mark{revision, sent})
+		p.m.judging.relies.Reached(sent, d.Troubles)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
+	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -281,8 +282,8 @@ func TestDigestTells(t *testing.T) {
 			m.publisher.line(fmt.Appendf(nil, `{"state":%s}`, line))
 			synctest.Wait()
 			entry, err := e.Get(t.Context(), engine.Key(digestTable, "a"))
-			var d digest
-			if err != nil || json.Unmarshal(entry.Value, &d) != nil || d.Tells != want {
+			var d judge.Digest
+			if err != nil || json.Unmarshal(entry.Value, &d) != nil || (d.Reach == judge.People) != want {
 				t.Errorf("with %d channels: %s, %v", channels, entry.Value, err)
 			}
 		}

@@ -182,14 +182,11 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 			return
 		}
 	}
-	// The judging of a member: its own digests, and waiting for the lease or, for one of them, watching all others.
+	// The judging of a member: waiting for the lease or, for one of them, watching all others.
 	judging := judge.Options{Reach: func() judge.Reach { return judge.Nobody }}
 	var parts sync.WaitGroup
 	defer parts.Wait()
-	parts.Go(func() {
-		_ = judge.NewMember(one.engine, m.token.Host, judging).Run(ctx, func() []judge.Trouble { return nil })
-	}) // it ends with ctx
-	parts.Go(func() { _ = judge.Run(ctx, one.engine, m.token.Host, nobody{}, judging) }) // likewise
+	parts.Go(func() { _ = judge.Run(ctx, one.engine, m.token.Host, nobody{}, judging) }) // it ends with ctx
 	one.publisher.run(ctx)
 }
 

@@ -30,7 +30,7 @@ const (
 
 // knownHost is what is known of a machine.
 type knownHost struct {
-	digest  digest
+	digest  judge.Digest
 	said    seen.Order    // of its digests
 	stands  seen.Order    // of its states
 	unread  error         // its last digest could not be read, and why
@@ -259,7 +259,7 @@ const cannotRead = "what it tells the fleet cannot be read here, another version
 func (h *knownHost) take(table string, value []byte, now bool, young func(at time.Time) bool) {
 	switch table {
 	case digestTable:
-		var d digest
+		var d judge.Digest
 		if h.unread = json.Unmarshal(value, &d); h.unread != nil {
 			return
 		}
@@ -363,7 +363,7 @@ func fallSilent(list []*knownHost) {
 type glance struct {
 	fleetsocket.Host
 	ending  *fleetsocket.Ending // nil: it is connected
-	digest  digest
+	digest  judge.Digest
 	state   *overview.Snapshot
 	news    seen.Log
 	ready   bool // everything was read once
@@ -381,7 +381,7 @@ func (v *view) at(name string) glance {
 	if h != nil {
 		g.digest, g.state, g.news, g.changed = h.digest, h.state, h.news, h.changed
 		g.ClockMS = h.ahead.Milliseconds()
-		g.Tells = h.digest.Tells
+		g.Tells = h.digest.Reach == judge.People
 		g.Version, g.Heard, g.Servers, g.Agents, g.Incidents = h.digest.Version, h.digest.At, h.digest.Servers, h.digest.Agents, h.digest.Incidents
 	}
 	switch {

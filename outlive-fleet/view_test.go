@@ -35,7 +35,7 @@ func newWatched() *watched {
 func (w *watched) beat(t *testing.T, names ...string) {
 	for _, name := range names {
 		w.beats[name]++
-		text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: name, Beat: w.beats[name], At: time.Now()})
+		text, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: name, Beat: w.beats[name], At: time.Now()})
 		w.take(t.Context(), digestTable, engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, name), Value: text}})
 	}
 }
@@ -140,7 +140,7 @@ func TestFirstLook(t *testing.T) {
 				put := func(name string, off time.Duration) engine.Revision {
 					last++
 					w.beats[name]++
-					text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: name, Beat: w.beats[name], At: time.Now().Add(off)})
+					text, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: name, Beat: w.beats[name], At: time.Now().Add(off)})
 					digests[name] = engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, name), Value: text, Revision: last}}
 					return last
 				}
@@ -202,7 +202,7 @@ func TestToldOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched()
 		says := func(beat uint64, at time.Time) *knownHost {
-			text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: beat, At: at}) // texts and numbers
+			text, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: "b", Beat: beat, At: at}) // texts and numbers
 			w.take(t.Context(), digestTable, engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, "b"), Value: text}})
 			return w.hosts["b"]
 		}
@@ -277,7 +277,7 @@ func TestFollowTellsThePosition(t *testing.T) {
 		m, e := memberIn(enginemem.New(), "a", "")
 		defer m.view.close()
 		for table, value := range map[string]any{
-			digestTable: digest{Format: formatKnown, Incarnation: "x", Beat: 1, At: time.Now()},
+			digestTable: judge.Digest{Format: formatKnown, Incarnation: "x", Beat: 1, At: time.Now()},
 			newsTable:   seen.Log{Format: formatKnown, Run: "x", Began: 1, First: 1, Lines: []json.RawMessage{json.RawMessage(crashed)}},
 		} {
 			text, _ := json.Marshal(value) // texts and numbers
@@ -306,7 +306,7 @@ func TestAnotherEnding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := memberIn(enginemem.New(), "a", "")
 		defer m.view.close()
-		text, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
+		text, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
 		if _, err := e.Put(t.Context(), engine.Key(digestTable, "b"), text); err != nil {
 			t.Fatal(err)
 		}
@@ -403,7 +403,7 @@ func TestToldByARegistryThatWasBehind(t *testing.T) {
 			}
 			says(stateTable, text)
 		}
-		old, _ := json.Marshal(digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
+		old, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
 		says(digestTable, old)
 		states(1, "old")
 		w.take(t.Context(), digestTable, engine.Change{Synced: true})
@@ -464,7 +464,7 @@ func TestEventBeforeTheFirstState(t *testing.T) {
 func TestOlderMachines(t *testing.T) {
 	publishing(t, func(t *testing.T, m *member, _ *inMemory) {
 		defer m.view.close()
-		var word digest
+		var word judge.Digest
 		m.release = "v2"
 		m.meets = func(_ context.Context, text []byte) ([]string, error) {
 			return []string{"a", "b"}, json.Unmarshal(text, &word)

@@ -154,12 +154,12 @@ func TestRights(t *testing.T) {
 	if e, err := a.Get(allowed(), "digest.a"); err != nil || string(e.Value) != "x" {
 		t.Errorf("a reads of itself: %q, %v", e.Value, err)
 	}
-	for _, key := range []string{"digest.b", "beat.b", "lease.other", "lease.gateway", "other.a"} {
+	for _, key := range []string{"digest.b", "beat.a", "lease.other", "lease.gateway", "other.a"} {
 		if _, err := a.Put(refused(), key, []byte("x")); err == nil {
 			t.Errorf("a may write %s", key)
 		}
 	}
-	for _, key := range []string{"lease.judge", "esc.silent.b", "beat.a", "lease.gateway.g=3a10=2e0=2e0=2e1=3a7420", "session.g.one"} { // any machine may be the judge, or have a gateway's sessions
+	for _, key := range []string{"lease.judge", "esc.silent.b", "state.a", "lease.gateway.g=3a10=2e0=2e0=2e1=3a7420", "session.g.one"} { // any machine may be the judge, or have a gateway's sessions
 		if _, err := a.CAS(allowed(), key, []byte("x"), 0); err != nil {
 			t.Errorf("a writes %s: %v", key, err)
 		}
@@ -471,7 +471,7 @@ func TestEarlierCases(t *testing.T) {
 		"esc.silent.x": sent, "esc.silent.y": over, "esc.machines.m": sent, "esc.shared.account:claude:limit": sent, "esc.hub.z": sent,
 		"digest.x": `{"v":1}`, "digest.y": `{"v":1}`, "beat.x": `{"version":1,"host":"x"}`, "beat.n": `{"version":1,"host":"n"}`, "beat.y": `{"version":1}`, "state.x": "state",
 	}
-	kept := []string{"beat.n", "beat.x", "digest.x", "esc.machines.m", "esc.shared.account=3aclaude=3alimit", "esc.silent.x"}
+	kept := []string{"digest.x", "esc.machines.m", "esc.shared.account=3aclaude=3alimit", "esc.silent.x"}
 	for _, hub := range []bool{true, false} {
 		h, own, err := StartHub(HubOptions{Dir: t.TempDir()})
 		if err != nil {

@@ -232,7 +232,7 @@ func (h *Hub) Drop(stays func(host, hash string) bool) (dropped []string) {
 }
 
 // Tables that a machine of the fleet writes its own key of.
-var ownTables = []string{"digest", "state", "news", "beat"}
+var ownTables = []string{"digest", "state", "news"}
 
 // inboxes is how the subjects begin at which machines get answers, each below its own name.
 const inboxes = "_INBOX"

@@ -23,7 +23,7 @@ const (
 	// said is how the subjects begin of what machines say.
 	said = "$KV." + bucketPrefix + saidBucket + "."
 	// saidBytes is how much machines may say. For 1,000 of them: 512 MB with what is allowed for the state of each, 128 MB for their last events,
-	// and 16 MB for each table whose values have a few hundred bytes. sessionBytes is that of gateways' sessions: about 1 KB for each.
+	// and 48 MB for their digests and what the judge has found. sessionBytes is that of gateways' sessions: about 1 KB for each.
 	saidBytes    = 688 << 20
 	sessionBytes = 256 << 20
 	leaseBytes   = 16 << 20
@@ -146,7 +146,7 @@ func (e *Engine) makeBucket(ctx context.Context, bucket string) error {
 // kept: without it people would be told again.
 func (e *Engine) replace(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	kept := e.openCases(ctx)
-	gone := append([]string{"esc"}, ownTables...)
+	gone := append([]string{"esc", "beat"}, ownTables...)
 	if !e.hub { // older machines may go on on these servers
 		gone = []string{"state", "news"} // which take much room
 	}
@@ -163,7 +163,7 @@ func (e *Engine) replace(ctx context.Context, want jetstream.StreamConfig) (jets
 // openCases are the records of open cases that versions before have, and the last words of the silent machines.
 func (e *Engine) openCases(ctx context.Context) (kept []jetstream.KeyValueEntry) {
 	about := map[string]bool{}
-	for _, table := range []string{"esc", "digest", "beat"} {
+	for _, table := range []string{"esc", "digest"} {
 		kv, err := e.js.KeyValue(ctx, bucketPrefix+table)
 		if err != nil {
 			return nil // there was no version before

@@ -56,9 +56,9 @@ type host struct {
 // view is what a judge sees. It is pure: time is an argument.
 type view map[string]*host
 
-func (v view) see(d Digest, now time.Time) {
-	if h := v[d.Host]; h == nil || h.digest.Count != d.Count {
-		v[d.Host] = &host{digest: d, changed: now, lives: h != nil}
+func (v view) see(name string, d Digest, now time.Time) {
+	if h := v[name]; h == nil || h.digest.Incarnation != d.Incarnation || h.digest.Beat != d.Beat {
+		v[name] = &host{digest: d, changed: now, lives: h != nil}
 	}
 }
 

@@ -3,21 +3,26 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 )
 
-// format is the version of digests and records.
-const format = 1
+// Format is the version of digests and records.
+const Format = 1
 
-// Digest is what a machine says of itself, every [Beat].
+// Digest is what a machine says of itself every [Beat], under its own name.
 type Digest struct {
-	Version int `json:"version"`
-	// Host is the machine's name, which no other has.
-	Host string `json:"host"`
-	// Count makes each digest another: by that it is noticed.
-	Count uint64 `json:"count"`
+	Format int `json:"v"`
+	// Incarnation is the run of the machine's program, and Beat the number of the digest: by these it is noticed.
+	Incarnation string    `json:"inc"`
+	Beat        uint64    `json:"beat"`
+	At          time.Time `json:"at"`      // by the machine's clock
+	Version     string    `json:"version"` // of outlive
+	Servers     int       `json:"servers"`
+	Agents      int       `json:"agents"`
+	Incidents   int       `json:"incidents"` // that are open
 	// Left says that the machine's program has ended as it should: it is not silent.
 	Left bool `json:"left,omitempty"`
 	// Reach is whom it can tell.
@@ -37,21 +42,21 @@ type Trouble struct {
 // Address is where a machine is asked, with an empty question, whether it lives: any answer says so.
 func Address(host string) string { return engine.Key("run", host) }
 
-// BeatKey is where the digest of a machine is.
-func BeatKey(host string) string { return engine.Key("beat", host) }
+// Digests is the table of the machines' digests.
+const Digests = "digest"
 
-func parseDigest(text []byte) (Digest, error) {
+func parseDigest(host string, text []byte) (Digest, error) {
 	var d Digest
 	if err := json.Unmarshal(text, &d); err != nil {
 		return Digest{}, fmt.Errorf("a machine's digest: %w", err)
 	}
-	return d, stateversion.Check("the digest of "+d.Host, d.Version, format)
+	return d, stateversion.Check("the digest of "+host, d.Format, Format)
 }
 
 func jsonOf(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // texts, numbers and times of this century
 	}
 	return text
 }

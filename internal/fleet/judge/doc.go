@@ -16,14 +16,14 @@
 //
 // # What is done here
 //
-// Each machine has a [Member], which writes a [Digest] to "beat.<host>". One [Run] of all machines' has the lease "judge" and
+// Each machine writes a [Digest] to "digest.<host>", which all who look read, too. One [Run] of all machines' has the lease "judge" and
 // reads them. Its cases are:
 //
 //   - silent: the digests of a machine have stopped, by the judge's own clock. Then the machine is asked over the bus. Nobody there:
 //     its program has ended. No answer: the machine is cut off, or stopped. An answer: it works, and only its digests are lost.
 //   - machines: three or more that fell silent within a beat of each other are one case, which names them.
 //   - shared: a trouble with a cause beyond one machine, such as an account's limit. Its machines leave it to the judge while they
-//     reach the fleet ([Member.Leaves]); one that is cut off tells by itself, and says so in its next digest.
+//     reach the fleet ([Reliance]); one that is cut off tells by itself, and says so in its next digest.
 //
 // Each case is a record in "esc.<kind>.<subject>", which only CAS changes:
 //
@@ -35,6 +35,5 @@
 //
 // # Goroutines
 //
-// Run and [Member.Run] work in their caller's, with those of the engine's watches, and one for each machine that is being asked;
-// all end with the context.
+// Run works in its caller's, with those of the engine's watches, and one for each machine that is being asked; all end with the context.
 package judge

@@ -138,11 +138,11 @@ type judge struct {
 // watch looks once a beat until the lease is lost, the channel fails, or a machine is there that reaches more people. A judge that has just
 // begun, or hears the registry again, waits for silence: it does not know yet which machines are silent, and which cases are over.
 func (j *judge) watch(ctx context.Context) error {
-	beats, err := j.fleet.Watch(ctx, "beat")
+	beats, err := j.fleet.Watch(ctx, Digests)
 	if err != nil {
 		return err
 	}
-	records, err := j.fleet.Watch(ctx, "esc")
+	records, err := j.fleet.Watch(ctx, Table)
 	if err != nil {
 		return err
 	}
@@ -210,26 +210,23 @@ func (j *judge) beat(c engine.Change) {
 	if c.Gone && c.Revision == 0 {
 		return
 	}
-	names := engine.Names("beat", c.Key)
+	names := engine.Names(Digests, c.Key)
 	if len(names) != 1 {
 		return
 	}
+	name := names[0]
 	if c.Gone { // the machine was taken out of the fleet
-		delete(j.view, names[0])
+		delete(j.view, name)
 		return
 	}
-	d, err := parseDigest(c.Value)
+	d, err := parseDigest(name, c.Value)
 	if err != nil { // it shows that its machine lives, and nothing else
-		if j.view[names[0]] == nil {
-			j.opts.Logger.Warn("a machine's digests cannot be read", slog.String("machine", names[0]), slog.Any("error", err))
+		if j.view[name] == nil {
+			j.opts.Logger.Warn("a machine's digests cannot be read", slog.String("machine", name), slog.Any("error", err))
 		}
-		d = Digest{Host: names[0], Count: uint64(c.Revision), Left: d.Left}
+		d = Digest{Beat: uint64(c.Revision), Left: d.Left}
 	}
-	if d.Host != names[0] { // a machine may write its own key only, and speaks for itself alone
-		j.opts.Logger.Warn("a machine's digest bears another's name, and does not count", slog.String("machine", names[0]), slog.String("name", d.Host))
-		return
-	}
-	j.view.see(d, time.Now())
+	j.view.see(name, d, time.Now())
 }
 
 func (j *judge) record(c engine.Change) {

@@ -52,15 +52,15 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// A machine speaks for itself alone: its digest that bears another's name does not count, whether it says that the other is there or has left.
+// A machine speaks for itself alone: its digest is that of the machine whose key it stands under, whatever it says.
 func TestDigestUnderAnotherKey(t *testing.T) {
 	j := &judge{view: view{}, opts: Options{}.withDefaults()}
-	for _, d := range []Digest{{Version: format, Host: "build1", Count: 1}, {Version: format, Host: "build1", Count: 2, Left: true}} {
+	for _, text := range []string{`{"v":1,"inc":"a","beat":1,"host":"build1"}`, `{"v":1,"inc":"a","beat":2,"host":"build1","left":true}`} {
 		var c engine.Change
-		c.Key, c.Value = BeatKey("third"), jsonOf(d)
+		c.Key, c.Value = engine.Key(Digests, "third"), []byte(text)
 		j.beat(c)
 	}
-	if len(j.view) > 0 {
+	if len(j.view) != 1 || j.view["third"] == nil {
 		t.Error("a machine is taken to have said what another wrote")
 	}
 }
@@ -70,9 +70,9 @@ func TestDigestThatCannotBeRead(t *testing.T) {
 	j := &judge{view: view{}, opts: Options{}.withDefaults()}
 	now := time.Now()
 	says := func(revision engine.Revision, value string) {
-		j.beat(engine.Change{Entry: engine.Entry{Key: BeatKey("m"), Value: []byte(value), Revision: revision}})
+		j.beat(engine.Change{Entry: engine.Entry{Key: engine.Key(Digests, "m"), Value: []byte(value), Revision: revision}})
 	}
-	says(1, `{"version":99,"host":"m","count":7,"reach":2,"troubles":[{"cause":"x"}]}`)
+	says(1, `{"v":99,"inc":"a","beat":7,"reach":2,"troubles":[{"cause":"x"}]}`)
 	says(2, `[]`)
 	if h := j.view["m"]; h == nil || !h.lives || len(j.view.sharedCases()) > 0 || j.view.reach("a", time.Hour, now) != Nobody {
 		t.Errorf("it is seen as %+v", h)
@@ -80,7 +80,7 @@ func TestDigestThatCannotBeRead(t *testing.T) {
 	if list := j.view.suspects(0, now.Add(time.Hour)); !slices.Equal(list, []string{"m"}) {
 		t.Errorf("an hour later %q are asked", list)
 	}
-	says(3, `{"version":99,"host":"m","count":8,"left":true}`)
+	says(3, `{"v":99,"inc":"a","beat":8,"left":true}`)
 	if list := j.view.suspects(0, now.Add(time.Hour)); len(list) > 0 {
 		t.Errorf("after it has left %q are asked", list)
 	}
@@ -93,14 +93,14 @@ func TestPartition(t *testing.T) {
 		m.network.Cut()
 		time.Sleep(2 * time.Minute)
 		w.wants(t, "cut off", "silent m2 cut off")
-		if m.member.Leaves(limit) {
+		if m.relies.Leaves(limit) {
 			t.Error("it leaves to others what they cannot know")
 		}
 		m.set(Trouble{Cause: limit, Agent: "a", Told: true}) // it has told of it by itself
 		m.network.Heal()
 		time.Sleep(3 * time.Minute)
 		w.wants(t, "back", "silent m2 cut off", "over: silent m2")
-		if !m.member.Leaves(limit) {
+		if !m.relies.Leaves(limit) {
 			t.Error("it does not leave it to the judge")
 		}
 	})
@@ -311,7 +311,7 @@ func TestJudgeDoesNotGiveWayToItself(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*Beat+time.Second)
 		defer cancel()
 		says := func(count uint64) {
-			if _, err := fleet.Put(t.Context(), BeatKey("m"), jsonOf(Digest{Version: format, Host: "m", Count: count, Reach: People})); err != nil {
+			if _, err := fleet.Put(t.Context(), engine.Key(Digests, "m"), jsonOf(Digest{Format: Format, Incarnation: "m", Beat: count, Reach: People})); err != nil {
 				t.Error(err)
 			}
 		}
@@ -328,7 +328,7 @@ func TestGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &judge{opts: Options{}.withDefaults(), view: view{}}
 		digest := func(count uint64) engine.Change {
-			return engine.Change{Entry: engine.Entry{Key: BeatKey("m"), Value: jsonOf(Digest{Version: format, Host: "m", Count: count}), Revision: 1}}
+			return engine.Change{Entry: engine.Entry{Key: engine.Key(Digests, "m"), Value: jsonOf(Digest{Format: Format, Incarnation: "m", Beat: count}), Revision: 1}}
 		}
 		j.beat(digest(1))
 		j.beat(engine.Change{Synced: true})
@@ -357,7 +357,7 @@ func TestLeft(t *testing.T) {
 			this, that bool
 		}{{20 * time.Second, true, true}, {time.Minute, true, false}, {10 * time.Minute, false, false}} {
 			time.Sleep(step.after)
-			if this, that := m.member.Leaves(limit), m.member.Leaves("another"); this != step.this || that != step.that {
+			if this, that := m.relies.Leaves(limit), m.relies.Leaves("another"); this != step.this || that != step.that {
 				t.Errorf("after another %s: leaves it %t, another one %t", step.after, this, that)
 			}
 		}

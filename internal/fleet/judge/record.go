@@ -61,7 +61,7 @@ func ReadRecord(key string, value []byte) (r Record, err error) {
 		return Record{}, fmt.Errorf("%s: %w", key, err)
 	}
 	r.Kind, r.Subject = Kind(names[0]), names[1]
-	return r, stateversion.Check(key, r.Version, format)
+	return r, stateversion.Check(key, r.Version, Format)
 }
 
 // Judge is the machine that has written a record.
@@ -120,7 +120,7 @@ func (b *book) move(ctx context.Context, key string, r Record, revision engine.R
 	if r.State == "" || r.State == Over {
 		r.Episode, r.Message, r.Shown = r.Episode+1, "", false
 	}
-	r.Version, r.State, r.Holder, r.Epoch = format, to, term.Holder, term.Epoch
+	r.Version, r.State, r.Holder, r.Epoch = Format, to, term.Holder, term.Epoch
 	revision, err = b.registry.CAS(ctx, key, jsonOf(r), revision)
 	return r, revision, err
 }

@@ -65,11 +65,12 @@ func (c channel) Over(_ context.Context, about Case) {
 	c.say(fmt.Sprint("over: ", about.Kind, " ", about.Subject))
 }
 
-// machine is one of a fleet: its judge, its member, and who answers for it.
+// machine is one of a fleet: its judge, its digests, and who answers for it.
 type machine struct {
 	name    string
 	network *enginetest.Faults
-	member  *Member
+	relies  *Reliance
+	runs    int
 	reach   atomic.Int32 // a Reach
 
 	mu       sync.Mutex
@@ -128,15 +129,39 @@ func (w *world) begin(t *testing.T, m *machine) {
 		t.Fatal(err)
 	}
 	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }}
-	m.member = NewMember(m.network, m.name, opts)
+	m.relies = &Reliance{}
+	m.runs++
+	run := fmt.Sprint(m.runs)
 	m.all.Go(func() { _ = Run(ctx, m.network, m.name, channel{w.people, m.name}, opts) })
-	m.all.Go(func() {
-		_ = m.member.Run(ctx, func() []Trouble {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			return slices.Clone(m.troubles)
-		})
-	})
+	m.all.Go(func() { m.live(ctx, run) })
+}
+
+// live writes a digest each beat until ctx ends, and then that the machine has left.
+func (m *machine) live(ctx context.Context, run string) {
+	tick := time.NewTicker(Beat)
+	defer tick.Stop()
+	for n := uint64(1); ; n++ {
+		m.mu.Lock()
+		troubles := slices.Clone(m.troubles)
+		m.mu.Unlock()
+		m.write(ctx, Digest{Format: Format, Incarnation: run, Beat: n, Reach: Reach(m.reach.Load()), Troubles: troubles})
+		select {
+		case <-ctx.Done():
+			m.write(context.WithoutCancel(ctx), Digest{Format: Format, Incarnation: run, Beat: n + 1, Left: true})
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// write writes one digest. One that is lost is followed by the next.
+func (m *machine) write(ctx context.Context, d Digest) {
+	ctx, cancel := context.WithTimeout(ctx, Beat)
+	defer cancel()
+	sent := time.Now()
+	if _, err := m.network.Put(ctx, engine.Key(Digests, m.name), jsonOf(d)); err == nil {
+		m.relies.Reached(sent, d.Troubles)
+	}
 }
 
 func (w *world) end() {
