@@ -11,5 +11,5 @@
 // finds then it has this machine's monitor tell people, by a file (package fleetcases), and hears from "outlive watch" that it was told.
 //
 // Goroutines: the publisher's, two for judging, on NATS servers of one's own a short one that looks for older machines, two for the child that watches, one for each command that runs, those of NATS and net/http, and while
-// somebody looks one for each table that is read; all of them end with the process's context.
+// somebody looks one that reads and one that notices who is silent; all of them end with the process's context.
 package main

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,13 +40,11 @@ type knownHost struct {
 	state   *overview.Snapshot
 	news    seen.Log
 	silent  bool
-	written map[string]bool // tables that have something of it
-	changed chan struct{}   // closed when it has changed, or something that concerns all
+	named   bool          // it has a digest, and so is in the fleet
+	changed chan struct{} // closed when it has changed, or something that concerns all
 }
 
-func newKnownHost() *knownHost {
-	return &knownHost{written: map[string]bool{}, changed: make(chan struct{})}
-}
+func newKnownHost() *knownHost { return &knownHost{changed: make(chan struct{})} }
 
 func (h *knownHost) tell() {
 	close(h.changed)
@@ -60,8 +59,8 @@ type view struct {
 	users   int
 	idle    *time.Timer
 	cancel  context.CancelFunc // nil: nothing is read
-	synced  map[string]bool    // tables that were read whole
-	again   map[string]bool    // of these those that are read anew, after the connection was lost: what they tell may be old
+	synced  bool               // everything was read once
+	again   bool               // and is read anew, after the connection was lost: what is told may be old
 	hosts   map[string]*knownHost
 	older   []string                // machines with an older outlive, which write where nobody reads here
 	cases   map[string]judge.Record // that are not over, by key
@@ -71,7 +70,7 @@ type view struct {
 }
 
 func newView(m *member) *view {
-	return &view{m: m, hosts: map[string]*knownHost{}, cases: map[string]judge.Record{}, synced: map[string]bool{}, again: map[string]bool{}, changed: make(chan struct{})}
+	return &view{m: m, hosts: map[string]*knownHost{}, cases: map[string]judge.Record{}, changed: make(chan struct{})}
 }
 
 // acquire begins to look. The function that is returned ends it.
@@ -86,10 +85,7 @@ func (v *view) acquire() (release func()) {
 	if v.cancel == nil {
 		var ctx context.Context
 		ctx, v.cancel = context.WithCancel(context.Background())
-		for _, table := range tables {
-			go v.read(ctx, table)
-		}
-		go v.read(ctx, judge.Table)
+		go v.read(ctx)
 		go v.look(ctx)
 	}
 	return sync.OnceFunc(func() {
@@ -109,7 +105,7 @@ func (v *view) rest() {
 		return
 	}
 	v.cancel()
-	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*knownHost{}, map[string]bool{}, map[string]bool{}, map[string]judge.Record{}
+	v.cancel, v.hosts, v.synced, v.again, v.cases = nil, map[string]*knownHost{}, false, false, map[string]judge.Record{}
 	v.asked, v.heard = time.Time{}, time.Time{}
 }
 
@@ -129,7 +125,7 @@ func (v *view) close() {
 func (v *view) returned() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	maps.Copy(v.again, v.synced)
+	v.again = v.synced
 }
 
 // meet notes machines of an older outlive.
@@ -163,10 +159,10 @@ func (v *view) tellNames() {
 	v.changed = make(chan struct{})
 }
 
-// read keeps a table's part up to date.
-func (v *view) read(ctx context.Context, table string) {
+// read keeps what the machines and the judge have written up to date.
+func (v *view) read(ctx context.Context) {
 	for ctx.Err() == nil {
-		changes, err := v.m.engine.Watch(ctx, table)
+		changes, err := v.m.engine.Watch(ctx, append([]string{judge.Table}, tables...)...)
 		if err != nil {
 			select {
 			case <-ctx.Done():
@@ -175,38 +171,36 @@ func (v *view) read(ctx context.Context, table string) {
 			continue
 		}
 		for c := range changes {
-			v.take(ctx, table, c)
+			v.take(ctx, c)
 		}
 	}
 }
 
-func (v *view) take(ctx context.Context, table string, c engine.Change) {
-	names := engine.Names(table, c.Key)
+func (v *view) take(ctx context.Context, c engine.Change) {
+	table, _, _ := strings.Cut(c.Key, ".")
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ctx.Err() != nil {
-		return // others read by now
-	}
-	if c.Synced {
-		v.synced[table] = true
-		delete(v.again, table)
+	switch {
+	case ctx.Err() != nil: // others read by now
+	case c.Synced:
+		v.synced, v.again = true, false
 		v.tell()
-		return
-	}
-	if table == judge.Table {
+	case table == judge.Table:
 		v.takeCase(c)
 		v.tell()
-		return
+	default:
+		if names := engine.Names(table, c.Key); len(names) == 1 {
+			v.takeOf(names[0], table, c)
+		}
 	}
-	if len(names) != 1 {
-		return
-	}
-	h := v.hosts[names[0]]
+}
+
+// takeOf takes what a machine has written. The lock is held.
+func (v *view) takeOf(name, table string, c engine.Change) {
+	h := v.hosts[name]
 	if c.Gone {
-		if h != nil {
-			if delete(h.written, table); len(h.written) == 0 || table == digestTable {
-				delete(v.hosts, names[0])
-			}
+		if h != nil && (table == digestTable || !h.named) {
+			delete(v.hosts, name)
 			h.tell()
 			v.tellNames()
 		}
@@ -214,18 +208,19 @@ func (v *view) take(ctx context.Context, table string, c engine.Change) {
 	}
 	if h == nil {
 		h = newKnownHost()
-		v.hosts[names[0]] = h
+		v.hosts[name] = h
+		v.tellNames()
 	}
-	if !h.written[table] {
-		h.written[table] = true
+	if table == digestTable && !h.named {
+		h.named = true
 		v.tellNames()
 	}
 	was := *h
-	h.take(table, c.Value, v.synced[table] && !v.again[table], func(at time.Time) bool {
+	h.take(table, c.Value, v.synced && !v.again, func(at time.Time) bool {
 		young, known := v.m.publisher.young(c.Revision, time.Now())
 		return young || !known && time.Since(at).Abs() < silentAfter
 	})
-	if v.again[table] && was.digest.Incarnation != "" {
+	if v.again && was.digest.Incarnation != "" {
 		h.beaten, h.silent = was.beaten, was.silent // its next one says that it lives
 	}
 	h.tell()
@@ -376,7 +371,7 @@ func (v *view) at(name string) glance {
 	unwritten, cause := v.m.unwritten()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	g := glance{Host: fleetsocket.Host{Name: name, State: fleetsocket.Connected}, changed: v.changed, ready: v.ready()}
+	g := glance{Host: fleetsocket.Host{Name: name, State: fleetsocket.Connected}, changed: v.changed, ready: v.synced}
 	h := v.hosts[name]
 	if h != nil {
 		g.digest, g.state, g.news, g.changed = h.digest, h.state, h.news, h.changed
@@ -389,7 +384,7 @@ func (v *view) at(name string) glance {
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "this machine has no connection to the hub since " + since.UTC().Format(time.DateTime) + " UTC: " + why, From: since}
 	case !unwritten.IsZero():
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "nothing is written since " + unwritten.UTC().Format(time.DateTime) + " UTC: " + cause, From: unwritten}
-	case h == nil && !v.synced[digestTable]:
+	case h == nil && !v.synced:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Unknown, Why: "the hub has not told of it yet"}
 	case h == nil:
 		g.ending = &fleetsocket.Ending{Word: fleetsocket.Left, Why: "the fleet has no machine of this name any more"}
@@ -403,15 +398,6 @@ func (v *view) at(name string) glance {
 		g.State, g.Why = g.ending.Word, g.ending.Why
 	}
 	return g
-}
-
-func (v *view) ready() bool {
-	for _, table := range tables {
-		if !v.synced[table] {
-			return false
-		}
-	}
-	return v.synced[judge.Table]
 }
 
 // clockOf is how far a machine's clock is ahead of ours, where that is known.
@@ -429,12 +415,12 @@ func (v *view) names() (all []string, ready bool, changed <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for name, h := range v.hosts {
-		if h.written[digestTable] {
+		if h.named {
 			all = append(all, name)
 		}
 	}
 	slices.Sort(all)
-	return all, v.ready(), v.changed
+	return all, v.synced, v.changed
 }
 
 // await returns when everything was read once, or the hub cannot be asked, or ctx has ended.

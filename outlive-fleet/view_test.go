@@ -36,7 +36,7 @@ func (w *watched) beat(t *testing.T, names ...string) {
 	for _, name := range names {
 		w.beats[name]++
 		text, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: name, Beat: w.beats[name], At: time.Now()})
-		w.take(t.Context(), digestTable, engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, name), Value: text}})
+		w.take(t.Context(), engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, name), Value: text}})
 	}
 }
 
@@ -154,9 +154,9 @@ func TestFirstLook(t *testing.T) {
 				}
 				w.m.link.connected = true
 				for _, c := range digests {
-					w.take(t.Context(), digestTable, c)
+					w.take(t.Context(), c)
 				}
-				w.take(t.Context(), digestTable, engine.Change{Synced: true})
+				w.take(t.Context(), engine.Change{Synced: true})
 				for name, state := range map[string]string{"a": fleetsocket.Connected, "b": fleetsocket.Connected, "c": fleetsocket.Silent} {
 					if g := w.at(name); g.State != state {
 						t.Errorf("%s is %q, want %q: %s", name, g.State, state, g.Why)
@@ -164,7 +164,7 @@ func TestFirstLook(t *testing.T) {
 				}
 				heard := time.Now()
 				put("b", off)
-				w.take(t.Context(), digestTable, digests["b"])
+				w.take(t.Context(), digests["b"])
 				if g := w.at("b"); g.ClockMS != off.Milliseconds() {
 					t.Errorf("b's clock is said to be %d ms ahead, want %s", g.ClockMS, off)
 				}
@@ -203,11 +203,11 @@ func TestToldOnceMore(t *testing.T) {
 		w := newWatched()
 		says := func(beat uint64, at time.Time) *knownHost {
 			text, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: "b", Beat: beat, At: at}) // texts and numbers
-			w.take(t.Context(), digestTable, engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, "b"), Value: text}})
+			w.take(t.Context(), engine.Change{Entry: engine.Entry{Key: engine.Key(digestTable, "b"), Value: text}})
 			return w.hosts["b"]
 		}
 		says(1, time.Now())
-		w.take(t.Context(), digestTable, engine.Change{Synced: true})
+		w.take(t.Context(), engine.Change{Synced: true})
 		heard := says(2, time.Now()).beaten
 		last := time.Now().Add(beatEvery)
 		time.Sleep(time.Minute) // there is no connection
@@ -215,7 +215,7 @@ func TestToldOnceMore(t *testing.T) {
 		if b := says(3, last); !b.beaten.Equal(heard) || b.ahead != 0 || b.digest.Beat != 3 {
 			t.Errorf("it was heard %s later, and its clock is said to be %s ahead", b.beaten.Sub(heard), b.ahead)
 		}
-		w.take(t.Context(), digestTable, engine.Change{Synced: true})
+		w.take(t.Context(), engine.Change{Synced: true})
 		if b := says(4, time.Now()); !b.beaten.Equal(time.Now()) {
 			t.Errorf("it was heard %s ago", time.Since(b.beaten))
 		}
@@ -229,7 +229,7 @@ func TestMachineThatIsNotThere(t *testing.T) {
 	if g := w.at("b"); g.State != fleetsocket.Unknown {
 		t.Errorf("before anything was read it is %q: %s", g.State, g.Why)
 	}
-	w.take(t.Context(), digestTable, engine.Change{Synced: true})
+	w.take(t.Context(), engine.Change{Synced: true})
 	if g := w.at("b"); g.State != fleetsocket.Left {
 		t.Errorf("when all was read it is %q: %s", g.State, g.Why)
 	}
@@ -240,7 +240,7 @@ func TestMachineThatCannotBeRead(t *testing.T) {
 	w := newWatched()
 	w.m.link.connected = true
 	says := func(table, value string) {
-		w.take(t.Context(), table, engine.Change{Entry: engine.Entry{Key: engine.Key(table, "b"), Value: []byte(value)}})
+		w.take(t.Context(), engine.Change{Entry: engine.Entry{Key: engine.Key(table, "b"), Value: []byte(value)}})
 	}
 	says(digestTable, `[]`)
 	if g := w.at("b"); g.State != fleetsocket.Unknown || !strings.Contains(g.Why, "cannot be read") {
@@ -394,7 +394,7 @@ func TestToldByARegistryThatWasBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched()
 		says := func(table string, value []byte) {
-			w.take(t.Context(), table, engine.Change{Entry: engine.Entry{Key: engine.Key(table, "b"), Value: value}})
+			w.take(t.Context(), engine.Change{Entry: engine.Entry{Key: engine.Key(table, "b"), Value: value}})
 		}
 		states := func(beat uint64, version string) {
 			text, err := packed(stated{Incarnation: "b", Beat: beat, Snapshot: overview.Snapshot{Version: version}})
@@ -406,7 +406,7 @@ func TestToldByARegistryThatWasBehind(t *testing.T) {
 		old, _ := json.Marshal(judge.Digest{Format: formatKnown, Incarnation: "b", Beat: 1, At: time.Now()}) // texts and numbers
 		says(digestTable, old)
 		states(1, "old")
-		w.take(t.Context(), digestTable, engine.Change{Synced: true})
+		w.take(t.Context(), engine.Change{Synced: true})
 		time.Sleep(beatEvery)
 		w.beats["b"] = 1
 		w.beat(t, "b")

@@ -21,8 +21,8 @@ func (h *Hub) Serve(e *Engine) (stop func(), err error) {
 	return e.Serve(EndedAddress, func(_ context.Context, _ string, host []byte) []byte { return []byte(h.howEnded(string(host))) })
 }
 
-// howEnded is how a machine stands by how its last connection has ended: [judge.Works] while it has one, [judge.Lost] if it has had none since the
-// hub was started, or the hub has ended it.
+// howEnded is how a machine stands by its last connection: [judge.Works] while it has one, [judge.Lost] if it has had none since the hub
+// was started, or the hub has ended it.
 func (h *Hub) howEnded(host string) judge.Standing {
 	if all, err := h.server.Connz(&server.ConnzOptions{Username: true, User: host, State: server.ConnOpen, Limit: 1}); err == nil && len(all.Conns) > 0 {
 		return judge.Works

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,8 @@ const (
 	saidBytes    = 688 << 20
 	sessionBytes = 256 << 20
 	leaseBytes   = 16 << 20
-	// watchesMost is how many watches of all machines there may be: four of each one that looks.
+	// watchesMost is how many watches of all machines there may be: one of each one that looks, and the judge's. After a lost connection the
+	// server has those before for a while, too.
 	watchesMost = 4096
 	// answerLimit is how long an answer of the registry is waited for if the caller sets no limit.
 	answerLimit = 5 * time.Second
@@ -306,8 +308,11 @@ func (e *Engine) Delete(ctx context.Context, key string) error {
 }
 
 // Watch implements [engine.Registry].
-func (e *Engine) Watch(ctx context.Context, prefix string) (<-chan engine.Change, error) {
-	w := &watch{e: e, prefix: prefix, out: make(chan engine.Change), known: map[string]bool{}}
+func (e *Engine) Watch(ctx context.Context, prefixes ...string) (<-chan engine.Change, error) {
+	w := &watch{e: e, out: make(chan engine.Change), known: map[string]bool{}}
+	for _, prefix := range prefixes {
+		w.filters = append(w.filters, prefix+".>")
+	}
 	source, err := w.open(ctx)
 	if err != nil {
 		return nil, late(ctx, err)
@@ -318,12 +323,12 @@ func (e *Engine) Watch(ctx context.Context, prefix string) (<-chan engine.Change
 
 // watch is one Watch. It begins anew with every new connection.
 type watch struct {
-	e      *Engine
-	prefix string
-	out    chan engine.Change
-	known  map[string]bool // keys that were told and have not gone
-	again  <-chan struct{} // closed by the connection after the one with which open has begun
-	stop   func()          // ends what open has begun
+	e       *Engine
+	filters []string // of one bucket
+	out     chan engine.Change
+	known   map[string]bool // keys that were told and have not gone
+	again   <-chan struct{} // closed by the connection after the one with which open has begun
+	stop    func()          // ends what open has begun
 }
 
 // open begins to read. What is not answered within tableLimit is asked again, for answerLimit in all.
@@ -333,14 +338,14 @@ func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
 	w.e.mu.Lock()
 	w.again = w.e.anew
 	w.e.mu.Unlock()
-	kv, err := w.e.bucket(brief, tableOf(w.prefix))
+	kv, err := w.e.bucket(brief, tableOf(w.filters[0]))
 	if err != nil {
 		return nil, err
 	}
 	for {
 		watching, stop := context.WithCancel(ctx) // as long as the watcher lives
 		late := time.AfterFunc(tableLimit, stop)
-		source, err := kv.Watch(watching, w.prefix+".>")
+		source, err := kv.WatchFiltered(watching, slices.Clone(w.filters)) // it changes what it is given
 		inTime := late.Stop()
 		switch {
 		case inTime && err == nil:
@@ -352,7 +357,7 @@ func (w *watch) open(ctx context.Context) (jetstream.KeyWatcher, error) {
 		}
 		stop()
 		if inTime || brief.Err() != nil {
-			w.e.forget(w.prefix, err)
+			w.e.forget(w.filters[0], err)
 			return nil, err
 		}
 	}

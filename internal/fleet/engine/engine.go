@@ -59,11 +59,12 @@ type Registry interface {
 	CAS(ctx context.Context, key string, value []byte, before Revision) (Revision, error)
 	// Delete removes a key, whatever its revision. A key that is not there is no error.
 	Delete(ctx context.Context, key string) error
-	// Watch tells every key below prefix (the tokens of a key's beginning, without the last dot), then a Change with
-	// Synced, then what changes. Of several changes to one key only the last need be told. After a gap the engine tells
-	// everything again, keys that have gone in the meantime as Gone, and Synced; the receiver notices nothing else of it. The channel is
-	// closed when ctx ends. An error says that watching could not begin.
-	Watch(ctx context.Context, prefix string) (<-chan Change, error)
+	// Watch tells every key below one of the prefixes (the tokens of a key's beginning, without the last dot), then a Change with
+	// Synced, then what changes. Leases and sessions cannot be watched together with other tables. Of several changes to one key
+	// only the last need be told. After a gap the engine tells everything again, keys that have gone in the meantime as Gone, and
+	// Synced; the receiver notices nothing else of it. The channel is closed when ctx ends. An error says that watching could not
+	// begin.
+	Watch(ctx context.Context, prefixes ...string) (<-chan Change, error)
 }
 
 // Handler answers one request of a machine, whose name is asker: the engine vouches for it, or has none ("").

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,11 +139,7 @@ type judge struct {
 // watch looks once a beat until the lease is lost, the channel fails, or a machine is there that reaches more people. A judge that has just
 // begun, or hears the registry again, waits for silence: it does not know yet which machines are silent, and which cases are over.
 func (j *judge) watch(ctx context.Context) error {
-	beats, err := j.fleet.Watch(ctx, Digests)
-	if err != nil {
-		return err
-	}
-	records, err := j.fleet.Watch(ctx, Table)
+	changes, err := j.fleet.Watch(ctx, Digests, Table)
 	if err != nil {
 		return err
 	}
@@ -153,19 +150,14 @@ func (j *judge) watch(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case c, ok := <-beats:
+		case c, ok := <-changes:
 			if !ok {
 				return context.Cause(ctx)
 			}
-			j.beat(c)
-		case c, ok := <-records:
-			if !ok {
-				return context.Cause(ctx)
-			}
-			j.record(c)
+			j.take(c)
 		case <-tick.C:
 			// All that has come: asking silent machines takes a beat, and who was heard meanwhile would count as silent, too.
-			if !j.take(beats, records) {
+			if !j.takeAll(changes) {
 				return context.Cause(ctx)
 			}
 			if j.view.reach(j.machine, silence, time.Now()) > j.opts.Reach() {
@@ -181,32 +173,35 @@ func (j *judge) watch(ctx context.Context) error {
 	}
 }
 
-// take takes all that the registry has told; false: it tells nothing any more.
-func (j *judge) take(beats, records <-chan engine.Change) bool {
+// takeAll takes all that the registry has told; false: it tells nothing any more.
+func (j *judge) takeAll(changes <-chan engine.Change) bool {
 	for {
 		select {
-		case c, ok := <-beats:
+		case c, ok := <-changes:
 			if !ok {
 				return false
 			}
-			j.beat(c)
-		case c, ok := <-records:
-			if !ok {
-				return false
-			}
-			j.record(c)
+			j.take(c)
 		default:
 			return true
 		}
 	}
 }
 
-// beat takes what the registry tells of digests. A digest that it has lost is that of a silent machine.
-func (j *judge) beat(c engine.Change) {
-	if c.Synced {
+// take takes what the registry tells.
+func (j *judge) take(c engine.Change) {
+	switch {
+	case c.Synced:
 		j.begin = time.Now() // what was said while nothing was heard did not come
-		return
+	case strings.HasPrefix(c.Key, Digests+"."):
+		j.beat(c)
+	default:
+		j.record(c)
 	}
+}
+
+// beat takes what the registry tells of a digest. A digest that it has lost is that of a silent machine.
+func (j *judge) beat(c engine.Change) {
 	if c.Gone && c.Revision == 0 {
 		return
 	}
@@ -229,10 +224,8 @@ func (j *judge) beat(c engine.Change) {
 	j.view.see(name, d, time.Now())
 }
 
+// record takes what the registry tells of a case.
 func (j *judge) record(c engine.Change) {
-	if c.Synced {
-		return
-	}
 	r, err := ReadRecord(c.Key, c.Value)
 	if c.Gone || err != nil && !errors.Is(err, stateversion.ErrNewer) || r.State == Over {
 		delete(j.open, c.Key)

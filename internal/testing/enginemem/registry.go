@@ -99,7 +99,7 @@ func (e *Engine) Delete(ctx context.Context, key string) error {
 // tell tells every watcher of a change. The lock is held.
 func (e *Engine) tell(c engine.Change) {
 	for w := range e.watchers {
-		if strings.HasPrefix(c.Key, w.prefix) {
+		if w.wants(c.Key) {
 			w.add(c)
 		}
 	}
@@ -107,10 +107,14 @@ func (e *Engine) tell(c engine.Change) {
 
 // watcher is one Watch. The engine's lock guards its fields.
 type watcher struct {
-	prefix  string // with the last dot
-	waiting []engine.Change
-	places  map[string]int // of a key in waiting
-	bell    chan struct{}  // has one token while something waits
+	prefixes []string // without the last dot
+	waiting  []engine.Change
+	places   map[string]int // of a key in waiting
+	bell     chan struct{}  // has one token while something waits
+}
+
+func (w *watcher) wants(key string) bool {
+	return slices.ContainsFunc(w.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix+".") })
 }
 
 func (w *watcher) add(c engine.Change) {
@@ -129,14 +133,14 @@ func (w *watcher) add(c engine.Change) {
 }
 
 // Watch is [engine.Registry]'s.
-func (e *Engine) Watch(ctx context.Context, prefix string) (<-chan engine.Change, error) {
+func (e *Engine) Watch(ctx context.Context, prefixes ...string) (<-chan engine.Change, error) {
 	if err := ended(ctx); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", prefix, err)
+		return nil, fmt.Errorf("watch %s: %w", prefixes, err)
 	}
-	w := &watcher{prefix: prefix + ".", places: map[string]int{}, bell: make(chan struct{}, 1)}
+	w := &watcher{prefixes: prefixes, places: map[string]int{}, bell: make(chan struct{}, 1)}
 	e.mu.Lock()
 	for _, key := range slices.Sorted(maps.Keys(e.entries)) {
-		if strings.HasPrefix(key, w.prefix) {
+		if w.wants(key) {
 			w.add(engine.Change{Entry: e.entries[key]})
 		}
 	}

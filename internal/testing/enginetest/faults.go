@@ -195,8 +195,8 @@ func (f *Faults) Serve(address string, h engine.Handler) (func(), error) {
 }
 
 // Watch tells nothing while the member is cut off or stopped, and everything afterwards.
-func (f *Faults) Watch(ctx context.Context, prefix string) (<-chan engine.Change, error) {
-	in, err := f.Engine.Watch(ctx, prefix)
+func (f *Faults) Watch(ctx context.Context, prefixes ...string) (<-chan engine.Change, error) {
+	in, err := f.Engine.Watch(ctx, prefixes...)
 	if err != nil {
 		return nil, err
 	}

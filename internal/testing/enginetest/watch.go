@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 )
 
 // watch watches until the test ends, or until the returned function is called.
-func (f fleet) watch(t *testing.T, member int, prefix string) (<-chan engine.Change, context.CancelFunc) {
+func (f fleet) watch(t *testing.T, member int, prefixes ...string) (<-chan engine.Change, context.CancelFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
-	changes, err := f.members[member].Watch(ctx, prefix)
+	changes, err := f.members[member].Watch(ctx, prefixes...)
 	if err != nil {
-		t.Fatalf("Watch %s: %v", prefix, err)
+		t.Fatalf("Watch %s: %v", prefixes, err)
 	}
 	t.Cleanup(cancel)
 	return changes, cancel
@@ -63,12 +64,13 @@ func testSnapshot(t *testing.T, f fleet) {
 	if c := f.next(t, empty); !c.Synced {
 		t.Errorf("of nothing %+v is told", c)
 	}
-	for prefix, want := range map[string]string{
+	for prefixes, want := range map[string]string{
 		engine.Key("beat", "h"): fmt.Sprint(map[string]string{inside: inside}),
 		"beat":                  fmt.Sprint(map[string]string{inside: inside, beside: beside}),
+		"beat beats":            fmt.Sprint(map[string]string{inside: inside, beside: beside, table: table}),
 	} {
 		known := map[string]string{}
-		changes, _ := f.watch(t, 1, prefix)
+		changes, _ := f.watch(t, 1, strings.Fields(prefixes)...)
 		f.follow(t, changes, known, func(synced int) bool { return synced > 0 && fmt.Sprint(known) == want })
 	}
 }
