@@ -173,8 +173,16 @@ func (j *judge) watch(ctx context.Context) error {
 	}
 }
 
+// quiet is how long nothing comes when all that the registry has told was taken. It is waited for no longer than takeLimit: in a large
+// fleet something comes all the time.
+const (
+	quiet     = 50 * time.Millisecond
+	takeLimit = time.Second
+)
+
 // takeAll takes all that the registry has told; false: it tells nothing any more.
 func (j *judge) takeAll(changes <-chan engine.Change) bool {
+	late := time.After(takeLimit)
 	for {
 		select {
 		case c, ok := <-changes:
@@ -182,7 +190,9 @@ func (j *judge) takeAll(changes <-chan engine.Change) bool {
 				return false
 			}
 			j.take(c)
-		default:
+		case <-time.After(quiet):
+			return true
+		case <-late:
 			return true
 		}
 	}

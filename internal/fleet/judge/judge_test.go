@@ -151,6 +151,23 @@ func TestSharedCause(t *testing.T) {
 	})
 }
 
+// While one machine does not answer, for which the judge waits at each look, what the others say is taken: none of them is asked.
+func TestOneThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 12, 1, 0)
+		defer w.end()
+		time.Sleep(time.Minute)
+		w.machines[11].network.Stop()
+		time.Sleep(10 * time.Minute)
+		w.wants(t, "one does not answer", "silent m11 cut off")
+		for _, m := range w.machines[:11] {
+			if n := m.asked.Load(); n > 0 {
+				t.Errorf("%s is asked %d times", m.name, n)
+			}
+		}
+	})
+}
+
 // A judge that is lost while it sends: another sends it again, and says so.
 func TestLostWhileSending(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {

@@ -72,6 +72,7 @@ type machine struct {
 	relies  *Reliance
 	runs    int
 	reach   atomic.Int32 // a Reach
+	asked   atomic.Int32 // how often it was asked whether it lives
 
 	mu       sync.Mutex
 	troubles []Trouble
@@ -125,7 +126,7 @@ func (w *world) begin(t *testing.T, m *machine) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m.cancel = cancel
 	var err error
-	if m.stop, err = m.network.Serve(Address(m.name), func(context.Context, string, []byte) []byte { return nil }); err != nil {
+	if m.stop, err = m.network.Serve(Address(m.name), func(context.Context, string, []byte) []byte { m.asked.Add(1); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	opts := Options{Reach: func() Reach { return Reach(m.reach.Load()) }}
