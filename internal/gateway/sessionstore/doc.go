@@ -2,7 +2,7 @@
 // package streamhttp (streamhttp.Store).
 //
 // A store maps a key, which reveals nothing of the session's id, to a record, which is one JSON value, and the time
-// until which it is valid. [Memory] lasts as long as the process; [File] is a log on disk.
+// until which it is valid. A [Store] is a log on disk, or lasts as long as the process.
 //
 // The log has one line for each change, and is written anew when more than half of it is outdated. A file for each session
 // would be simpler, but ext4 writes a renamed file's blocks out at once: 0.6 to 2 ms for each change, against 10 µs. A

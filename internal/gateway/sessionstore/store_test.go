@@ -18,11 +18,11 @@ type store interface {
 }
 
 func each(t *testing.T, test func(t *testing.T, s store)) {
-	t.Run("memory", func(t *testing.T) { test(t, &Memory{}) })
+	t.Run("memory", func(t *testing.T) { test(t, New("", 0)) })
 	t.Run("file", func(t *testing.T) { test(t, open(t, filepath.Join(t.TempDir(), "a", "log"), 100)) })
 }
 
-func open(t *testing.T, path string, most int) *File {
+func open(t *testing.T, path string, most int) *Store {
 	t.Helper()
 	f := New(path, most)
 	if err := f.Open(); err != nil {
@@ -33,7 +33,7 @@ func open(t *testing.T, path string, most int) *File {
 }
 
 // ends closes the log, as the end of a process does: Windows does not replace a file that is open.
-func ends(t *testing.T, f *File) {
+func ends(t *testing.T, f *Store) {
 	t.Helper()
 	if err := f.Close(); err != nil {
 		t.Error(err)

@@ -67,7 +67,7 @@ func TestConnectionsAreHandedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Store: &sessionstore.Memory{}}
+	opts := Options{Store: sessionstore.New("", 0)}
 	hub := &testHub{answer: func(s *testSession, line []byte, reply Stream) {
 		if !strings.Contains(string(line), `"id":1,`) {
 			keeping(s, line, reply)
@@ -299,7 +299,7 @@ func TestHoldWaitsForNoStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &stuckStore{Store: &sessionstore.Memory{}}
+	store := &stuckStore{Store: sessionstore.New("", 0)}
 	f := serving(t, &testHub{answer: keeping}, Options{Store: store}, l)
 	c := dialled(t, l.Addr().String())
 	if status, _, _, err := askOn(c, rawPost(initializeLine("2025-11-25"), "X-Y: z")); err != nil || status != 200 {

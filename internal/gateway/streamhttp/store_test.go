@@ -36,7 +36,7 @@ func (w *world) next(opts Options) *world { return newWorld(w.t, &testHub{answer
 func (w *world) settle() { w.front.writer.wait() }
 
 func TestASessionGoesOnWithTheNextFront(t *testing.T) {
-	opts := Options{Store: &sessionstore.Memory{}}
+	opts := Options{Store: sessionstore.New("", 0)}
 	w := newWorld(t, &testHub{answer: keeping}, opts)
 	session := w.greet("2025-11-25")
 
@@ -67,7 +67,7 @@ func TestASessionGoesOnWithTheNextFront(t *testing.T) {
 // One that ends in good order leaves its sessions behind, too, and tells no client that they have ended. A call that it was asked may have
 // been carried out, so that no client is told to send it again.
 func TestAStopEndsNoStoredSession(t *testing.T) {
-	opts := Options{Store: &sessionstore.Memory{}}
+	opts := Options{Store: sessionstore.New("", 0)}
 	w := newWorld(t, &testHub{answer: func(s *testSession, line []byte, reply Stream) {
 		if strings.Contains(string(line), "initialize") {
 			keeping(s, line, reply)
@@ -88,7 +88,7 @@ func TestAStopEndsNoStoredSession(t *testing.T) {
 }
 
 func TestWhatHasEndedStaysSo(t *testing.T) {
-	store := &sessionstore.Memory{}
+	store := sessionstore.New("", 0)
 	opts := Options{Store: store}
 	w := newWorld(t, &testHub{answer: keeping}, opts)
 	session := w.greet("2025-11-25")
@@ -104,7 +104,7 @@ func TestWhatHasEndedStaysSo(t *testing.T) {
 	if a := refusing.do("POST", call(1), "Mcp-Session-Id: never"); a.status != 404 {
 		t.Errorf("a session that never was: %+v", a)
 	}
-	if n := len(store.Entries()); n != 0 {
+	if n := len(store.Unsaved()); n != 0 {
 		t.Errorf("%d records are left", n)
 	}
 }
@@ -112,12 +112,12 @@ func TestWhatHasEndedStaysSo(t *testing.T) {
 // A record opens its session to its owner only, also if the tokens stand in another order by then. It says neither who that
 // is nor what the session is called.
 func TestAStoredSessionBelongsToItsOwner(t *testing.T) {
-	store := &sessionstore.Memory{}
+	store := sessionstore.New("", 0)
 	w := newWorld(t, &testHub{answer: keeping}, Options{Bearer: []string{"token-one", "token-two"}, Store: store})
 	const one, two = "Authorization: Bearer token-one", "Authorization: Bearer token-two"
 	id := w.do("POST", initializeLine("2025-11-25"), one).header.Get("Mcp-Session-Id")
 	session := "Mcp-Session-Id: " + id
-	for _, e := range store.Entries() {
+	for _, e := range store.Unsaved() {
 		if text := e.Key + string(e.Record); strings.Contains(text, "token") || strings.Contains(text, id) || strings.Contains(text, "bearer") {
 			t.Errorf("the store has %s", text)
 		}
@@ -138,7 +138,7 @@ func TestAStoredSessionBelongsToItsOwner(t *testing.T) {
 
 // Streams of a process that is gone are not taken for those of this one, whatever the client has seen last.
 func TestStreamsAfterARestart(t *testing.T) {
-	opts := Options{Store: &sessionstore.Memory{}}
+	opts := Options{Store: sessionstore.New("", 0)}
 	w := newWorld(t, &testHub{answer: keeping}, opts)
 	session := w.greet("2025-11-25")
 	get := w.open("GET", "", session)
@@ -170,7 +170,7 @@ func TestStreamsAfterARestart(t *testing.T) {
 
 // What a session that goes on is told before its client listens again waits for the client.
 func TestWhatIsSaidBeforeTheClientListensAgain(t *testing.T) {
-	opts := Options{Store: &sessionstore.Memory{}}
+	opts := Options{Store: sessionstore.New("", 0)}
 	session := newWorld(t, &testHub{answer: keeping}, opts).greet("2025-11-25")
 	w := newWorld(t, &testHub{answer: keeping}, opts)
 	if a := w.do("POST", call(1), session); a.status != 200 {
@@ -189,7 +189,7 @@ func TestWhatIsSaidBeforeTheClientListensAgain(t *testing.T) {
 
 // Many requests at once for a session that another process has opened make it once.
 func TestASessionIsMadeOnce(t *testing.T) {
-	opts := Options{Store: &sessionstore.Memory{}}
+	opts := Options{Store: sessionstore.New("", 0)}
 	session := newWorld(t, &testHub{answer: keeping}, opts).greet("2025-11-25")
 	w := newWorld(t, &testHub{answer: keeping}, opts)
 	var all sync.WaitGroup
@@ -213,7 +213,7 @@ func (brokenStore) Load(string) ([]byte, error) { return nil, errors.New("the di
 
 // Only what has certainly ended is called so.
 func TestARecordThatCannotBeUsedNow(t *testing.T) {
-	store := &sessionstore.Memory{}
+	store := sessionstore.New("", 0)
 	w := newWorld(t, &testHub{answer: keeping}, Options{Store: store})
 	session := w.greet("2025-11-25")
 	for name, tc := range map[string]struct {
@@ -235,7 +235,7 @@ func TestARecordThatCannotBeUsedNow(t *testing.T) {
 	if a := w.next(Options{Store: store}).do("POST", call(1), session); a.status != 404 {
 		t.Errorf("unreadable: %+v", a)
 	}
-	for _, e := range store.Entries() {
+	for _, e := range store.Unsaved() {
 		_ = store.Save(e.Key, []byte(`{"format":999}`), e.Until)
 	}
 	if a := w.next(Options{Store: store}).do("POST", call(1), session); a.status != 404 {
@@ -247,7 +247,7 @@ func TestARecordThatCannotBeUsedNow(t *testing.T) {
 // nobody uses is not.
 func TestHowLongARecordCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &sessionstore.Memory{}
+		store := sessionstore.New("", 0)
 		opts := Options{Store: store, SessionIdle: time.Hour}
 		f := New(&testHub{answer: keeping}, opts)
 		calling, listening, idle := greetDirect(t, f), greetDirect(t, f), greetDirect(t, f)
@@ -292,7 +292,7 @@ func (s *failingStore) Save(key string, record []byte, until time.Time) error {
 // What could not be stored is stored when the session is used again, a few seconds later.
 func TestStoredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &failingStore{Store: &sessionstore.Memory{}, fails: 2}
+		store := &failingStore{Store: sessionstore.New("", 0), fails: 2}
 		opts := Options{Store: store}
 		f := New(&testHub{answer: keeping}, opts)
 		session := greetDirect(t, f)
@@ -315,7 +315,7 @@ func TestStoredLater(t *testing.T) {
 
 // Nothing is stored for a message that changes nothing.
 func TestCallsStoreNothing(t *testing.T) {
-	store := &countingStore{Store: &sessionstore.Memory{}}
+	store := &countingStore{Store: sessionstore.New("", 0)}
 	w := newWorld(t, &testHub{answer: keeping}, Options{Store: store})
 	session := w.greet("2025-11-25")
 	for n := range 100 {
@@ -339,7 +339,7 @@ func (c *countingStore) Save(key string, record []byte, until time.Time) error {
 
 // A record belongs to its view, too.
 func TestAStoredSessionBelongsToItsView(t *testing.T) {
-	opts := Options{Store: &sessionstore.Memory{}, Views: []View{{Name: "ops"}, {Name: "dev"}}}
+	opts := Options{Store: sessionstore.New("", 0), Views: []View{{Name: "ops"}, {Name: "dev"}}}
 	session := "Mcp-Session-Id: " + newWorld(t, &testHub{answer: keeping}, opts).doAt("/mcp/ops", "POST", initializeLine("2025-11-25")).header.Get("Mcp-Session-Id")
 	next := newWorld(t, &testHub{answer: keeping}, opts)
 	for _, tc := range []struct {

@@ -27,8 +27,7 @@ const storedSessions = 4
 // keptSessions is where the sessions of an endpoint's clients are kept.
 type keptSessions struct {
 	streamhttp.Store
-	file   *sessionstore.File   // nil: not on disk
-	memory *sessionstore.Memory // nil: on disk
+	here   *sessionstore.Store // nil: they are in the fleet
 	warn   func(string)
 	broken atomic.Bool // the latest Save or Drop has failed
 }
@@ -36,23 +35,16 @@ type keptSessions struct {
 // keepSessions opens the store of the endpoint at an address. A gateway without one works; only a restart ends its
 // sessions.
 func (g *endpoint) keepSessions(file *config.File, address string) {
-	name := ""
-	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" {
-		name = strings.Map(inFileName, address)
+	path := "" // the next client would look for its session at another port, or the user wants no file
+	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" && file.Sessions != config.SessionsInMemory {
+		path = filepath.Join(stateDir(), "gateway", "sessions", strings.Map(inFileName, address)+".log")
 	}
 	k := &g.sessions
-	k.warn = g.warn
-	if name != "" && file.Sessions != config.SessionsInMemory {
-		path := filepath.Join(stateDir(), "gateway", "sessions", name+".log")
-		k.file = sessionstore.New(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions))
-		k.Store = k.file
-		_ = k.tell(k.file.Open())
-		if text := damagedSessions(k.file.Damaged()); text != "" {
-			g.warn(text)
-		}
-	} else { // the next client would look for its session at another port, or the user wants no file
-		k.memory = &sessionstore.Memory{}
-		k.Store = k.memory
+	k.warn, k.here = g.warn, sessionstore.New(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions))
+	k.Store = k.here
+	_ = k.tell(k.here.Open())
+	if text := damagedSessions(k.here.Damaged()); text != "" {
+		g.warn(text)
 	}
 	for _, e := range g.left().Sessions {
 		if e.Record == nil {
@@ -92,21 +84,18 @@ func (k *keptSessions) tell(err error) error {
 
 // onlyHere are the records that end with this process.
 func (k *keptSessions) onlyHere() []sessionstore.Entry {
-	switch {
-	case k.file != nil:
-		return k.file.Unsaved()
-	case k.memory != nil:
-		return k.memory.Entries()
+	if k.here == nil {
+		return nil
 	}
-	return nil // they are in the fleet
+	return k.here.Unsaved()
 }
 
 // damaged is how many records of the store were damaged at the start.
 func (k *keptSessions) damaged() int {
-	if k.file == nil {
+	if k.here == nil {
 		return 0
 	}
-	return k.file.Damaged()
+	return k.here.Damaged()
 }
 
 // damagedSessions says what so many damaged records mean; "": there are none.
@@ -121,8 +110,8 @@ func damagedSessions(n int) string {
 }
 
 func (k *keptSessions) close() {
-	if k.file != nil {
-		_ = k.file.Close() // everything was written
+	if k.here != nil {
+		_ = k.here.Close() // everything was written
 	}
 }
 

@@ -25,11 +25,18 @@ const (
 	outdatedMost = 1 << 20
 )
 
-// File is a store in a log file, with mode 0600 in a directory with mode 0700. One process uses it at a time.
+// Entry is a record with its key.
+type Entry struct {
+	Key    string    `json:"key"`
+	Record []byte    `json:"record"`
+	Until  time.Time `json:"until"`
+}
+
+// Store keeps records in a log file, with mode 0600 in a directory with mode 0700. One process uses it at a time.
 //
-// What the disk does not take stays in memory, and is written when the disk takes something again.
-type File struct {
-	path string
+// What the disk does not take stays in memory, and is written when the disk takes something again. Without a log all of it stays there.
+type Store struct {
+	path string // "": there is no log
 	most int
 
 	mu      sync.Mutex
@@ -62,30 +69,30 @@ func (c change) line() []byte {
 	return append(text, '\n')
 }
 
-// New returns a store in the log at path, for at most about so many records: of more those that end first are removed. The
-// caller closes it.
-func New(path string, most int) *File {
-	return &File{path: path, most: most, lines: map[string]line{}, unsaved: map[string]change{}}
+// New returns a store in the log at path, for at most about so many records: of more those that end first are removed. "": a store that
+// lasts as long as the process, for any number. The caller closes it.
+func New(path string, most int) *Store {
+	return &Store{path: path, most: most, lines: map[string]line{}, unsaved: map[string]change{}}
 }
 
 // Open reads the log; missing directories are created. After an error the store can be used all the same: it has what could
 // be read, and tries again to open or write the log with each change.
-func (f *File) Open() error {
+func (f *Store) Open() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.open()
 }
 
 // Damaged is how many lines of the log were no records when it was opened.
-func (f *File) Damaged() int {
+func (f *Store) Damaged() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.damaged
 }
 
 // open reads the log, if that has not been done, and writes it anew without what is outdated. The lock is held.
-func (f *File) open() error {
-	if f.log != nil {
+func (f *Store) open() error {
+	if f.log != nil || f.path == "" {
 		return nil
 	}
 	now := time.Now()
@@ -100,7 +107,7 @@ func (f *File) open() error {
 }
 
 // seeCut has the log read again if it was changed from outside: its records are at other places then. The lock is held.
-func (f *File) seeCut() {
+func (f *Store) seeCut() {
 	if f.log == nil {
 		return
 	}
@@ -111,7 +118,7 @@ func (f *File) seeCut() {
 }
 
 // read finds the valid records of the log.
-func (f *File) read(now time.Time) error {
+func (f *Store) read(now time.Time) error {
 	dir := filepath.Dir(f.path)
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
@@ -143,7 +150,7 @@ func (f *File) read(now time.Time) error {
 }
 
 // take notes what one line of the log says.
-func (f *File) take(text []byte, at line, now time.Time) {
+func (f *Store) take(text []byte, at line, now time.Time) {
 	var c change
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
@@ -160,7 +167,7 @@ func (f *File) take(text []byte, at line, now time.Time) {
 	}
 }
 
-func (f *File) forget(key string) {
+func (f *Store) forget(key string) {
 	f.live -= f.lines[key].size
 	delete(f.lines, key)
 }
@@ -170,7 +177,7 @@ func openLog(path string) (*os.File, error) {
 }
 
 // writeAnew replaces the log by one of the valid records. If it fails, the old one goes on. The lock is held.
-func (f *File) writeAnew(now time.Time) error {
+func (f *Store) writeAnew(now time.Time) error {
 	f.cleared = now
 	all, err := f.valid(now)
 	if err != nil {
@@ -192,7 +199,7 @@ func (f *File) writeAnew(now time.Time) error {
 }
 
 // replace writes the log anew. It is closed meanwhile: Windows does not replace a file that is open.
-func (f *File) replace(text []byte) error {
+func (f *Store) replace(text []byte) error {
 	_ = f.log.Close() // every line was written
 	f.log = nil
 	err := atomicfile.Write(f.path, text)
@@ -205,7 +212,7 @@ func (f *File) replace(text []byte) error {
 }
 
 // valid are the records that count, those that end last first.
-func (f *File) valid(now time.Time) ([]change, error) {
+func (f *Store) valid(now time.Time) ([]change, error) {
 	all := make([]change, 0, len(f.lines)+len(f.unsaved))
 	for key, l := range f.lines {
 		if _, newer := f.unsaved[key]; newer || !now.Before(l.until) {
@@ -227,7 +234,7 @@ func (f *File) valid(now time.Time) ([]change, error) {
 }
 
 // Load returns a record; an error that wraps [fs.ErrNotExist] says that there is none that is valid, or that can be read.
-func (f *File) Load(key string) ([]byte, error) {
+func (f *Store) Load(key string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_ = f.open() // without the log there is what was saved since
@@ -246,7 +253,7 @@ func (f *File) Load(key string) ([]byte, error) {
 	return c.Record, err
 }
 
-func (f *File) at(l line) (c change, err error) {
+func (f *Store) at(l line) (c change, err error) {
 	text := make([]byte, l.size)
 	if _, err = f.log.ReadAt(text, l.at); err == nil {
 		err = json.Unmarshal(text, &c)
@@ -259,7 +266,7 @@ func (f *File) at(l line) (c change, err error) {
 
 // Save stores a record until a time, in place of an earlier one. It is not synced to disk: a killed process loses
 // nothing that Save has returned from without an error, a loss of power may lose the last seconds.
-func (f *File) Save(key string, record []byte, until time.Time) error {
+func (f *Store) Save(key string, record []byte, until time.Time) error {
 	if !json.Valid(record) {
 		return fmt.Errorf("save a session: %q is no JSON", record)
 	}
@@ -267,7 +274,7 @@ func (f *File) Save(key string, record []byte, until time.Time) error {
 }
 
 // Drop removes a record, if there is one.
-func (f *File) Drop(key string) error {
+func (f *Store) Drop(key string) error {
 	f.mu.Lock()
 	_, stored := f.lines[key]
 	_, unsaved := f.unsaved[key]
@@ -279,10 +286,15 @@ func (f *File) Drop(key string) error {
 }
 
 // append writes a change, and those that could not be written before.
-func (f *File) append(c change) error {
+func (f *Store) append(c change) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.note(c, time.Now())
+	now := time.Now()
+	if f.path == "" {
+		f.remember(c, now)
+		return nil
+	}
+	f.note(c, now)
 	f.seeCut()
 	if err := f.open(); err != nil && f.log == nil {
 		return err
@@ -298,8 +310,20 @@ func (f *File) append(c change) error {
 	return f.clear(time.Now())
 }
 
+// remember keeps a change for as long as it is valid. The lock is held.
+func (f *Store) remember(c change, now time.Time) {
+	f.unsaved[c.Key] = c
+	if c.Record == nil {
+		delete(f.unsaved, c.Key)
+	}
+	if now.Sub(f.cleared) >= clearEvery {
+		f.cleared = now
+		maps.DeleteFunc(f.unsaved, func(_ string, c change) bool { return !now.Before(c.Until) })
+	}
+}
+
 // note keeps a change until it is written, if there is room. The lock is held.
-func (f *File) note(c change, now time.Time) {
+func (f *Store) note(c change, now time.Time) {
 	if len(f.unsaved) >= f.most {
 		maps.DeleteFunc(f.unsaved, func(_ string, c change) bool { return c.Record != nil && !now.Before(c.Until) })
 	}
@@ -309,7 +333,7 @@ func (f *File) note(c change, now time.Time) {
 }
 
 // Unsaved is what could not be written, in no order; of sessions that have ended without a record.
-func (f *File) Unsaved() []Entry {
+func (f *Store) Unsaved() []Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := make([]Entry, 0, len(f.unsaved))
@@ -320,7 +344,7 @@ func (f *File) Unsaved() []Entry {
 }
 
 // write appends a change to the log. The lock is held.
-func (f *File) write(c change) error {
+func (f *Store) write(c change) error {
 	text, at := c.line(), f.size
 	if f.torn { // what comes next must begin a line
 		text = append([]byte{'\n'}, text...)
@@ -346,7 +370,7 @@ func (f *File) write(c change) error {
 }
 
 // clear writes the log anew if too much of it is outdated, or if it has too many records. The lock is held.
-func (f *File) clear(now time.Time) error {
+func (f *Store) clear(now time.Time) error {
 	outdated := f.size - f.live
 	if outdated <= max(outdatedMost, f.live) && len(f.lines) <= f.most+f.most/8 && now.Sub(f.cleared) < clearEvery {
 		return nil
@@ -358,7 +382,7 @@ func (f *File) clear(now time.Time) error {
 }
 
 // Close closes the log. Nothing may be called afterwards.
-func (f *File) Close() error {
+func (f *Store) Close() error {
 	if f.log == nil {
 		return nil
 	}
