@@ -25,52 +25,27 @@ type Client struct{ Path string } // of the socket
 
 // Status asks how the fleet stands.
 func (c Client) Status(ctx context.Context) (s Status, err error) {
-	body, err := c.do(ctx, http.MethodGet, "/v1/status", nil)
-	if err != nil {
-		return s, err
-	}
-	defer body.Close()
-	return s, json.NewDecoder(body).Decode(&s)
+	err = c.ask(ctx, http.MethodGet, "/v1/status", nil, &s)
+	return s, err
 }
 
 // Leave has the member take this machine out of the fleet, and end.
 func (c Client) Leave(ctx context.Context) error {
-	body, err := c.do(ctx, http.MethodPost, "/v1/leave", nil)
-	if err != nil {
-		return err
-	}
-	return body.Close()
+	return c.ask(ctx, http.MethodPost, "/v1/leave", nil, nil)
 }
 
 // Share says which troubles the agents here have whose cause agents of other machines may share, all of them each time, and returns the
 // causes that the fleet tells people of.
 func (c Client) Share(ctx context.Context, list []Trouble) (left []string, err error) {
-	text, err := json.Marshal(list)
-	if err != nil {
-		return nil, err
-	}
-	body, err := c.do(ctx, http.MethodPost, "/v1/share", text)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
 	var l ShareAnswer
-	err = json.NewDecoder(body).Decode(&l)
+	err = c.ask(ctx, http.MethodPost, "/v1/share", list, &l)
 	return l.Causes, err
 }
 
 // Entry has the registry of the fleet do something. An error is one of the way to the member.
 func (c Client) Entry(ctx context.Context, e Entry) (a EntryAnswer, err error) {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return a, err
-	}
-	body, err := c.do(ctx, http.MethodPost, "/v1/entry", text)
-	if err != nil {
-		return a, err
-	}
-	defer body.Close()
-	return a, json.NewDecoder(body).Decode(&a)
+	err = c.ask(ctx, http.MethodPost, "/v1/entry", e, &a)
+	return a, err
 }
 
 // Hosts calls each with every machine of the fleet, also those that join later, until ctx or the member ends.
@@ -145,11 +120,7 @@ func (c Client) Follow(ctx context.Context, host, after string, each func(line [
 // Run has outlive on a host do something. What it writes is handed on as it comes; the first line of out is "outlive VERSION". The
 // error is an [*Ending] if there is no exit status.
 func (c Client) Run(ctx context.Context, o Command, out, errs io.Writer) (exit int, err error) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return 0, err
-	}
-	body, err := c.do(ctx, http.MethodPost, "/v1/run", text)
+	body, err := c.do(ctx, http.MethodPost, "/v1/run", o)
 	if err != nil {
 		return 0, err
 	}
@@ -199,9 +170,28 @@ func whyNoMember(err error) string {
 	return fmt.Sprintf("the member of this machine does not answer (%v): %s", err, todo)
 }
 
+// ask sends a request and reads the one answer; nil: there is no question, or no answer.
+func (c Client) ask(ctx context.Context, method, path string, question, answer any) error {
+	body, err := c.do(ctx, method, path, question)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if answer == nil {
+		return nil
+	}
+	return json.NewDecoder(body).Decode(answer)
+}
+
 // do sends a request over a connection of its own.
-func (c Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(body))
+func (c Client) do(ctx context.Context, method, path string, question any) (io.ReadCloser, error) {
+	var text bytes.Buffer
+	if question != nil {
+		if err := json.NewEncoder(&text).Encode(question); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, &text)
 	if err != nil {
 		return nil, err
 	}
