@@ -170,20 +170,13 @@ func (s *Set) Run(ctx context.Context, h Host, c Command) Answer {
 	defer cancel(nil)
 	timer := time.AfterFunc(s.opts.Limit, func() { cancel(errLate) })
 	defer timer.Stop()
-	first := &opening{out: c.Out, most: c.Most, heard: c.heard(give, timer), spoke: h.Local()}
+	said := &stderr{to: c.Errs}
+	first := &opening{out: c.Out, most: c.Most, heard: c.heard(give, timer), errs: said, spoke: h.Local()}
 	if h.Local() {
 		first.version = s.opts.Version
+		said.open()
 	}
-	var said ending
-	errs := io.Writer(&said)
-	if c.Errs != nil {
-		first.errs = &held{to: c.Errs}
-		errs = io.MultiWriter(&said, first.errs)
-		if h.Local() {
-			first.errs.open()
-		}
-	}
-	err := s.carry(one, h, c.Args, first, errs)
+	err := s.carry(one, h, c.Args, first, said)
 	a := Answer{Host: h, Version: first.version}
 	switch {
 	case err == nil && first.spoke:
@@ -241,7 +234,7 @@ type opening struct {
 	out     io.Writer
 	most    int // bytes; 0: any number
 	heard   func()
-	errs    *held // may be nil
+	errs    *stderr
 	spoke   bool
 	version string
 	line    []byte
@@ -282,54 +275,37 @@ func (o *opening) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// held passes on what is written to it from the time on that it is opened.
-type held struct {
-	to   io.Writer
+// stderr keeps the end of what is written to it, and passes it on from the time on that it is opened.
+type stderr struct {
+	to   io.Writer // nil: it is only kept
 	mu   sync.Mutex
 	is   bool // open
 	kept []byte
 }
 
-func (h *held) open() {
-	if h == nil {
-		return
+func (s *stderr) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.is = s.to != nil; s.is {
+		_, _ = s.to.Write(s.kept) // it may be gone
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.is = true
-	_, _ = h.to.Write(h.kept) // stderr may be gone
-	h.kept = nil
 }
 
-func (h *held) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.is {
-		return h.to.Write(p)
+func (s *stderr) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = append(s.kept, p...)
+	s.kept = s.kept[max(0, len(s.kept)-stderrKept):]
+	if s.is {
+		return s.to.Write(p)
 	}
-	h.kept = append(h.kept, p...)
-	h.kept = h.kept[max(0, len(h.kept)-stderrKept):]
 	return len(p), nil
 }
 
-// ending keeps the end of what is written to it.
-type ending struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (e *ending) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.text = append(e.text, p...)
-	e.text = e.text[max(0, len(e.text)-stderrKept):]
-	return len(p), nil
-}
-
-func (e *ending) String() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return string(e.text)
+func (s *stderr) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.kept)
 }
 
 const (
