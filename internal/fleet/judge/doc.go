@@ -27,9 +27,10 @@
 //
 // Each case is a record in "esc.<kind>.<subject>", which only CAS changes:
 //
-//	(none) ──> pending ──> sending(epoch) ──> sent(message) ──> over ──> pending, the next episode
+//	(none) ──> sending(epoch) ──> sent(message) ──> over ──> sending, the next episode
+//	   └──> pending ──┘ while nobody can be told
 //
-// A later holder takes over what an earlier one has left: what was pending is sent, what was being sent is sent again and marked as
+// A later holder takes over what an earlier one has left: what is pending is sent, what was being sent is sent again and marked as
 // repeated, since no channel can be asked whether it has a message. That is the only way to a second one. A judge whose channel does
 // not work gives the lease up, so that another machine tries.
 //

@@ -18,7 +18,7 @@ type State string
 
 // The states.
 const (
-	Pending State = "pending" // somebody is about to tell
+	Pending State = "pending" // nobody can be told yet
 	Sending State = "sending" // the message may have been sent
 	Sent    State = "sent"
 	Over    State = "over" // people may be told of it again, as the next episode
@@ -26,11 +26,11 @@ const (
 
 // next are the states that may follow each. "" is a case without a record.
 var next = map[State][]State{
-	"":      {Pending, Sent},
+	"":      {Pending, Sending, Sent},
 	Pending: {Pending, Sending, Sent, Over},
 	Sending: {Sending, Pending, Sent, Over},
 	Sent:    {Over, Sent},
-	Over:    {Pending, Sent},
+	Over:    {Pending, Sending, Sent},
 }
 
 // Record is what the registry has of a case, and how far people were told of it.
@@ -169,30 +169,26 @@ func (b *book) tell(ctx context.Context, c Case, to Teller) error {
 	}
 	r = r.of(c)
 	at := episode{key, r.Episode}
-	switch mine := b.done[at]; {
+	mine := b.done[at]
+	// What an earlier judge was about to send, or this one with an answer that was lost, may have been sent.
+	repeated := r.State == Sending && (r.Holder != term.Holder || mine.begun)
+	switch {
 	case r.State == Sending && r.Holder == term.Holder && mine.sent: // only its record is missing
 		return b.finish(ctx, key, r, revision)
-	case r.State == Sending && (r.Holder != term.Holder || mine.begun):
-		b.done[at] = done{begun: true} // an earlier judge's; the answer to this write may be lost
-		r, revision, err = b.move(ctx, key, r, revision, Sending)
-		return b.send(ctx, key, r, revision, err, c, to, true)
+	case repeated:
+		b.done[at] = done{begun: true} // the answer to this write may be lost
 	case c.Told:
 		_, _, err := b.move(ctx, key, r, revision, Sent)
 		return err
-	case r.State != Sending:
-		if r, revision, err = b.move(ctx, key, r, revision, Pending); err != nil {
-			return err
-		}
 	}
-	r, revision, err = b.move(ctx, key, r, revision, Sending)
-	return b.send(ctx, key, r, revision, err, c, to, false)
-}
-
-// send sends the message of a record that has become Sending, unless that failed.
-func (b *book) send(ctx context.Context, key string, r Record, revision engine.Revision, err error, c Case, to Teller, repeated bool) error {
-	if err != nil {
+	if r, revision, err = b.move(ctx, key, r, revision, Sending); err != nil {
 		return err
 	}
+	return b.send(ctx, key, r, revision, c, to, repeated)
+}
+
+// send sends the message of a record that has become Sending.
+func (b *book) send(ctx context.Context, key string, r Record, revision engine.Revision, c Case, to Teller, repeated bool) error {
 	if _, err := b.term(); err != nil { // the answer took long
 		return err
 	}
