@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -134,10 +135,12 @@ func (m *judgingMember) die() {
 
 // judge is who has the lease.
 func (f *fleetInMemory) judge() string {
-	name, err := lease.Owner(f.t.Context(), f.Engine, "judge")
-	if err != nil {
+	e, err := f.Get(f.t.Context(), lease.Key("judge"))
+	var r struct{ Holder string }
+	if err != nil || json.Unmarshal(e.Value, &r) != nil {
 		f.t.Fatal(err)
 	}
+	name, _, _ := strings.Cut(r.Holder, "/")
 	return name
 }
 

@@ -107,15 +107,6 @@ func read(ctx context.Context, from Registry, key string) (record, engine.Revisi
 // Key is where the registry has a lease. A name may have several parts, with slashes between them.
 func Key(name string) string { return engine.Key("lease", strings.Split(name, "/")...) }
 
-// Owner returns who holds a lease as the registry has it, by the owner that [Acquire] was given; "": nobody. It may have ended since.
-func Owner(ctx context.Context, from Registry, name string) (string, error) {
-	r, _, err := read(ctx, from, Key(name))
-	if at := strings.LastIndexByte(r.Holder, '/'); at >= 0 {
-		return r.Holder[:at], err
-	}
-	return r.Holder, err
-}
-
 // Acquire waits until the lease is ours, or ctx ends. owner is for people: a machine's name. ctx also ends what was acquired,
 // without releasing it.
 //

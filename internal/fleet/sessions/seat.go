@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/lease"
 )
 
@@ -130,7 +131,7 @@ func (s *Seat) acquire(ctx context.Context, opts lease.Options, told bool) *leas
 func (s *Seat) absent(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	if _, err := lease.Owner(ctx, s.from, name); err != nil {
+	if _, err := s.from.Get(ctx, lease.Key(name)); err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return fmt.Errorf("the fleet cannot be asked: %w", err)
 	}
 	return fmt.Errorf("another process has the lease of %s, or has had it until a moment ago", s.opts.At)
