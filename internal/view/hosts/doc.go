@@ -7,7 +7,7 @@
 //
 // A [Carrier] takes the place of ssh where a fleet's member can reach the hosts.
 //
-// [Set.Ask] starts one goroutine for each host, at most [Options.AtOnce] of them at work; it returns when all have answered or
+// [Set.Ask] starts one goroutine for each host, at most 64 of them at work; it returns when all have answered or
 // their time is over. [Set.Follow] starts one that ends a stream which says nothing any more; it ends with the call. Both end
 // what they have started.
 package hosts

@@ -18,6 +18,7 @@ import (
 const (
 	answerLimit = 8 << 20                // bytes of one answer
 	valuesMost  = 250_000                // values of one answer: each may take much more memory than it has bytes
+	atOnce      = 64                     // hosts are connected to
 	stderrKept  = 8 << 10                // bytes of the end of what a program says
 	lettingGo   = 500 * time.Millisecond // how long what ssh leaves behind, such as a shared connection, may hold our pipes
 )
@@ -35,8 +36,6 @@ type Options struct {
 	Limit time.Duration
 	// Carrier brings commands to all hosts but [Local], in place of ssh; nil: ssh does.
 	Carrier Carrier
-	// AtOnce is how many hosts are connected to at the same time; 0: 64.
-	AtOnce int
 }
 
 // Set asks hosts.
@@ -55,7 +54,7 @@ func NewSet(list []Host, opts Options) *Set {
 		opts.SSH = []string{"ssh"}
 	}
 	opts.Limit = cmp.Or(opts.Limit, 10*time.Second)
-	return &Set{Hosts: list, opts: opts, slots: make(chan struct{}, cmp.Or(opts.AtOnce, 64))}
+	return &Set{Hosts: list, opts: opts, slots: make(chan struct{}, atOnce)}
 }
 
 // Limit is how long a host has to answer.
@@ -135,19 +134,6 @@ type Command struct {
 	begun func()
 }
 
-// heard is what happens once outlive has said its version: a lasting command has no limit any more.
-func (c Command) heard(give func(), limit *time.Timer) func() {
-	return func() {
-		give()
-		if c.begun != nil {
-			c.begun()
-		}
-		if c.Lasting {
-			limit.Stop()
-		}
-	}
-}
-
 // Carrier brings commands to hosts in another way than ssh.
 type Carrier interface {
 	// Carry runs outlive on a host and hands on what it writes, first the line "outlive VERSION". The error is a [*Failure] if outlive
@@ -171,7 +157,16 @@ func (s *Set) Run(ctx context.Context, h Host, c Command) Answer {
 	timer := time.AfterFunc(s.opts.Limit, func() { cancel(errLate) })
 	defer timer.Stop()
 	said := &stderr{to: c.Errs}
-	first := &opening{out: c.Out, most: c.Most, heard: c.heard(give, timer), errs: said, spoke: h.Local()}
+	first := &opening{out: c.Out, most: c.Most, errs: said, spoke: h.Local()}
+	first.heard = func() { // a lasting command has no limit any more
+		give()
+		if c.begun != nil {
+			c.begun()
+		}
+		if c.Lasting {
+			timer.Stop()
+		}
+	}
 	if h.Local() {
 		first.version = s.opts.Version
 		said.open()
