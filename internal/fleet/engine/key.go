@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -48,23 +49,13 @@ func unescape(token string) (string, bool) {
 	if token == "=" {
 		return "", true
 	}
-	var b []byte
-	for i := 0; i < len(token); i++ {
-		if plain(token[i]) {
-			b = append(b, token[i])
-			continue
-		}
-		var c byte
-		if i+3 > len(token) || token[i] != '=' {
+	for i := range len(token) {
+		if !plain(token[i]) && token[i] != '=' {
 			return "", false
 		}
-		if _, err := fmt.Sscanf(token[i+1:i+3], "%02x", &c); err != nil {
-			return "", false
-		}
-		b = append(b, c)
-		i += 2
 	}
-	return string(b), len(b) > 0
+	text, err := url.PathUnescape(strings.ReplaceAll(token, "=", "%"))
+	return text, err == nil && text != ""
 }
 
 // plain are the bytes that every engine takes in a token of a key.
