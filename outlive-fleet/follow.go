@@ -8,6 +8,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -87,8 +88,9 @@ func (f *following) tell(g glance, old bool) error {
 	if g.digest.At.After(s.At) {
 		s.At = g.digest.At // the rest has stayed as it was, and its clock is told by this
 	}
+	line, _ := collect.StateLine(s) // it was read from JSON: no error
 	if g.ending != nil {
-		return f.each(lastLine(s))
+		line, _ = collect.LastLine(s) // likewise
 	}
-	return f.each(stateLine(s))
+	return f.each(line)
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/engine"
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/fleet/seen"
-	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -490,16 +489,4 @@ func (m *member) watchOnce(ctx context.Context) error {
 		m.publisher.line(lines.Bytes())
 	}
 	return errors.Join(lines.Err(), cmd.Wait())
-}
-
-// stateLine is a state as outlive watch writes it.
-func stateLine(s overview.Snapshot) []byte {
-	line, _ := collect.StateLine(s) // it was read from JSON: no error
-	return line
-}
-
-// lastLine is that of a machine that does not answer.
-func lastLine(s overview.Snapshot) []byte {
-	line, _ := collect.LastLine(s) // it was read from JSON: no error
-	return line
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/fleet/judge"
 	"github.com/outlive-mcp/outlive/internal/fleet/seen"
 	"github.com/outlive-mcp/outlive/internal/testing/enginemem"
+	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -37,7 +38,8 @@ func publishing(t *testing.T, test func(t *testing.T, m *member, e *inMemory)) {
 func stateOf1(state string, calls int) []byte {
 	s := overview.Snapshot{Version: "v1", At: time.Now().UTC(), Instances: []overview.RunningInstance{{Name: "one", PID: 7, Status: control.Status{}}}}
 	s.Instances[0].Status.State, s.Instances[0].Status.InFlight = state, calls
-	return stateLine(s)
+	line, _ := collect.StateLine(s) // texts, numbers and times
+	return line
 }
 
 const crashed = `{"instance":"one@1","timestamp":"2026-05-04T12:00:00Z","level":"ERROR","message":"Server crashed","event_type":"server_crashed"}`

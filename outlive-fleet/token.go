@@ -180,20 +180,13 @@ func (f *tokenFile) revoke(host string) error {
 // check returns the token of a machine that wants to come in, or why it may not.
 func (f *tokenFile) check(host, machine, secret string) (*known, error) {
 	at := f.find(host)
-	if at < 0 {
+	if at < 0 || subtle.ConstantTimeCompare([]byte(f.Tokens[at].Hash), []byte(hashOf(secret))) != 1 {
 		return nil, errNoToken
 	}
-	return &f.Tokens[at], f.Tokens[at].check(machine, secret)
-}
-
-func (k *known) check(machine, secret string) error {
-	if subtle.ConstantTimeCompare([]byte(k.Hash), []byte(hashOf(secret))) != 1 {
-		return errNoToken
+	if k := &f.Tokens[at]; k.Machine == "" || k.Machine == machine {
+		return k, nil
 	}
-	if k.Machine != "" && k.Machine != machine {
-		return errOtherUser
-	}
-	return nil
+	return nil, errOtherUser
 }
 
 // use notes which machine has used a token first.
