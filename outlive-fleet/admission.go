@@ -13,8 +13,8 @@ import (
 type admission struct {
 	*settings
 
+	disk    sync.Mutex // held by the one of them that writes, for all that wait
 	mu      sync.Mutex
-	writing bool // somebody writes, and goes on with those that wait
 	waiting []*firstUse
 }
 
@@ -22,7 +22,7 @@ type admission struct {
 type firstUse struct {
 	host, machine, secret, from string
 
-	done chan struct{} // closed when err is set
+	done bool // changes with the lock of the disk
 	err  error
 }
 
@@ -44,34 +44,23 @@ func (a *admission) try(host, machine, secret, from string) error {
 	if k, err := f.check(host, machine, secret); err != nil || k.Machine != "" {
 		return err
 	}
-	u := &firstUse{host: host, machine: machine, secret: secret, from: from, done: make(chan struct{})}
+	u := &firstUse{host: host, machine: machine, secret: secret, from: from}
 	a.mu.Lock()
 	a.waiting = append(a.waiting, u)
-	writes := !a.writing
-	a.writing = true
 	a.mu.Unlock()
-	if writes {
-		go a.write()
+	a.disk.Lock()
+	defer a.disk.Unlock()
+	if !u.done { // nobody else has written it
+		a.mu.Lock()
+		uses := a.waiting
+		a.waiting = nil
+		a.mu.Unlock()
+		a.note(uses)
 	}
-	<-u.done
 	return u.err
 }
 
-// write writes down who waits, until nobody does.
-func (a *admission) write() {
-	for {
-		a.mu.Lock()
-		uses := a.waiting
-		a.waiting, a.writing = nil, len(uses) > 0
-		a.mu.Unlock()
-		if len(uses) == 0 {
-			return
-		}
-		a.note(uses)
-	}
-}
-
-// note writes down first uses, and says to each whether it was the first.
+// note writes down first uses, and says to each whether it was the first. The disk's lock is held.
 func (a *admission) note(uses []*firstUse) {
 	err := a.changeTokens(func(f *tokenFile) error {
 		for _, u := range uses {
@@ -86,6 +75,6 @@ func (a *admission) note(uses []*firstUse) {
 		if err != nil {
 			u.err = err
 		}
-		close(u.done)
+		u.done = true
 	}
 }
