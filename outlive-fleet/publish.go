@@ -250,10 +250,11 @@ func (p *publisher) write(ctx context.Context) {
 func (p *publisher) putDigest(ctx context.Context, s stated, left bool) error {
 	p.beat++
 	d := judge.Digest{
-		Format: formatKnown, Incarnation: s.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release, Servers: servers(s.Snapshot), Left: left,
+		Format: formatKnown, Incarnation: s.Incarnation, Beat: p.beat, At: time.Now().UTC(), Version: p.m.release,
+		Servers: servers(s.Snapshot), Left: left, Reach: p.m.judging.herald.reach(),
 	}
 	if !left {
-		d.Reach, d.Troubles = p.m.judging.herald.reach(), p.m.judging.troubles()
+		d.Troubles = p.m.judging.troubles()
 	}
 	if s.Home != nil {
 		d.Agents = len(s.Home.Agents)

@@ -292,6 +292,35 @@ func TestDigestTells(t *testing.T) {
 	})
 }
 
+// A machine that ends as it should says so in its last digest, and that it has no troubles any more. Whom its monitor told stays known.
+func TestLastDigest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, e := memberIn(enginemem.New(), "a", "")
+		m.judging.shares, m.judging.told = []judge.Trouble{{Cause: "account:claude:credit", Agent: "shop"}}, time.Now()
+		m.publisher.snapshot.Home, m.publisher.sign, m.publisher.have = &overview.Home{Monitor: 7, Channels: 1}, "1", true
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); m.publisher.run(ctx) }()
+		says := func() (d judge.Digest) {
+			if err := json.Unmarshal(entryOf(t, e, digestTable), &d); err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		time.Sleep(beatEvery)
+		before := says()
+		cancel()
+		<-over
+		last := says()
+		if before.Left || before.Reach != judge.People || len(before.Troubles) != 1 {
+			t.Errorf("it says %+v", before)
+		}
+		if !last.Left || last.Reach != judge.People || len(last.Troubles) != 0 || last.Beat <= before.Beat {
+			t.Errorf("at last it says %+v, after %+v", last, before)
+		}
+	})
+}
+
 // While nothing that this machine writes is taken nobody is known, and who looks is told since when.
 func TestNothingIsWritten(t *testing.T) {
 	publishing(t, func(t *testing.T, m *member, e *inMemory) {
