@@ -9,7 +9,7 @@
 //
 // # Keys
 //
-// A key is some tokens with dots between them, the first of which is its table: "lease.judge", "beat.host1". [Key] makes one
+// A key is some tokens with dots between them, the first of which is its table: "lease.judge", "digest.host1". [Key] makes one
 // of any texts. An engine may keep each table in a bucket of its own.
 //
 // Starts no goroutine.

@@ -36,5 +36,5 @@
 //
 // # Goroutines
 //
-// Run works in its caller's, with those of the engine's watches, and one for each machine that is being asked; all end with the context.
+// Run works in its caller's, with that of the engine's watch, and one for each machine that is being asked; all end with the context.
 package judge
