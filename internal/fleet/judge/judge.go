@@ -255,10 +255,12 @@ func (j *judge) look(ctx context.Context) error {
 		seen[key] = true
 		delete(j.gone, key)
 		var err error
-		switch {
-		case j.open[key].State != Sent:
-			err = j.tell(ctx, c)
-		case !slices.Equal(j.open[key].Agents, c.Agents):
+		switch known := j.open[key]; {
+		case known.State != Sent && j.opts.Reach() == Nobody: // another may tell of it later
+			err = j.book.note(ctx, c)
+		case known.State != Sent:
+			err = j.book.tell(ctx, c, j.to)
+		case !slices.Equal(known.Agents, c.Agents):
 			err = j.book.change(ctx, c)
 		}
 		var late *behind
@@ -275,14 +277,6 @@ func (j *judge) look(ctx context.Context) error {
 	}
 	j.closeOver(ctx, seen, now)
 	return nil
-}
-
-// tell tells of a case, or writes it down if this machine reaches nobody: another may tell of it later.
-func (j *judge) tell(ctx context.Context, c Case) error {
-	if j.opts.Reach() == Nobody {
-		return j.book.note(ctx, c)
-	}
-	return j.book.tell(ctx, c, j.to)
 }
 
 func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Time) {
