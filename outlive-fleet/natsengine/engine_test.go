@@ -40,7 +40,7 @@ func TestEngine(t *testing.T) {
 		t.Cleanup(own.Close)
 		all := []engine.Engine{own}
 		for len(all) < members {
-			e, err := Connect(Options{Host: ownUser, Password: h.ownPassword, Machine: "test", inProcess: h.server}, false)
+			e, err := Connect(Options{Host: ownUser, Password: h.own, Machine: "test", inProcess: h.server}, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,9 +63,7 @@ const (
 type Hub struct {
 	server *server.Server
 	opts   HubOptions
-	own    [sha256.Size]byte // of our own password
-
-	ownPassword string
+	own    string // our own password
 
 	mu    sync.Mutex
 	conns map[string]map[uint64]string // by host, and of each the SHA-256 of its password as hex
@@ -73,9 +71,7 @@ type Hub struct {
 
 // StartHub starts a hub, and returns when it can be reached.
 func StartHub(o HubOptions) (*Hub, *Engine, error) {
-	h := &Hub{opts: o, conns: map[string]map[uint64]string{}}
-	password := rand.Text()
-	h.own, h.ownPassword = sha256.Sum256([]byte(password)), password
+	h := &Hub{opts: o, own: rand.Text(), conns: map[string]map[uint64]string{}}
 	so := &server.Options{
 		ServerName: "outlive", DontListen: o.Listen == "", NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: maxStore, JetStreamDomain: "hub",
@@ -103,7 +99,7 @@ func StartHub(o HubOptions) (*Hub, *Engine, error) {
 		s.Shutdown()
 		return nil, nil, fmt.Errorf("start the hub: %w", problems.error())
 	}
-	e, err := Connect(Options{Host: ownUser, Password: password, Machine: "hub", inProcess: s}, false)
+	e, err := Connect(Options{Host: ownUser, Password: h.own, Machine: "hub", inProcess: s}, false)
 	if err != nil {
 		s.Shutdown()
 		return nil, nil, err
@@ -146,7 +142,7 @@ func (h *Hub) Close() {
 func (h *Hub) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
 	sum := sha256.Sum256([]byte(o.Password))
-	own := subtle.ConstantTimeCompare(sum[:], h.own[:]) == 1
+	own := subtle.ConstantTimeCompare([]byte(o.Password), []byte(h.own)) == 1
 	from := ""
 	if a := c.RemoteAddress(); a != nil {
 		from = a.String()
