@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -38,47 +38,33 @@ EXIT STATUS
 }
 
 func (f *unwrapFlags) unwrap(io streams) error {
-	return f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.unwrapFile(io, file, seen) })
+	return f.editAll(io.out, fileEdit{done: "unwrapped", dryRun: f.dryRun, text: f.text, write: saveUnwrapped})
 }
 
-// unwrapFile edits one file and returns how many of its servers are others now.
-func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]bool) (int, error) {
-	if file.Err != nil {
-		return 0, file.Err
-	}
-	text, outcomes, err := f.takeBack(file, seen)
-	if err != nil {
-		return 0, err
-	}
-	showDiff(io.out, file.Path, file.Text, text)
-	tellOutcomes(io.out, file.Client, outcomes, map[clients.Action]string{clients.Edited: "unwrapped"})
-	edited := count(outcomes, clients.Edited)
-	if f.dryRun || bytes.Equal(text, file.Text) {
-		return edited, nil
-	}
+// saveUnwrapped writes the file, and removes the back-ups that it is equal to.
+func saveUnwrapped(w io.Writer, file clients.File, text []byte) error {
 	if err := atomicfile.Replace(file.Path, file.Text, text); err != nil {
-		return 0, err
+		return err
 	}
 	dropped, err := atomicfile.DropBackups(file.Path, text)
 	if err != nil {
-		return edited, err
+		return err
 	}
 	for _, backup := range dropped {
-		fmt.Fprintf(io.out, "%s: removed the back-up, the file is as it was: %s\n", file.Client.Name, backup)
+		fmt.Fprintf(w, "%s: removed the back-up, the file is as it was: %s\n", file.Client.Name, backup)
 	}
 	for _, backup := range atomicfile.Backups(file.Path) {
-		fmt.Fprintf(io.out, "%s: a back-up stays, since the file has other changes; it may hold secrets: %s\n", file.Client.Name, backup)
+		fmt.Fprintf(w, "%s: a back-up stays, since the file has other changes; it may hold secrets: %s\n", file.Client.Name, backup)
 	}
-	return edited, nil
+	return nil
 }
 
-// takeBack returns the file without outlive.
-func (f *unwrapFlags) takeBack(file clients.File, seen map[string]bool) ([]byte, []clients.Outcome, error) {
+// text is a file without outlive.
+func (f *unwrapFlags) text(file clients.File, only func(clients.Server) bool) ([]byte, []clients.Outcome, error) {
 	var left []clients.Outcome
 	text, outcomes, err := file.Client.Unwrap(file.Text, func(s clients.Server) bool {
-		seen[s.Name] = true
 		switch {
-		case !f.wants(s):
+		case !only(s):
 			return false
 		case s.Gateway():
 			left = append(left, clients.Outcome{Server: s, Why: "a gateway is taken out by hand; what outlive 0.1.0 has moved there stands in the .record.json beside its file"})
@@ -91,8 +77,5 @@ func (f *unwrapFlags) takeBack(file clients.File, seen map[string]bool) ([]byte,
 		}
 		return true
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file.Path, err)
-	}
-	return text, append(left, outcomes...), nil
+	return text, append(left, outcomes...), err
 }

@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,7 +94,7 @@ func (f *wrapFlags) wrap(io streams) error {
 	if !clients.IsOutlive(command) {
 		return fail(exitFailure, "the clients would start %s, and outlive is known by its name when it is taken out again: call the program outlive", command)
 	}
-	err = f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.wrapFile(io, file, seen) })
+	err = f.editAll(io.out, fileEdit{done: "wrapped", dryRun: f.dryRun, text: f.text, write: saveWrapped})
 	f.tellProject(io)
 	return err
 }
@@ -101,15 +102,14 @@ func (f *wrapFlags) wrap(io streams) error {
 // tellProject names the files of the project in this directory that are left because nobody has asked for them.
 func (f *wrapFlags) tellProject(io streams) {
 	sys, err := thisSystem()
+	chosen, unknown := f.chosen()
 	dir, wrong := os.Getwd()
-	if f.project != "" || err != nil || wrong != nil || dir == sys.Home {
+	if f.project != "" || errors.Join(err, unknown, wrong) != nil || dir == sys.Home {
 		return
 	}
 	var places []clients.Place
-	for _, c := range clients.All() {
-		if len(f.clients) == 0 || slices.Contains(f.clients, c.Name) {
-			places = append(places, slices.DeleteFunc(c.Places(sys, dir), func(p clients.Place) bool { return !p.Project })...)
-		}
+	for _, c := range chosen {
+		places = append(places, slices.DeleteFunc(c.Places(sys, dir), func(p clients.Place) bool { return !p.Project })...)
 	}
 	for _, file := range clients.Find(places) {
 		servers, err := file.Client.Servers(file.Text)
@@ -130,37 +130,17 @@ func (f *wrapFlags) outlive(project bool) (string, error) {
 	return outliveCommand(project)
 }
 
-// wrapFile edits one file and returns how many of its servers are others now.
-func (f *wrapFlags) wrapFile(io streams, file clients.File, seen map[string]bool) (int, error) {
-	if file.Err != nil {
-		return 0, file.Err
-	}
+// text is a file with outlive in front of its servers.
+func (f *wrapFlags) text(file clients.File, only func(clients.Server) bool) ([]byte, []clients.Outcome, error) {
 	command, err := f.outlive(file.Project)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	o := clients.Options{Outlive: command, Flags: f.run, Label: labelOf, Only: func(s clients.Server) bool {
-		seen[s.Name] = true
-		return f.wants(s)
-	}}
-	text, outcomes, err := file.Client.Wrap(file.Text, o)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", file.Path, err)
-	}
-	showDiff(io.out, file.Path, file.Text, text)
-	tellOutcomes(io.out, file.Client, outcomes, map[clients.Action]string{
-		clients.Already: "left: outlive is in front of it already", clients.Edited: "wrapped"})
-	if err := f.save(io, &file, text); err != nil {
-		return 0, err
-	}
-	return count(outcomes, clients.Edited), nil
+	return file.Client.Wrap(file.Text, clients.Options{Outlive: command, Flags: f.run, Label: labelOf, Only: only})
 }
 
-// save makes a back-up and writes the file, unless nothing has changed or nothing is to be written.
-func (f *wrapFlags) save(io streams, file *clients.File, text []byte) error {
-	if f.dryRun || bytes.Equal(text, file.Text) {
-		return nil
-	}
+// saveWrapped makes a back-up and writes the file.
+func saveWrapped(w io.Writer, file clients.File, text []byte) error {
 	backup, err := atomicfile.Backup(file.Path, file.Text, time.Now())
 	if err != nil {
 		return err
@@ -171,24 +151,9 @@ func (f *wrapFlags) save(io streams, file *clients.File, text []byte) error {
 		}
 		return err
 	}
-	fmt.Fprintf(io.out, "%s: as it was: %s\n", file.Client.Name, backup)
+	fmt.Fprintf(w, "%s: as it was: %s\n", file.Client.Name, backup)
 	return nil
 }
 
-// labelOf makes a server's name fit for --name.
-func labelOf(name string) string {
-	if label := plainName(name); label != "" {
-		return plainName(label) // ".js.js" loses one ending at a time
-	}
-	return "server"
-}
-
-func count(outcomes []clients.Outcome, action clients.Action) int {
-	n := 0
-	for _, o := range outcomes {
-		if o.Action == action {
-			n++
-		}
-	}
-	return n
-}
+// labelOf makes a server's name fit for --name. ".js.js" loses one ending at a time.
+func labelOf(name string) string { return cmp.Or(plainName(plainName(name)), "server") }

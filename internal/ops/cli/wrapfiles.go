@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -54,36 +55,42 @@ func thisSystem() (clients.System, error) {
 	return clients.System{OS: systemName, Home: home, Env: os.Getenv}, nil
 }
 
-// find returns the files that the flags select. A client of --client without a file is an error with the places
-// searched.
-func (f *clientFlags) find(sys clients.System) ([]clients.File, error) {
-	project := f.project
-	if project != "" {
-		abs, err := filepath.Abs(project)
-		if err != nil {
-			return nil, fail(exitUsage, "--project %s: %w", project, err)
-		}
-		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-			return nil, fail(exitUsage, "--project %s: there is no such directory", project)
-		}
-		project = abs
-	}
+// chosen are the clients of --client, or all.
+func (f *clientFlags) chosen() ([]*clients.Client, error) {
 	if len(f.clients) == 0 {
-		var places []clients.Place
-		for _, c := range clients.All() {
-			places = append(places, c.Places(sys, project)...)
-		}
-		return clients.Find(places), nil
+		return clients.All(), nil
 	}
-	var files []clients.File
+	var chosen []*clients.Client
 	for _, name := range f.clients {
 		c := clients.Named(name)
 		if c == nil {
 			return nil, fail(exitUsage, "--client %s: no such client; outlive wrap --help lists them", name)
 		}
+		chosen = append(chosen, c)
+	}
+	return chosen, nil
+}
+
+// find returns the files that the flags select. A client of --client without a file is an error with the places
+// searched.
+func (f *clientFlags) find(sys clients.System) (files []clients.File, err error) {
+	project := f.project
+	if project != "" {
+		if project, err = filepath.Abs(project); err != nil {
+			return nil, fail(exitUsage, "--project %s: %w", f.project, err)
+		}
+		if info, err := os.Stat(project); err != nil || !info.IsDir() {
+			return nil, fail(exitUsage, "--project %s: there is no such directory", f.project)
+		}
+	}
+	chosen, err := f.chosen()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chosen {
 		places := c.Places(sys, project)
 		found := clients.Find(places)
-		if len(found) == 0 {
+		if len(found) == 0 && len(f.clients) > 0 {
 			var looked []string
 			for _, p := range places {
 				looked = append(looked, p.Path)
@@ -105,8 +112,17 @@ func (f *clientFlags) missing(seen map[string]bool) error {
 	return nil
 }
 
-// editAll finds the files, calls edit for each, and reports the results, also after an error of one.
-func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, map[string]bool) (int, error)) error {
+// fileEdit is what a verb does with clients' files.
+type fileEdit struct {
+	done   string // to a server
+	dryRun bool
+	// text returns a file as it is to be, and write puts that in the place of what there is.
+	text  func(file clients.File, only func(clients.Server) bool) ([]byte, []clients.Outcome, error)
+	write func(w io.Writer, file clients.File, text []byte) error
+}
+
+// editAll finds the files, edits each, and reports the results, also after an error of one.
+func (f *clientFlags) editAll(w io.Writer, e fileEdit) error {
 	sys, err := thisSystem()
 	if err != nil {
 		return err
@@ -119,7 +135,10 @@ func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, m
 	var failed []error
 	edited := 0
 	for _, file := range files {
-		n, err := edit(file, seen)
+		n, err := e.edit(w, file, func(s clients.Server) bool {
+			seen[s.Name] = true
+			return f.wants(s)
+		})
 		edited += n
 		if err != nil {
 			failed = append(failed, err)
@@ -129,30 +148,42 @@ func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, m
 	case len(failed) > 0:
 		return fail(exitFailure, "%w", errors.Join(failed...))
 	case len(files) == 0:
-		fmt.Fprintln(io.out, "No client's configuration was found. outlive wrap knows those of "+strings.Join(clientNames(), ", ")+"; others are edited by hand: put outlive run -- in front of the command.")
+		fmt.Fprintln(w, "No client's configuration was found. outlive wrap knows those of "+strings.Join(clientNames(), ", ")+"; others are edited by hand: put outlive run -- in front of the command.")
 	case edited == 0:
-		fmt.Fprintln(io.out, "Nothing to do.")
-	case dryRun:
-		fmt.Fprintf(io.out, "%s would be changed; nothing was written.\n", counted(edited, "server"))
+		fmt.Fprintln(w, "Nothing to do.")
+	case e.dryRun:
+		fmt.Fprintf(w, "%s would be changed; nothing was written.\n", counted(edited, "server"))
 	default:
-		fmt.Fprintf(io.out, "%s changed. The clients see it when they are started again.\n", counted(edited, "server"))
+		fmt.Fprintf(w, "%s changed. The clients see it when they are started again.\n", counted(edited, "server"))
 	}
 	return f.missing(seen)
 }
 
-// tellOutcomes prints a line for each server.
-func tellOutcomes(w io.Writer, c *clients.Client, outcomes []clients.Outcome, verbs map[clients.Action]string) {
+// edit edits one file, prints a line for each server, and returns how many of them are others now.
+func (e fileEdit) edit(w io.Writer, file clients.File, only func(clients.Server) bool) (edited int, err error) {
+	if file.Err != nil {
+		return 0, file.Err
+	}
+	text, outcomes, err := e.text(file, only)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	showDiff(w, file.Path, file.Text, text)
 	for _, o := range outcomes {
-		name := o.Server.Name
+		name, told := o.Server.Name, "left: "+o.Why
 		if p := o.Server.Project(); p != "" {
 			name += " (in " + p + ")"
 		}
-		told := verbs[o.Action]
-		if o.Action == clients.Left {
-			told = "left: " + o.Why
+		if o.Why == "" {
+			told = e.done
+			edited++
 		}
-		fmt.Fprintf(w, "%s: %s: %s\n", c.Name, logline.Printable(name), logline.Printable(told)) // somebody else may have written the file
+		fmt.Fprintf(w, "%s: %s: %s\n", file.Client.Name, logline.Printable(name), logline.Printable(told)) // somebody else may have written the file
 	}
+	if e.dryRun || bytes.Equal(text, file.Text) {
+		return edited, nil
+	}
+	return edited, e.write(w, file, text)
 }
 
 // showDiff prints an edit as a diff, without secrets, since people paste diffs into reports.

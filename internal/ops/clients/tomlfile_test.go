@@ -79,7 +79,7 @@ func TestTOMLUndo(t *testing.T) {
 		}
 		wrapped := map[string]bool{}
 		for _, o := range outcomes {
-			wrapped[o.Server.Name] = o.Action == Edited
+			wrapped[o.Server.Name] = o.Why == ""
 		}
 		servers, err := c.Servers(after)
 		if err != nil {

@@ -11,21 +11,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// Action is what was done with a server.
-type Action uint8
-
-// The actions.
-const (
-	Left    Action = iota // not changed; Why has the reason
-	Already               // not changed: it already had the intended form
-	Edited                // wrapped, or unwrapped
-)
-
-// Outcome is the result for one server.
+// Outcome is what was done with one server.
 type Outcome struct {
 	Server Server
-	Action Action
-	Why    string // for Left
+	Why    string // why it was left as it is; "": it was wrapped, or unwrapped
 }
 
 // Options of [Client.Wrap].
@@ -53,29 +42,8 @@ var ErrUnsafe = errors.New("the edit could not be undone exactly")
 // by a copy of the original white space; a list that was made for them has a space at both ends. If a client has
 // reformatted its file since, [Unwrap] restores the same meaning, but not the same bytes.
 func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
-	doc, err := c.parse(text)
-	if err != nil {
-		return nil, nil, fmt.Errorf("wrap servers of %s: %w", c.Title, err)
-	}
-	var outcomes []Outcome
-	for _, e := range doc.entries {
-		if o.Only != nil && !o.Only(e.Server) {
-			continue
-		}
-		out := Outcome{Server: e.Server}
-		switch {
-		case e.Wrapped() || e.Gateway():
-			out.Action = Already
-		default:
-			if out.Why = e.obstacle(); out.Why == "" {
-				out.Action = Edited
-				err = errors.Join(err, doc.wrap(&e, o))
-			}
-		}
-		outcomes = append(outcomes, out)
-	}
-	edited, wrong := doc.Text()
-	if err = errors.Join(err, wrong); err == nil && !bytes.Equal(edited, text) {
+	edited, outcomes, err := c.edit(text, o.Only, (*entry).obstacle, func(d *document, e *entry) error { return d.wrap(e, o) })
+	if err == nil && !bytes.Equal(edited, text) {
 		err = c.checkUndo(text, edited, outcomes)
 	}
 	if err != nil {
@@ -84,9 +52,32 @@ func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
 	return edited, outcomes, nil
 }
 
+// edit changes each server that only selects (nil: all), unless there is an obstacle.
+func (c *Client) edit(text []byte, only func(Server) bool, obstacle func(*entry) string, change func(*document, *entry) error) ([]byte, []Outcome, error) {
+	doc, err := c.parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	var outcomes []Outcome
+	for _, e := range doc.entries {
+		if only != nil && !only(e.Server) {
+			continue
+		}
+		why := obstacle(&e)
+		if why == "" {
+			err = errors.Join(err, change(doc, &e))
+		}
+		outcomes = append(outcomes, Outcome{e.Server, why})
+	}
+	edited, wrong := doc.Text()
+	return edited, outcomes, errors.Join(err, wrong)
+}
+
 // obstacle says why outlive cannot start the server; "" if it can.
 func (e *entry) obstacle() string {
 	switch {
+	case e.Wrapped() || e.Gateway():
+		return "outlive is in front of it already"
 	case e.Odd != "":
 		return e.Odd
 	case e.Extension:
@@ -133,27 +124,8 @@ func (d *document) wrap(e *entry, o Options) error {
 // Entries that run outlive without a "--" are not changed, nor are those of the gateway. If nothing was edited, the
 // given text is returned.
 func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome, error) {
-	doc, err := c.parse(text)
+	edited, outcomes, err := c.edit(text, only, (*entry).fixed, (*document).unwrap)
 	if err != nil {
-		return nil, nil, fmt.Errorf("unwrap servers of %s: %w", c.Title, err)
-	}
-	var outcomes []Outcome
-	for _, e := range doc.entries {
-		if only != nil && !only(e.Server) {
-			continue
-		}
-		out := Outcome{Server: e.Server, Action: Already}
-		if e.Odd == "" && e.Wrapped() {
-			if out.Action, out.Why = Edited, e.fixed(); out.Why == "" {
-				err = errors.Join(err, doc.unwrap(&e))
-			} else {
-				out.Action = Left
-			}
-		}
-		outcomes = append(outcomes, out)
-	}
-	edited, wrong := doc.Text()
-	if err = errors.Join(err, wrong); err != nil {
 		return nil, nil, fmt.Errorf("unwrap servers of %s: %w", c.Title, err)
 	}
 	return edited, outcomes, nil
@@ -163,6 +135,10 @@ func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome,
 func (e *entry) fixed() string {
 	dashes := slices.Index(e.Args, "--")
 	switch {
+	case !e.Wrapped():
+		return "outlive is not in front of it"
+	case e.Odd != "":
+		return e.Odd
 	case !IsOutlive(e.Command):
 		return "outlive is started through another program"
 	case dashes < 0 || dashes+1 >= len(e.Args):
@@ -190,7 +166,7 @@ func (d *document) unwrap(e *entry) error {
 func (c *Client) checkUndo(before, after []byte, outcomes []Outcome) error {
 	undone, _, err := c.Unwrap(after, func(s Server) bool {
 		return slices.ContainsFunc(outcomes, func(o Outcome) bool {
-			return o.Action == Edited && o.Server.Name == s.Name && slices.Equal(o.Server.Scope, s.Scope)
+			return o.Why == "" && o.Server.Name == s.Name && slices.Equal(o.Server.Scope, s.Scope)
 		})
 	})
 	if err != nil {

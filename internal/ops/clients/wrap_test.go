@@ -76,7 +76,7 @@ func TestWrap(t *testing.T) {
 			}
 			edited := map[string]bool{}
 			for _, o := range outcomes {
-				edited[o.Server.Name] = o.Action == Edited
+				edited[o.Server.Name] = o.Why == ""
 			}
 			back, _, err := c.Unwrap(after, func(s Server) bool { return edited[s.Name] })
 			if err != nil {
@@ -100,19 +100,19 @@ func TestWrapLeaves(t *testing.T) {
 	}
 	var got []string
 	for _, o := range outcomes {
-		got = append(got, fmt.Sprintf("%s %d %s", o.Server.Name, o.Action, o.Why))
+		got = append(got, fmt.Sprintf("%s: %s", o.Server.Name, o.Why))
 	}
 	want := []string{
-		"remote 0 reached over the network: https://x",
-		"line 0 command holds a whole command line: write the program as command and the rest as args",
-		"number 0 command must be a string",
-		"list 0 must be an object",
-		"args 0 args must hold strings only",
-		"none 0 neither command nor url",
-		"theirs 0 an extension of the client has its command",
-		"set 0 an extension of the client has its command",
-		"ok 0 the name stands there again further down",
-		"ok 2 ",
+		"remote: reached over the network: https://x",
+		"line: command holds a whole command line: write the program as command and the rest as args",
+		"number: command must be a string",
+		"list: must be an object",
+		"args: args must hold strings only",
+		"none: neither command nor url",
+		"theirs: an extension of the client has its command",
+		"set: an extension of the client has its command",
+		"ok: the name stands there again further down",
+		"ok: ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -214,7 +214,7 @@ func TestUnwrapUndoesWrap(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		mine := func(s Server) bool {
-			return slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Action == Edited && o.Server.Name == s.Name })
+			return slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Why == "" && o.Server.Name == s.Name })
 		}
 		before, _ := c.Servers(text)
 		servers, err := c.Servers(after)
