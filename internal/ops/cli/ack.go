@@ -37,11 +37,7 @@ func newAck(io streams) *cobra.Command {
 			case len(args) == 0 && on.given():
 				return on.incidents(cmd.Context(), io.out, f.home, asJSON)
 			case on.given():
-				set, name, err := on.named(args[0])
-				if err != nil {
-					return err
-				}
-				return f.acknowledgeThere(cmd.Context(), io, set, name, snooze)
+				return f.acknowledgeThere(cmd.Context(), io, &on, args[0], snooze)
 			case len(args) == 0:
 				return showIncidents(cmd.Context(), io.out, f.home, asJSON)
 			}

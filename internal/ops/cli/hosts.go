@@ -37,6 +37,7 @@ type hostFlags struct {
 	limit time.Duration
 }
 
+// define adds the flags to a verb that is complete but for its other flags.
 func (f *hostFlags) define(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.list, "hosts", "", "on other machines, over ssh: `HOST,…`, all, or @FILE")
@@ -45,6 +46,15 @@ func (f *hostFlags) define(cmd *cobra.Command) {
 	cmd.Long += hostsHelp
 	// It fails only for a flag that there is not, or one that is completed already.
 	_ = cmd.RegisterFlagCompletionFunc("hosts", completeHosts)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.given() {
+			ctx, stop := untilInterrupted(cmd.Context())
+			defer stop()
+			cmd.SetContext(ctx)
+		}
+		return run(cmd, args)
+	}
 }
 
 func (f *hostFlags) given() bool { return f.list != "" || f.fleet }
@@ -157,12 +167,7 @@ func askJSON(ctx context.Context, w io.Writer, set *hosts.Set, args []string) er
 }
 
 // missed is the error of hosts that have not answered, which was told already.
-func missed(bad int) error {
-	if bad > 0 {
-		return &exitError{code: exitFailure}
-	}
-	return nil
-}
+func missed(bad int) error { return exitWith(min(bad, exitFailure)) }
 
 // settling is how long the first rows wait for those of other hosts, so that most tables come at once and in order.
 const settling = time.Second
@@ -178,9 +183,7 @@ func inBatches[T any](ctx context.Context, set *hosts.Set, args []string, show f
 	var batch []told[T]
 	var settled <-chan time.Time
 	flush := func() {
-		place := func(a told[T]) int {
-			return slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })
-		}
+		place := func(a told[T]) int { return slices.Index(set.Hosts, a.Host) }
 		slices.SortFunc(batch, func(a, b told[T]) int { return cmp.Compare(place(a), place(b)) })
 		if len(batch) > 0 {
 			show(batch)

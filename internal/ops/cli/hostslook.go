@@ -75,8 +75,6 @@ func (f *hostFlags) incidents(ctx context.Context, out io.Writer, home string, a
 // lookAtHosts has outlive on all hosts show something as JSON, and prints it as such, or as one table in which a host that has nothing
 // of it has a row that says none, and one that does not answer a row that says why.
 func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args []string, asJSON bool, heading []string, none string, rowsOf func(*hostTable, told[T]) [][]string) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
 	set, err := f.set()
 	if err != nil {
 		return err
@@ -108,26 +106,13 @@ func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args [
 func askedAll[T any](ctx context.Context, set *hosts.Set, args []string) []told[T] {
 	list := make([]told[T], len(set.Hosts))
 	set.Ask(ctx, args, func(a hosts.Answer) {
-		list[slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })] = read[T](a)
+		list[slices.Index(set.Hosts, a.Host)] = read[T](a)
 	})
 	return list
 }
 
-// restartThere is outlive restart of one server on other machines. With several hosts the one is found that has it.
-func restartThere(ctx context.Context, o restartOrder, set *hosts.Set, name string) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	set, name, err := serverThere(ctx, o.io, set, name)
-	if err != nil {
-		return err
-	}
-	return restartOn(ctx, o, set, name)
-}
-
 // restartOn has outlive on each host restart what is a name, --all or --failed, all at once, and tells of each server.
 func restartOn(ctx context.Context, o restartOrder, set *hosts.Set, what string) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
 	set = set.Within(o.patience + set.Limit())
 	args := []string{"restart", "--json", "--reason", o.reason, "--timeout", o.patience.String(), what}
 	if o.asJSON {
@@ -157,7 +142,7 @@ func restartOn(ctx context.Context, o restartOrder, set *hosts.Set, what string)
 	case bad > 0 && count > 1:
 		return fail(exitFailure, "%d of %d did not become ready, or did not answer", bad, count)
 	case bad > 0:
-		return &exitError{code: exitFailure}
+		return missed(bad)
 	case count == 0:
 		fmt.Fprintln(o.io.out, "There is nothing to restart.")
 	}
@@ -174,7 +159,11 @@ func (a told[T]) failure() string {
 }
 
 // serverThere finds the one host that has the server called name, and what it is called there.
-func serverThere(ctx context.Context, io streams, set *hosts.Set, name string) (*hosts.Set, string, error) {
+func (f *hostFlags) serverThere(ctx context.Context, io streams, name string) (*hosts.Set, string, error) {
+	set, name, err := f.named(name)
+	if err != nil {
+		return nil, "", err
+	}
 	w, err := parseWanted(name)
 	if err != nil && len(set.Hosts) > 1 {
 		return nil, "", err
@@ -220,11 +209,9 @@ func oneThere[T any](ctx context.Context, io streams, set *hosts.Set, args []str
 	return nil, "", fail(exitUsage, "%d %ss are called %q; say which one: %s", len(names), kind, name, strings.Join(names, ", "))
 }
 
-// logsThere is outlive logs on other machines.
-func logsThere(ctx context.Context, io streams, set *hosts.Set, name string, follow bool) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	set, name, err := serverThere(ctx, io, set, name)
+// logs is outlive logs on other machines.
+func (f *hostFlags) logs(ctx context.Context, io streams, name string, follow bool) error {
+	set, name, err := f.serverThere(ctx, io, name)
 	if err != nil {
 		return err
 	}
@@ -249,10 +236,12 @@ func handedOn(ctx context.Context, a hosts.Answer) error {
 }
 
 // acknowledgeThere is outlive ack of an incident on other machines: on the one host that has it.
-func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *hosts.Set, name string, snooze bool) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	set, name, err := oneThere(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", "is open", name, func(list []incidentRecord) []string {
+func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, on *hostFlags, name string, snooze bool) error {
+	set, name, err := on.named(name)
+	if err != nil {
+		return err
+	}
+	set, name, err = oneThere(ctx, io, set, homeArgs([]string{"ack", "--json"}, f.home), "incident", "is open", name, func(list []incidentRecord) []string {
 		return nameIf(name, slices.ContainsFunc(list, func(r incidentRecord) bool {
 			return strings.HasPrefix(r.ID, name) || r.Agent == name || r.Server == name
 		}))
@@ -270,8 +259,6 @@ func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *ho
 
 // restartThere is outlive agent restart of an agent on other machines: on the one host that has it.
 func (f *requestFlags) restartThere(ctx context.Context, io streams, on *hostFlags, name string) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
 	set, name, err := on.named(name)
 	if err != nil {
 		return err

@@ -38,11 +38,7 @@ EXIT STATUS
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if on.given() {
-				set, name, err := on.named(args[0])
-				if err != nil {
-					return err
-				}
-				return logsThere(cmd.Context(), io, set, name, follow)
+				return on.logs(cmd.Context(), io, args[0], follow)
 			}
 			instance, err := findInstance(args[0])
 			if _, gone := errors.AsType[*notRunning](err); gone {

@@ -55,11 +55,11 @@ func newRestart(io streams) *cobra.Command {
 				}
 				return cmp.Or(restartOn(cmd.Context(), o, set, which.flag()), whole(set))
 			case on.given():
-				set, name, err := on.named(args[0])
+				set, name, err := on.serverThere(cmd.Context(), io, args[0])
 				if err != nil {
 					return err
 				}
-				return restartThere(cmd.Context(), o, set, name)
+				return restartOn(cmd.Context(), o, set, name)
 			}
 			if which.many() {
 				ctx, cancel := context.WithTimeout(cmd.Context(), patience)
