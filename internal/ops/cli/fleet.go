@@ -74,24 +74,25 @@ func fleetCases() string { return filepath.Join(stateDir(), "fleet", "cases.json
 // fleetSocket is where this machine's member of a fleet listens.
 func fleetSocket() string { return control.PathIn(filepath.Join(stateDir(), "fleet"), "member.sock") }
 
-// memberHere implements monitor.Fleet.
-type memberHere struct{}
+// fleetMember is this machine's member of a fleet. It implements monitor.Fleet, hosts.Carrier and lease.Registry.
+type fleetMember struct{ fleetsocket.Client }
+
+func memberHere() fleetMember { return fleetMember{fleetsocket.Client{Path: fleetSocket()}} }
 
 // Share implements monitor.Fleet.
-func (memberHere) Share(ctx context.Context, list []monitor.SharedTrouble) ([]string, error) {
+func (m fleetMember) Share(ctx context.Context, list []monitor.SharedTrouble) ([]string, error) {
 	troubles := []fleetsocket.Trouble{}
 	for _, t := range list {
 		troubles = append(troubles, fleetsocket.Trouble(t))
 	}
-	return fleetsocket.Client{Path: fleetSocket()}.Share(ctx, troubles)
+	return m.Client.Share(ctx, troubles)
 }
 
 // fleetSet is all machines of the fleet.
 func (f *hostFlags) fleetSet() (*hosts.Set, error) {
-	client := fleetsocket.Client{Path: fleetSocket()}
 	ctx, cancel := context.WithTimeout(context.Background(), f.limit)
 	defer cancel()
-	s, err := client.Status(ctx)
+	s, err := memberHere().Status(ctx)
 	if err != nil {
 		return nil, fail(exitFailure, "--fleet: %w", err)
 	}
@@ -102,7 +103,7 @@ func (f *hostFlags) fleetSet() (*hosts.Set, error) {
 	if len(list) == 0 {
 		return nil, fail(exitFailure, "--fleet: nothing is known of any machine yet: %s", cmp.Or(s.Why, "the hub has just been reached; try again"))
 	}
-	set := hosts.NewSet(list, hosts.Options{Version: version(), Limit: f.limit, Carrier: fleetCarrier{client}})
+	set := hosts.NewSet(list, hosts.Options{Version: version(), Limit: f.limit, Carrier: memberHere()})
 	set.Partial = s.Partial
 	return set, nil
 }
@@ -115,12 +116,9 @@ func whole(set *hosts.Set) error {
 	return nil
 }
 
-// fleetCarrier implements hosts.Carrier.
-type fleetCarrier struct{ client fleetsocket.Client }
-
 // Carry implements hosts.Carrier.
-func (c fleetCarrier) Carry(ctx context.Context, host string, args []string, out, errs io.Writer) error {
-	exit, err := c.client.Run(ctx, fleetsocket.Command{Host: host, Args: args}, out, errs)
+func (m fleetMember) Carry(ctx context.Context, host string, args []string, out, errs io.Writer) error {
+	exit, err := m.Run(ctx, fleetsocket.Command{Host: host, Args: args}, out, errs)
 	var e *fleetsocket.Ending
 	switch {
 	case errors.As(err, &e) && (e.Word == fleetsocket.Silent || e.Word == fleetsocket.NoAnswer):
@@ -135,14 +133,14 @@ func (c fleetCarrier) Carry(ctx context.Context, host string, args []string, out
 
 // followFleet has a collector follow all machines of the fleet, also those that join later.
 func (f *hostFlags) followFleet(o *collect.Options, set *hosts.Set) {
-	client := fleetsocket.Client{Path: fleetSocket()}
+	m := memberHere()
 	for _, h := range set.Hosts {
-		o.Remotes = append(o.Remotes, &fleetHost{client: client, name: h.Name})
+		o.Remotes = append(o.Remotes, &fleetHost{m: m, name: h.Name})
 	}
 	o.Joining = func(ctx context.Context, join func(collect.Remote)) {
 		for ctx.Err() == nil {
 			// Its end is told by those that follow a machine.
-			_ = client.Hosts(ctx, func(h fleetsocket.Host) { join(&fleetHost{client: client, name: h.Name}) })
+			_ = m.Hosts(ctx, func(h fleetsocket.Host) { join(&fleetHost{m: m, name: h.Name}) })
 			select {
 			case <-ctx.Done():
 			case <-time.After(memberAgain):
@@ -153,9 +151,9 @@ func (f *hostFlags) followFleet(o *collect.Options, set *hosts.Set) {
 
 // fleetHost implements collect.Remote: what a machine has published, without asking it.
 type fleetHost struct {
-	client fleetsocket.Client
-	name   string
-	after  string // where it was followed to
+	m     fleetMember
+	name  string
+	after string // where it was followed to
 }
 
 // Name implements collect.Remote.
@@ -163,7 +161,7 @@ func (h *fleetHost) Name() string { return h.name }
 
 // Follow implements collect.Remote.
 func (h *fleetHost) Follow(ctx context.Context, each func(line []byte)) (word string, err error) {
-	err = h.client.Follow(ctx, h.name, h.after, each)
+	err = h.m.Follow(ctx, h.name, h.after, each)
 	var e *fleetsocket.Ending
 	if errors.As(err, &e) {
 		if e.Position != "" {

@@ -8,11 +8,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
-// fleetRegistry is the registry of the fleet, by this machine's member. It implements lease.Registry.
-type fleetRegistry struct{ client fleetsocket.Client }
-
-func (r fleetRegistry) do(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
-	a, err := r.client.Entry(ctx, e)
+// entry reads or writes an entry of the fleet's registry.
+func (m fleetMember) entry(ctx context.Context, e fleetsocket.Entry) (fleetsocket.EntryAnswer, error) {
+	a, err := m.Entry(ctx, e)
 	if err != nil {
 		return a, unanswered(err.Error())
 	}
@@ -39,8 +37,8 @@ func (u unanswered) Error() string { return string(u) }
 func (u unanswered) Is(target error) bool { return target == engine.ErrUnknown }
 
 // Get implements lease.Registry.
-func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error) {
-	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Get, Key: key})
+func (m fleetMember) Get(ctx context.Context, key string) (engine.Entry, error) {
+	a, err := m.entry(ctx, fleetsocket.Entry{Op: fleetsocket.Get, Key: key})
 	if err != nil {
 		return engine.Entry{}, err
 	}
@@ -48,7 +46,7 @@ func (r fleetRegistry) Get(ctx context.Context, key string) (engine.Entry, error
 }
 
 // CAS implements lease.Registry.
-func (r fleetRegistry) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
-	a, err := r.do(ctx, fleetsocket.Entry{Op: fleetsocket.Write, Key: key, Value: value, Before: uint64(before)})
+func (m fleetMember) CAS(ctx context.Context, key string, value []byte, before engine.Revision) (engine.Revision, error) {
+	a, err := m.entry(ctx, fleetsocket.Entry{Op: fleetsocket.Write, Key: key, Value: value, Before: uint64(before)})
 	return engine.Revision(a.Revision), err
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/peers"
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
-	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
 )
 
 // equal is what an endpoint has that is one of several. Methods of nil are those of one that is alone.
@@ -83,7 +82,7 @@ func (g *endpoint) joinOthers(file *config.File) error {
 
 // keepInFleet has the sessions be in the fleet.
 func (g *endpoint) keepInFleet(link *peers.Link) (err error) {
-	o, registry := g.others, fleetRegistry{fleetsocket.Client{Path: fleetSocket()}}
+	o, registry := g.others, memberHere()
 	before, _ := atomicfile.Read(o.last, holderLimit) // there may be none
 	told, first := make(chan struct{}), sync.Once{}
 	o.seat = sessions.TakeSeat(registry, sessions.SeatOptions{Gateway: link.Name, At: o.at, Last: string(before), Up: upWithSleep(), Tell: func(holder string, why error) {

@@ -209,7 +209,7 @@ func monitorOptions(io streams, f monitorFlags) (o monitor.Options, err error) {
 	o.Out, o.Logger = io.out, slog.New(slog.NewTextHandler(io.err, &slog.HandlerOptions{Level: level}))
 	o.Record = filepath.Join(home, "evidence.jsonl")
 	if usual, err := monitorHome(""); err == nil && usual == home { // of several monitors here one tells
-		o.FleetCases, o.Fleet = fleetCases(), memberHere{}
+		o.FleetCases, o.Fleet = fleetCases(), memberHere()
 	}
 	o.Environ, o.Answer = agentEnviron(os.Environ()), f.permissions
 	var interval, stale int
