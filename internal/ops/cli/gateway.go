@@ -20,6 +20,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/metrics"
 )
 
@@ -56,12 +57,12 @@ type gatewayFlags struct {
 	browser   bool
 	peers     peerFlags
 	logLevel  string
-	logFormat string
+	logFormat logline.Format
 	audit     string
 }
 
 func newGatewayFlags() gatewayFlags {
-	return gatewayFlags{name: "gateway", logLevel: "info", logFormat: "text"}
+	return gatewayFlags{name: "gateway", logLevel: "info", logFormat: logline.Text}
 }
 
 // table is what can be set, in the order that help shows it in. The defaults are those of f.
@@ -77,7 +78,7 @@ func (f *gatewayFlags) table() []setting {
 		{name: "peer-listen", to: &f.peers.listen, usage: "be one of several gateways, and take what the others pass on at this address, such as 10.0.0.1:7420"},
 		{name: "peer-secret-file", to: &f.peers.secretFile, usage: "`FILE` with the secret by which they know each other"},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
-		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
+		{name: "log-format", to: (*string)(&f.logFormat), usage: "text or json", words: []string{"text", "json"}},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none"},
 	}, f.remote.table()...)
 }
@@ -180,7 +181,6 @@ type endpoint struct {
 
 	listener net.Listener       // nil: stdio
 	front    streamhttp.Options // Views guarded by mu
-	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
 	sessions keptSessions
 	others   *equal        // nil: there are none
 	url      string        // of the endpoint; "" on stdio

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
@@ -52,22 +53,12 @@ func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err e
 	return file, digest, nil
 }
 
-// inputVariable is the environment variable with the value of an input.
-func inputVariable(id string) string {
-	return "OUTLIVE_INPUT_" + strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return r
-		}
-		return '_'
-	}, id)
-}
+// notInVariable and notInFile match what names of environment variables and of files have an underscore for.
+var notInVariable, notInFile = lazyregexp.New(`[^A-Za-z0-9]`), lazyregexp.New(`[^A-Za-z0-9.-]`)
 
 // inputFromEnv returns the value of ${input:ID}: the user cannot be asked, because a client uses stdin.
 func inputFromEnv(in config.Input) (string, error) {
-	name := inputVariable(in.ID)
+	name := "OUTLIVE_INPUT_" + strings.ToUpper(notInVariable.ReplaceAllString(in.ID, "_"))
 	if value := os.Getenv(name); value != "" || in.Default != "" {
 		return value, nil
 	}
@@ -192,17 +183,9 @@ func (g *endpoint) apply(servers []gateway.Server, views []config.View) {
 	}
 	g.SetServers(servers, shown...)
 	g.front.Views = frontViews(views)
-	if g.serving != nil {
-		g.serving.SetViews(g.front.Views)
+	if front := g.replace.front.Load(); front != nil {
+		front.SetViews(g.front.Views)
 	}
-}
-
-// openFront makes the front, with the views as they are now.
-func (g *endpoint) openFront() *streamhttp.Front {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.serving = streamhttp.New(g.Runner, g.front)
-	return g.serving
 }
 
 // frontViews are the views as far as they say who sees them.

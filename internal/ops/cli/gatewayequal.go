@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,17 +41,12 @@ const leaseWithin = 2 * time.Second
 // holderLimit is the longest holder of a lease that is read from a file, in bytes.
 const holderLimit = 1 << 10
 
-// noFleetSessions is the error of a gateway that has its sessions in the fleet, and is no other's equal.
-func noFleetSessions() error {
-	return fail(exitUsage, "sessions: fleet is for several gateways, each of which goes on with the sessions of the others: --listen ADDRESS --peer-listen ADDRESS --peer-secret-file FILE; without them write sessions: disk")
-}
-
 // joinOthers makes the endpoint one of several, if it is to be that.
 func (g *endpoint) joinOthers(file *config.File) error {
 	p, inFleet := g.flags.peers, file.Sessions == config.SessionsInFleet
 	switch idle := file.Limits.SessionIdle; {
 	case p.listen == "" && inFleet:
-		return noFleetSessions()
+		return fail(exitUsage, "sessions: fleet is for several gateways, each of which goes on with the sessions of the others: --listen ADDRESS --peer-listen ADDRESS --peer-secret-file FILE; without them write sessions: disk")
 	case p.listen == "":
 		return nil
 	case inFleet && idle > sessions.MostIdle:
@@ -71,7 +65,7 @@ func (g *endpoint) joinOthers(file *config.File) error {
 		_, port, _ = net.SplitHostPort(listener.Addr().String())
 		g.others.at = net.JoinHostPort(host, port)
 	} else {
-		g.others.last = filepath.Join(stateDir(), "gateway", strings.Map(inFileName, p.listen)+".lease")
+		g.others.last = filepath.Join(stateDir(), "gateway", notInFile.ReplaceAllString(p.listen, "_")+".lease")
 	}
 	g.front.Peers = &streamhttp.Peers{Here: g.others.at, Listener: listener, Transport: link.Transport(), StateKey: link.StateKey}
 	if !inFleet {
@@ -131,8 +125,7 @@ func (g *endpoint) tellSeat(holder string, why error) {
 	if front := g.replace.front.Load(); front != nil {
 		front.LeaveSessions()
 	}
-	g.sinks.Emit(event.Event{Type: event.SessionsAway, Time: time.Now(), Level: slog.LevelWarn, Message: "No sessions can be had here: " + text + "; clients with a session are told to come back, all others are served",
-		Attrs: []slog.Attr{slog.String(event.KeyError, text)}})
+	g.sinks.warn(event.SessionsAway, "No sessions can be had here: "+text+"; clients with a session are told to come back, all others are served", slog.String(event.KeyError, text))
 }
 
 // tellOutlasted reports that another gateway has ended.
@@ -146,8 +139,7 @@ func (g *endpoint) tellRefused(from netip.Addr, why error) {
 	if errors.Is(why, peers.ErrSecret) {
 		hint = ": give all gateways files with the same one (--peer-secret-file)"
 	}
-	g.sinks.Emit(event.Event{Type: event.PeerRefused, Time: time.Now(), Level: slog.LevelWarn, Message: fmt.Sprintf("A connection from %s is refused: %v%s", from, why, hint),
-		Attrs: []slog.Attr{slog.String(event.KeyError, why.Error())}})
+	g.sinks.warn(event.PeerRefused, fmt.Sprintf("A connection from %s is refused: %v%s", from, why, hint), slog.String(event.KeyError, why.Error()))
 }
 
 // end lets the others go on with the sessions.

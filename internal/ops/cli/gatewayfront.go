@@ -117,10 +117,10 @@ func tellListening(k *sinks, l net.Listener, url, tokenFile string) {
 // find unanswered requests. nil: not logged.
 func frontLog(f gatewayFlags, k *sinks) *slog.Logger {
 	opts := slog.HandlerOptions{Level: slog.LevelDebug}
-	if level := new(slog.Level); level.UnmarshalText([]byte(f.logLevel)) != nil || *level > slog.LevelDebug {
+	if f.logLevel != logLevels[0] {
 		return nil
 	}
-	if format, err := logline.ParseFormat(f.logFormat); err == nil && format == logline.JSON {
+	if f.logFormat == logline.JSON {
 		return slog.New(slog.NewJSONHandler(rawLog{k.log}, &opts))
 	}
 	return slog.New(slog.NewTextHandler(rawLog{k.log}, &opts))
@@ -134,9 +134,11 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{healthPath: g.health(), metricsPath: g.metrics()}
 	g.front.Log = frontLog(g.flags, g.sinks)
-	front := g.openFront()
 	tellListening(g.sinks, g.listener, g.url, g.tokenFile)
-	g.replace.front.Store(front)
+	g.mu.Lock()
+	front := streamhttp.New(g.Runner, g.front)
+	g.replace.front.Store(front) // from here on it gets new views from whoever reads them
+	g.mu.Unlock()
 	g.Warm()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

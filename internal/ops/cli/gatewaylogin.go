@@ -197,14 +197,12 @@ func pageOpener(page string) []string {
 	if own, err := exec.LookPath(os.Getenv("BROWSER")); err == nil {
 		return []string{own, page}
 	}
-	opener := browserCommand(page)
-	if len(opener) == 0 {
-		return nil
+	if opener := browserCommand(page); len(opener) > 0 {
+		if _, err := exec.LookPath(opener[0]); err == nil {
+			return opener
+		}
 	}
-	if _, err := exec.LookPath(opener[0]); err != nil {
-		return nil
-	}
-	return opener
+	return nil
 }
 
 // open runs a command that opens a page. Errors are ignored: the user has been told the alternatives.

@@ -328,15 +328,9 @@ func (l *labeller) pass(p []byte) {
 	l.out(out)
 }
 
-// openGatewaySinks starts the log lines and the audit log.
+// openGatewaySinks starts the log lines and the audit log. The flags were checked.
 func openGatewaySinks(io streams, f gatewayFlags) (*sinks, error) {
-	s := &settings{audit: auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))}
-	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return nil, fail(exitUsage, "--log-level: %w", err)
-	}
-	var err error
-	if s.logFormat, err = logline.ParseFormat(f.logFormat); err != nil {
-		return nil, fail(exitUsage, "--log-format: %w", err)
-	}
+	s := &settings{logFormat: f.logFormat, audit: auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))}
+	_ = s.logLevel.UnmarshalText([]byte(f.logLevel)) // it knows each of logLevels
 	return openSinks(io, s, logline.Options{Gateway: true})
 }

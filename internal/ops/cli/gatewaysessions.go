@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +36,7 @@ type keptSessions struct {
 func (g *endpoint) keepSessions(file *config.File, address string) {
 	path := "" // the next client would look for its session at another port, or the user wants no file
 	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" && file.Sessions != config.SessionsInMemory {
-		path = filepath.Join(stateDir(), "gateway", "sessions", strings.Map(inFileName, address)+".log")
+		path = filepath.Join(stateDir(), "gateway", "sessions", notInFile.ReplaceAllString(address, "_")+".log")
 	}
 	k := &g.sessions
 	k.warn, k.here = g.warn, sessionstore.New(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions))
@@ -113,13 +112,4 @@ func (k *keptSessions) close() {
 	if k.here != nil {
 		_ = k.here.Close() // everything was written
 	}
-}
-
-// inFileName replaces what may not stand in the name of a file.
-func inFileName(r rune) rune {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '-':
-		return r
-	}
-	return '_'
 }

@@ -48,22 +48,17 @@ func changedText(paths []string) string {
 // watchConfig reads the configuration again when its file changes, until the returned function is called. If the file
 // cannot be watched, SIGHUP and `outlive reload` still work.
 func (g *endpoint) watchConfig() (stop func()) {
-	return watchFile(g.path, g.sinks, func() {
+	abs, err := filepath.Abs(g.path)
+	if err != nil || g.path == "" {
+		return func() {}
+	}
+	w, err := watch.New(watch.Options{Root: filepath.Dir(abs), Globs: []string{filepath.Base(abs)}}, func([]string) {
 		if g.differs() {
 			_ = g.Reload() // the result is reported as an event
 		}
 	})
-}
-
-// watchFile calls changed whenever a configuration may have changed, until the returned function is called. Nothing is watched at "".
-func watchFile(path string, k *sinks, changed func()) (stop func()) {
-	abs, err := filepath.Abs(path)
-	if err != nil || path == "" {
-		return func() {}
-	}
-	w, err := watch.New(watch.Options{Root: filepath.Dir(abs), Globs: []string{filepath.Base(abs)}}, func([]string) { changed() })
 	if err != nil {
-		k.say(event.ServerLogLost, "the configuration cannot be watched: "+err.Error())
+		g.sinks.say(event.ServerLogLost, "the configuration cannot be watched: "+err.Error())
 		return func() {}
 	}
 	return w.Close
