@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,7 +38,7 @@ const serviceNames = "monitor, gateway, fleet-hub or fleet-join"
 
 // serviceFlags are the flags of `outlive service`.
 type serviceFlags struct {
-	kind    string
+	kind    service.Kind
 	program string
 	environ []string
 	now     bool
@@ -62,6 +63,9 @@ func newService(io streams) *cobra.Command {
 				if _, ok := services[args[0]]; !ok {
 					return fail(exitUsage, "service %s %s: must be %s", name, args[0], serviceNames)
 				}
+				if !slices.Contains([]service.Kind{service.ForSystemd, service.ForLaunchd, service.ForWindows}, f.kind) {
+					return fail(exitUsage, "--for %s: systemd, launchd or windows", f.kind)
+				}
 				return nil
 			},
 			ValidArgs: slices.Sorted(maps.Keys(services)),
@@ -69,7 +73,7 @@ func newService(io streams) *cobra.Command {
 		}
 		fl := sub.Flags()
 		fl.SortFlags = false
-		fl.StringVar(&f.kind, "for", string(nativeService), "whose service: systemd, launchd or windows")
+		fl.StringVar((*string)(&f.kind), "for", string(nativeService), "whose service: systemd, launchd or windows")
 		if name != "remove" {
 			fl.StringVar(&f.program, "program", "", "path of outlive (default: this one, as PATH has it)")
 			fl.StringArrayVar(&f.environ, "env", nil, "NAME or NAME=VALUE for the service's environment; may be repeated")
@@ -106,7 +110,7 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 	if err != nil {
 		return err
 	}
-	if service.Kind(f.kind) == service.ForWindows {
+	if f.kind == service.ForWindows {
 		text = service.UTF16(text)
 	}
 	if err := os.MkdirAll(stateDir(), 0o700); err != nil { // launchd does not make the log's
@@ -122,7 +126,7 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 		what = "nothing to do:"
 	}
 	fmt.Fprintln(io.out, what, place.Path)
-	if service.Kind(f.kind) == service.ForSystemd {
+	if f.kind == service.ForSystemd {
 		fmt.Fprintln(io.out, "tokens and the like belong into", environFile(name))
 		if setsPath(environFile(name)) {
 			fmt.Fprintln(io.out, "the PATH in that file counts, and not yours: take it out there to have yours")
@@ -194,16 +198,8 @@ func known(place service.Place) bool {
 
 // setsPath reports whether a file with variables has a PATH: for systemd it counts more than that of the unit.
 func setsPath(file string) bool {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return false // systemd does without it, too
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(strings.TrimSpace(line), "PATH=") {
-			return true
-		}
-	}
-	return false
+	text, _ := os.ReadFile(file) // systemd does without it, too
+	return slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "PATH=") })
 }
 
 // text is the service's file.
@@ -218,14 +214,14 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 		return nil, fail(exitUsage, "service %s: %s %s: the service runs in another directory than this one: write the whole path", name, flag, path)
 	}
 	s.Command = slices.Concat([]string{program}, strings.Split(name, "-"), flags)
-	if service.Kind(f.kind) == service.ForWindows && len(f.environ) > 0 {
+	if f.kind == service.ForWindows && len(f.environ) > 0 {
 		return nil, fail(exitUsage, "--env: a task of Windows has the environment of its user: set the variable there, such as with setx NAME VALUE")
 	}
 	if s.Environ, err = f.environment(); err != nil {
 		return nil, err
 	}
 	var text []byte
-	switch service.Kind(f.kind) {
+	switch f.kind {
 	case service.ForSystemd:
 		text, err = service.Systemd(s)
 	case service.ForLaunchd:
@@ -236,8 +232,6 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 			who = u.Username
 		}
 		text, err = service.Task(s, who)
-	default:
-		return nil, f.wrongKind()
 	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
@@ -261,10 +255,6 @@ func relativePath(flags []string) (flag, path string) {
 		}
 	}
 	return "", ""
-}
-
-func (f *serviceFlags) wrongKind() error {
-	return fail(exitUsage, "--for %s: systemd, launchd or windows", f.kind)
 }
 
 func (f *serviceFlags) programPath() (string, error) {
@@ -302,20 +292,15 @@ func (f *serviceFlags) place(name string) (service.Place, error) {
 		return service.Place{}, fail(exitFailure, "find the home directory: %w", err)
 	}
 	var dir string
-	switch service.Kind(f.kind) {
+	switch f.kind {
 	case service.ForSystemd:
-		if dir = os.Getenv("XDG_CONFIG_HOME"); dir == "" {
-			dir = filepath.Join(home, ".config")
-		}
-		dir = filepath.Join(dir, "systemd", "user")
+		dir = filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user")
 	case service.ForLaunchd:
 		dir = filepath.Join(home, "Library", "LaunchAgents")
 	case service.ForWindows:
 		dir = filepath.Join(stateDir(), "services")
-	default:
-		return service.Place{}, f.wrongKind()
 	}
-	return service.PlaceOf(service.Kind(f.kind), name, dir, os.Getuid()), nil
+	return service.PlaceOf(f.kind, name, dir, os.Getuid()), nil
 }
 
 func showAll(io streams, commands [][]string) {

@@ -59,9 +59,8 @@ type Report struct {
 	Stderr []string // the last lines of stderr when the server is not Ready
 
 	// LeftBehind are command lines of processes that were still there after the server had ended. They have been killed.
-	// Looked says whether this system lets one look for them.
+	// Where the system does not let one look for them there are none.
 	LeftBehind []string
-	Looked     bool
 	// Stubborn says that the server did not end when its stdin was closed, as the protocol wants.
 	Stubborn bool
 }
@@ -84,7 +83,7 @@ func Run(ctx context.Context, s Spec) Report {
 		r.modern(ctx, s, refused)
 	}
 	if r.Found {
-		r.LeftBehind, r.Looked = endSurvivors(cookie)
+		r.LeftBehind = endSurvivors(cookie)
 	}
 	if err := ctx.Err(); err != nil && !r.Ready {
 		r.Problem = "not looked at to the end: " + err.Error()

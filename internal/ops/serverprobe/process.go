@@ -70,20 +70,16 @@ func (p *process) end(grace time.Duration) (willing bool) {
 		last = max(grace, launcher.UndoTime)
 	}
 	_ = p.stdin.Close()
-	willing = p.goneWithin(grace)
+	willing = within(p.gone, grace)
 	if !willing {
 		_ = p.proc.Terminate()
-		if !p.goneWithin(last) {
+		if !within(p.gone, last) {
 			_ = p.proc.Kill()
-			p.goneWithin(killTime) // one that runs as another user, as behind sudo, lives on
+			within(p.gone, killTime) // one that runs as another user, as behind sudo, lives on
 		}
 	}
-	for _, done := range []chan struct{}{p.silent, p.quiet} {
-		select {
-		case <-done:
-		case <-time.After(streamPatience):
-		}
-	}
+	within(p.silent, streamPatience)
+	within(p.quiet, streamPatience)
 	_ = p.proc.Stderr().Close() // ends its reader; that of stdout closes what it reads, when it comes to the end
 	return willing
 }
@@ -93,20 +89,19 @@ func (p *process) installing() bool {
 	return launcher.Installing(p.spec.Argv, p.proc.PID(), p.stdin, p.proc.Stdout())
 }
 
-func (p *process) goneWithin(patience time.Duration) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+// within waits until a channel is closed, and reports whether it was in time.
+func within(closed <-chan struct{}, patience time.Duration) bool {
 	select {
-	case <-p.gone:
+	case <-closed:
 		return true
-	case <-timer.C:
+	case <-time.After(patience):
 		return false
 	}
 }
 
 // exitText says how the process ended, once it has.
 func (p *process) exitText() string {
-	if !p.goneWithin(streamPatience) {
+	if !within(p.gone, streamPatience) {
 		return "" // it closed its stdout and lives on
 	}
 	if p.status.Signalled {
@@ -129,10 +124,7 @@ func (p *process) stderrTail() []string {
 
 // brokenCache is launcher.BrokenCache, once the process has ended.
 func (p *process) brokenCache() string {
-	select {
-	case <-p.quiet:
-	case <-time.After(streamPatience):
-	}
+	within(p.quiet, streamPatience)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return launcher.BrokenCache(p.stderr)

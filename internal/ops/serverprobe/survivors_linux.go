@@ -18,8 +18,8 @@ import (
 const leaveTime = 200 * time.Millisecond
 
 // endSurvivors returns the command lines of the processes that carry the cookie in their environment, and kills them.
-// Those that are about to end are given the time. ok is always true here.
-func endSurvivors(cookie string) (commands []string, ok bool) {
+// Those that are about to end are given the time.
+func endSurvivors(cookie string) (commands []string) {
 	left := carriers(cookie)
 	for end := time.Now().Add(leaveTime); len(left) > 0 && time.Now().Before(end); left = carriers(cookie) {
 		time.Sleep(leaveTime / 20)
@@ -34,7 +34,7 @@ func endSurvivors(cookie string) (commands []string, ok bool) {
 		time.Sleep(time.Millisecond)
 		left = carriers(cookie)
 	}
-	return commands, true
+	return commands
 }
 
 // carriers returns the processes that have the cookie.

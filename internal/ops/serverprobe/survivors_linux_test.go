@@ -26,7 +26,7 @@ func TestLeftBehind(t *testing.T) {
 		exec "$@"`
 	server.Argv = append([]string{"sh", "-c", script, "sh"}, server.Argv...)
 	r := Run(t.Context(), server)
-	if !r.Ready || !r.Looked || len(r.LeftBehind) != 1 || r.LeftBehind[0] != "sleep 4711" {
+	if !r.Ready || len(r.LeftBehind) != 1 || r.LeftBehind[0] != "sleep 4711" {
 		t.Fatalf("%+v", r)
 	}
 	await.Until(t, "the helper has ended", func() bool {

@@ -29,9 +29,6 @@ type NotifierOptions struct {
 	PID          int    // ours
 }
 
-// errWatchdog says which of systemd's variables is wrong.
-var errWatchdog = errors.New("must be greater than 0")
-
 // NewNotifier makes a Notifier. It is nil where there is nobody to tell.
 func NewNotifier(o NotifierOptions) (*Notifier, error) {
 	if o.Socket == "" {
@@ -46,7 +43,7 @@ func NewNotifier(o NotifierOptions) (*Notifier, error) {
 	}
 	usec, err := strconv.ParseInt(o.WatchdogUsec, 10, 64)
 	if err != nil || usec <= 0 || usec > int64(365*24*time.Hour/time.Microsecond) {
-		return nil, fmt.Errorf("WATCHDOG_USEC=%s: %w", o.WatchdogUsec, errWatchdog)
+		return nil, fmt.Errorf("WATCHDOG_USEC=%s: must be greater than 0", o.WatchdogUsec)
 	}
 	n.watchdog = time.Duration(usec) * time.Microsecond
 	return n, nil
@@ -54,10 +51,7 @@ func NewNotifier(o NotifierOptions) (*Notifier, error) {
 
 // Ready says that the program does its work from now on.
 func (n *Notifier) Ready(status string) error {
-	if n == nil {
-		return nil
-	}
-	return n.send(n.socket, "READY=1\nSTATUS="+strings.ReplaceAll(status, "\n", " "))
+	return n.tell("READY=1\nSTATUS=" + strings.ReplaceAll(status, "\n", " "))
 }
 
 // Alive says at now that the loop which does the work has come round. It is said on as often as the watchdog needs it, however
@@ -74,15 +68,17 @@ func (n *Notifier) Alive(now time.Time) error {
 	}
 	n.alive = now
 	n.mu.Unlock()
-	return n.send(n.socket, "WATCHDOG=1")
+	return n.tell("WATCHDOG=1")
 }
 
 // Stopping says that the program is about to end.
-func (n *Notifier) Stopping() error {
+func (n *Notifier) Stopping() error { return n.tell("STOPPING=1") }
+
+func (n *Notifier) tell(text string) error {
 	if n == nil {
 		return nil
 	}
-	return n.send(n.socket, "STOPPING=1")
+	return n.send(n.socket, text)
 }
 
 // sendTime bounds the wait for systemd to take a datagram: a watched program must not hang for its watcher.

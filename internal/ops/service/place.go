@@ -93,16 +93,11 @@ func (p Place) Write(text []byte) (changed bool, err error) {
 
 // Remove takes a service's file away. there is false when there was none.
 func (p Place) Remove() (there bool, err error) {
-	for _, link := range p.links {
-		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range append(slices.Clone(p.links), p.Path) {
+		err := os.Remove(path)
+		if there = err == nil; !there && !errors.Is(err, fs.ErrNotExist) {
 			return false, fmt.Errorf("remove the service: %w", err)
 		}
 	}
-	switch err := os.Remove(p.Path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("remove the service: %w", err)
-	}
-	return true, nil
+	return there, nil
 }
