@@ -26,35 +26,19 @@ type homeWatch struct {
 	exits *process.Exits // nil: the system cannot tell
 }
 
-// watchHome returns one, whose close ends a goroutine.
-func watchHome(given string) *homeWatch {
-	h := &homeWatch{given: given}
-	h.exits, _ = process.NewExits() // looking every two seconds is left
-	return h
-}
-
-// seeHome has the home looked at too, unless other machines are looked at only. Its result ends that.
+// seeHome has the home looked at too, unless other machines are looked at only. Its result ends that, with a goroutine.
 func seeHome(what *collect.Options, given string) (done func()) {
 	if what.Dirs == nil {
 		return func() {}
 	}
-	h := watchHome(given)
-	what.Home, what.HomeNews = h.look, h.ended()
-	return h.close
-}
-
-// ended hears of the end of an agent's process at once.
-func (h *homeWatch) ended() <-chan struct{} {
-	if h.exits == nil {
-		return nil
+	h := &homeWatch{given: given}
+	what.Home = h.look
+	exits, err := process.NewExits()
+	if err != nil {
+		return func() {} // looking every two seconds is left
 	}
-	return h.exits.C
-}
-
-func (h *homeWatch) close() {
-	if h.exits != nil {
-		h.exits.Close()
-	}
+	h.exits, what.HomeNews = exits, exits.C
+	return exits.Close
 }
 
 // look finds nothing where there is no home.
