@@ -24,20 +24,13 @@ type wanted struct {
 }
 
 func parseWanted(text string) (wanted, error) {
-	var w wanted
 	outer, server, inGateway := strings.Cut(text, "/")
-	w.name, w.server = outer, server
-	if before, after, ok := strings.Cut(outer, "@"); ok {
-		pid, err := strconv.Atoi(after)
-		if err != nil || pid <= 0 {
-			return w, fail(exitUsage, "%q: want NAME, NAME@PID or NAME/SERVER", text)
-		}
-		w.name, w.pid = before, pid
+	name, number, numbered := strings.Cut(outer, "@")
+	pid, err := strconv.Atoi(number) // 0 without one
+	if name == "" || inGateway && server == "" || numbered && (err != nil || pid <= 0) {
+		return wanted{}, fail(exitUsage, "%q: want NAME, NAME@PID or NAME/SERVER", text)
 	}
-	if w.name == "" || inGateway && server == "" {
-		return w, fail(exitUsage, "%q: want NAME, NAME@PID or NAME/SERVER", text)
-	}
-	return w, nil
+	return wanted{name, pid, server}, nil
 }
 
 // notRunning is the error of a name that nothing has which runs.

@@ -181,11 +181,8 @@ func (w wanted) names(log string) bool {
 func (l keptLog) show(streams streams, name string) error {
 	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
 		name, l.pid, l.ended.Format(time.DateTime), l.path)
-	out := logScreen(streams.out)
-	for _, path := range append(logline.Older(l.path), l.path) {
-		if err := copyFile(out, path); err != nil {
-			return fail(exitFailure, "logs %s: %w", name, err)
-		}
+	if err := copyLog(context.Background(), logScreen(streams.out), l.path, false, nil); err != nil {
+		return fail(exitFailure, "logs %s: %w", name, err)
 	}
 	return nil
 }

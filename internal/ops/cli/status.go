@@ -99,31 +99,21 @@ func statusRows(s control.Status) [][]string {
 
 // printNotes tells what is wrong with one running outlive and its servers.
 func printNotes(w io.Writer, s control.Status, now time.Time) {
-	if s.Failing != "" {
-		fmt.Fprintf(w, "%s: failing: %s\n", logline.Printable(s.Name), strings.ReplaceAll(s.Failing, "\n", "\n  "))
-	}
-	printTrouble(w, logline.Printable(s.Name), s.Status, now)
+	name := logline.Printable(s.Name)
+	printNote(w, name, "failing: ", s.Failing)
+	printTrouble(w, name, s.Status, now)
 	printShared(w, s)
-	if s.PeersAt != "" {
-		fmt.Fprintf(w, "%s: takes what other gateways pass on at %s\n", logline.Printable(s.Name), logline.Printable(s.PeersAt))
-	}
-	if s.SessionsAway != "" {
-		fmt.Fprintf(w, "%s: no sessions can be had here: %s\n", logline.Printable(s.Name), logline.Printable(s.SessionsAway))
-	}
-	if text := damagedSessions(s.DamagedSessions); text != "" {
-		fmt.Fprintf(w, "%s: %s\n", logline.Printable(s.Name), text)
-	}
+	printNote(w, name, "takes what other gateways pass on at ", logline.Printable(s.PeersAt))
+	printNote(w, name, "no sessions can be had here: ", logline.Printable(s.SessionsAway))
+	printNote(w, name, "", damagedSessions(s.DamagedSessions))
 	for _, server := range s.Servers {
 		name := logline.Printable(s.Name + "/" + server.Name)
 		trouble := overview.TroubleOf(server.ServerStatus)
-		if trouble != "" {
-			fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
-		} else if why := overview.FailingOf(server.ServerStatus); why != "" {
-			fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
+		printNote(w, name, "cannot be used: ", trouble)
+		if trouble == "" {
+			printNote(w, name, "failing: ", overview.FailingOf(server.ServerStatus))
 		}
-		if server.Lacks != "" {
-			fmt.Fprintf(w, "%s: is used without a list: %s\n", name, logline.Printable(server.Lacks))
-		}
+		printNote(w, name, "is used without a list: ", logline.Printable(server.Lacks))
 		printHidden(w, name, server.Hidden)
 		for _, l := range server.Links {
 			if trouble != "" {
@@ -131,6 +121,13 @@ func printNotes(w io.Writer, s control.Status, now time.Time) {
 			}
 			printTrouble(w, name, l.Status, now)
 		}
+	}
+}
+
+// printNote prints what is to be said of something, with further lines of it set in. "": there is nothing.
+func printNote(w io.Writer, name, what, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "%s: %s%s\n", name, what, strings.ReplaceAll(text, "\n", "\n  "))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,12 +152,7 @@ func (f *tapFlags) wants(m *tap.Record) bool {
 	case len(f.tools) == 0:
 		return true
 	}
-	for _, tool := range f.tools {
-		if m.Method == "tools/call" && m.Target == tool {
-			return true
-		}
-	}
-	return false
+	return m.Method == "tools/call" && slices.Contains(f.tools, m.Target)
 }
 
 func (v *tapView) show(m *tap.Record, line []byte) error {

@@ -120,18 +120,17 @@ func agentLines(a overview.Agent) (string, error) {
 }
 
 // attachCommand joins an agent's terminal on the agent's machine. That is one of the set if it is not this one.
-func (f topFlags) attachCommand(set *hosts.Set, a overview.Agent) *exec.Cmd {
+func (f topFlags) attachCommand(set *hosts.Set, a overview.Agent) (cmd *exec.Cmd) {
 	if a.Host != "" {
 		h, _ := set.Named(a.Host) // it is of the set, which has told of the agent
-		cmd := set.Terminal(h, homeArgs([]string{"agent", "attach", overview.There(a.Host, a.Key)}, f.home))
-		cmd.Stderr = os.Stderr
-		return cmd
+		cmd = set.Terminal(h, homeArgs([]string{"agent", "attach", overview.There(a.Host, a.Key)}, f.home))
+	} else {
+		self, err := os.Executable()
+		if err != nil {
+			self = os.Args[0]
+		}
+		cmd = exec.Command(self, homeArgs([]string{"agent", "attach", a.Key}, f.home)...)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	cmd := exec.Command(self, homeArgs([]string{"agent", "attach", a.Key}, f.home)...)
 	cmd.Stderr = os.Stderr
 	return cmd
 }

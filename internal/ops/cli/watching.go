@@ -319,10 +319,6 @@ func eventText(e overview.Event) string {
 // eventJSON is one event for programs: the line of the audit log with the instance, or the same fields of the monitor's. The line
 // of another machine, which has them, gets the host.
 func eventJSON(e overview.Event, line []byte) []byte {
-	if e.Host != "" && line != nil {
-		name, _ := json.Marshal(e.Host)
-		return append(append(append([]byte(`{"host":`), name...), ','), bytes.TrimSpace(line)[1:]...)
-	}
 	if line == nil {
 		l := struct {
 			Host      string    `json:"host,omitempty"`
@@ -343,7 +339,10 @@ func eventJSON(e overview.Event, line []byte) []byte {
 		text, _ := json.Marshal(l) // strings and numbers only: no error
 		return text
 	}
-	name, _ := json.Marshal(e.Instance)
-	out := append([]byte(`{"instance":`), name...)
-	return append(append(out, ','), line[1:]...)
+	key, name := "instance", e.Instance
+	if e.Host != "" {
+		key, name = "host", e.Host
+	}
+	whose, _ := json.Marshal(map[string]string{key: name}) // strings only: no error
+	return slices.Concat(whose[:len(whose)-1], []byte{','}, bytes.TrimSpace(line)[1:])
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -80,7 +80,8 @@ func (f *runFlags) settingsOfCommand(dir string, argv []string, changed func(str
 		return nil, err
 	}
 	if s.executable, err = child.Resolve(argv[0], ""); err != nil {
-		return nil, startError(err)
+		code, _ := child.ShellStatus(err)
+		return nil, &exitError{cmp.Or(code, exitNotExecutable), err}
 	}
 	return s, nil
 }
@@ -154,15 +155,6 @@ func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (
 	return &f.settings, nil
 }
 
-// startError gives the shell's status to a command that cannot be started.
-func startError(err error) error {
-	code := exitNotExecutable
-	if errors.Is(err, child.ErrNotFound) {
-		code = exitNotFound
-	}
-	return &exitError{code: code, err: err}
-}
-
 // checkEach looks at each setting by itself, and takes those that are one of a few words.
 func (f *runFlags) checkEach(func(string) bool) (err error) {
 	if err := checkEach(f.table()); err != nil {
@@ -213,9 +205,6 @@ func (f *runFlags) supervise(changed func(string) bool) error {
 }
 
 func codes(flag, list string) ([]int, error) {
-	if list == "" {
-		return nil, nil
-	}
 	out, err := restart.ParseCodes(list)
 	if err != nil {
 		return nil, wrongSetting("%s: %v", settingName(flag), err)
