@@ -233,12 +233,9 @@ func tellOff(io streams, v *hooks.Vendor, file *hooks.SettingsFile, s hooks.Stat
 // entryOptions maps the flags to the options of the hooks' commands.
 func (f *hooksFlags) entryOptions(v *hooks.Vendor) (hooks.EntryOptions, error) {
 	o := hooks.EntryOptions{Wait: f.wait, Any: f.force}
-	program := f.command
-	if program == "" {
-		var err error
-		if program, err = outliveCommand(false); err != nil {
-			return o, err
-		}
+	program, err := outliveCommand(f.command, false)
+	if err != nil {
+		return o, err
 	}
 	if !clients.IsOutlive(program) {
 		return o, fmt.Errorf("the CLI would run %s, and the hook is known by its program's name when it is taken out again: call it outlive", program)

@@ -206,7 +206,7 @@ func setsPath(file string) bool {
 func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 	s := services[name]
 	s.Name, s.EnvironFile, s.Log = name, environFile(name), filepath.Join(stateDir(), name+".service.log")
-	program, err := f.programPath()
+	program, err := outliveCommand(f.program, false) // an installer may have its file elsewhere with the next version
 	if err != nil {
 		return nil, err
 	}
@@ -255,13 +255,6 @@ func relativePath(flags []string) (flag, path string) {
 		}
 	}
 	return "", ""
-}
-
-func (f *serviceFlags) programPath() (string, error) {
-	if f.program != "" {
-		return f.program, nil
-	}
-	return outliveCommand(false) // an installer may have its file elsewhere with the next version
 }
 
 // environment is what the service is given, the last of a name counting. A name alone stands for its value here and now.

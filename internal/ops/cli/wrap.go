@@ -87,7 +87,7 @@ func (f *wrapFlags) wrap(io streams) error {
 		return err
 	}
 	// Whichever command a file gets, it is of this program.
-	command, err := f.outlive(false)
+	command, err := outliveCommand(f.command, false)
 	if err != nil {
 		return err
 	}
@@ -122,17 +122,9 @@ func (f *wrapFlags) tellProject(io streams) {
 	}
 }
 
-// outlive is what a client is to start.
-func (f *wrapFlags) outlive(project bool) (string, error) {
-	if f.command != "" {
-		return f.command, nil
-	}
-	return outliveCommand(project)
-}
-
 // text is a file with outlive in front of its servers.
 func (f *wrapFlags) text(file clients.File, only func(clients.Server) bool) ([]byte, []clients.Outcome, error) {
-	command, err := f.outlive(file.Project)
+	command, err := outliveCommand(f.command, file.Project)
 	if err != nil {
 		return nil, nil, err
 	}

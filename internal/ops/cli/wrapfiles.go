@@ -193,10 +193,13 @@ func showDiff(w io.Writer, path string, before, after []byte) {
 	fmt.Fprint(logline.NewScreen(w), known.Redact(text))
 }
 
-// outliveCommand is how a client is to start outlive. In a file that others share it is the bare name, as long as that is
-// found here. In the user's own it is a full path, because a client started from the desktop often has a shorter PATH
+// outliveCommand is how a client is to start outlive: as somebody has given it, or else, in a file that others share, by the bare name, as
+// long as that is found here. In the user's own it is a full path, because a client started from the desktop often has a shorter PATH
 // than a shell; and it is the one on PATH, because the file that runs may move with the next version.
-func outliveCommand(project bool) (string, error) {
+func outliveCommand(given string, project bool) (string, error) {
+	if given != "" {
+		return given, nil
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return "", fail(exitFailure, "find the program that runs: %w", err)
