@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func runDemo(ctx context.Context, out *os.File, pace demoPace) (err error) {
 		d.screen.line("interrupted")
 		return &exitError{code: exitInterrupted}
 	case err != nil:
-		d.screen.line("What outlive said last:\n" + p.stderrTail())
+		d.screen.line("What outlive said last:\n" + strings.Join(p.stderr.Tail(demoStderrLines), "\n"))
 		return fail(exitFailure, "demo: %w", err)
 	}
 	return nil
@@ -147,22 +148,19 @@ func (d *demo) greet(ctx context.Context) error {
 	}
 	d.server = who.PID
 	d.screen.line(fmt.Sprintf("An MCP client calls a tool every %d ms and checks every answer.", d.pace.call.Milliseconds()))
-	d.screen.line(fmt.Sprintf("client (pid %d)  ──  outlive run (pid %d)  ──  server (pid %d)\n", os.Getpid(), d.process.pid(), d.server))
+	d.screen.line(fmt.Sprintf("client (pid %d)  ──  outlive run (pid %d)  ──  server (pid %d)\n", os.Getpid(), d.process.cmd.Process.Pid, d.server))
 	return nil
 }
 
 // pass lets the client go on calling for a pause, and shows it.
 func (d *demo) pass(ctx context.Context) error {
-	end := time.NewTimer(d.pace.pause)
-	defer end.Stop()
-	show := time.NewTicker(100 * time.Millisecond)
-	defer show.Stop()
+	end, show := time.After(d.pace.pause), time.Tick(100*time.Millisecond)
 	for {
 		select {
-		case <-show.C:
+		case <-show:
 			t := d.caller.tally()
 			d.screen.live(fmt.Sprintf("   %d calls, %d errors, server pid %d", t.calls, len(t.errors), d.server))
-		case <-end.C:
+		case <-end:
 			return d.caller.failure()
 		case <-ctx.Done():
 			return ctx.Err()

@@ -19,9 +19,6 @@ const (
 	interruptLag = 200 * time.Millisecond
 )
 
-// errSameServer is the failure of a restart that brought no new process.
-var errSameServer = errors.New("the old server still answers")
-
 // caller calls tools, checks the answers and keeps count. Its methods may be called from any goroutine.
 type caller struct {
 	client      *mcptest.Client
@@ -107,8 +104,7 @@ func (c *caller) wasInterrupted() bool {
 
 // steadily calls the server at every tick until quit is closed or a call fails.
 func (c *caller) steadily(ctx context.Context, every time.Duration, quit <-chan struct{}) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	tick := time.Tick(every)
 	for n := 1; ; n++ {
 		_, err := c.checked(ctx, "add", map[string]int{"a": n, "b": n}, func(text string) error {
 			if want := strconv.Itoa(2 * n); text != want {
@@ -122,7 +118,7 @@ func (c *caller) steadily(ctx context.Context, every time.Duration, quit <-chan 
 		select {
 		case <-quit:
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }
@@ -142,5 +138,5 @@ func (c *caller) waitForAnother(ctx context.Context, old int) (int, error) {
 			return who.PID, err
 		}
 	}
-	return 0, errSameServer
+	return 0, errors.New("the old server still answers")
 }

@@ -31,32 +31,26 @@ type demoProcess struct {
 }
 
 // startDemo starts it with the built-in server behind it.
-func startDemo() (*demoProcess, error) {
+func startDemo() (p *demoProcess, err error) {
 	dir, err := os.MkdirTemp("", "outlive-demo-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
 	}
-	p, err := startDemoIn(dir)
-	if err != nil {
-		_ = os.RemoveAll(dir)
-	}
-	return p, err
-}
-
-func startDemoIn(dir string) (*demoProcess, error) {
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
 	server, env := mcptest.Command("-name", "demo")
 	cmd := exec.Command(server[0], append([]string{"run", "--name", "demo", "--"}, server...)...)
 	cmd.Dir = dir // the restart marker file is written there
 	cmd.Env = append(append(os.Environ(), env...), "OUTLIVE_STATE_HOME="+filepath.Join(dir, "state"), "XDG_RUNTIME_DIR=")
-	p := &demoProcess{cmd: cmd, dir: dir, stderr: logline.OpenKept("", logline.KeptOptions{})}
+	p = &demoProcess{cmd: cmd, dir: dir, stderr: logline.OpenKept("", logline.KeptOptions{})}
 	cmd.Stderr = p.stderr
 	cmd.WaitDelay = time.Second // for a stderr that somebody holds open
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("make a pipe: %w", err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	out, wrong := cmd.StdoutPipe()
+	if err := errors.Join(err, wrong); err != nil {
 		return nil, fmt.Errorf("make a pipe: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -64,13 +58,6 @@ func startDemoIn(dir string) (*demoProcess, error) {
 	}
 	p.Client = mcptest.NewClient(mcptest.Join(out, in))
 	return p, nil
-}
-
-func (p *demoProcess) pid() int { return p.cmd.Process.Pid }
-
-// stderrTail are outlive's last lines on stderr.
-func (p *demoProcess) stderrTail() string {
-	return strings.Join(p.stderr.Tail(demoStderrLines), "\n")
 }
 
 // end closes the connection as a client does, waits until outlive and its server are gone, and removes the directory.
