@@ -154,7 +154,7 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 		}
 		return r, nil
 	}
-	return r, &serverprobe.Spec{Argv: argv, Dir: dir, Env: environmentOf(s), Timeout: f.timeout, InstallTime: f.installTime, Waiting: f.waiting(s.Name)}
+	return r, &serverprobe.Spec{Argv: argv, Dir: dir, Env: withVars(s.Env), Timeout: f.timeout, InstallTime: f.installTime, Waiting: f.waiting(s.Name)}
 }
 
 // waiting tells on the terminal which server is being installed; nil: there is none.
@@ -167,11 +167,11 @@ func (f *doctorFlags) waiting(name string) func(by string, since time.Duration) 
 	}
 }
 
-// environmentOf is what a client hands a server: its own environment, and what the entry sets.
-func environmentOf(s clients.Server) []string {
+// withVars is what a server is handed: our own environment, and what is set for it.
+func withVars(set map[string]string) []string {
 	env := os.Environ()
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		env = append(env, name+"="+s.Env[name])
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, name+"="+set[name])
 	}
 	return env
 }

@@ -79,10 +79,8 @@ func (r reachableGateway) whichServer(server string) error {
 
 // meant returns the server for a name, which may be omitted if there is only one.
 func (r reachableGateway) meant(server string) string {
-	if all := r.served.current(); server == "" && len(all) == 1 {
-		for only := range all {
-			return only
-		}
+	if all := slices.Collect(maps.Keys(r.served.current())); server == "" && len(all) == 1 {
+		return all[0]
 	}
 	return server
 }

@@ -240,10 +240,7 @@ func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 	one.options = hostOptions(s, one.sinks)
 	one.options.Dir = c.Dir
 	if len(c.Env) > 0 {
-		one.options.Env = os.Environ()
-		for name, value := range c.Env {
-			one.options.Env = append(one.options.Env, name+"="+value)
-		}
+		one.options.Env = withVars(c.Env)
 	}
 	return one, nil
 }

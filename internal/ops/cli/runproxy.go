@@ -206,7 +206,9 @@ func runProxy(io streams, s *settings) (err error) {
 	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
 	var member *sharing.Member
 	if s.share != nil {
-		member = joinShared(s, k)
+		// The shared server's stderr is kept and passed on like that of a server of our own. A sink counts its own losses.
+		said := func(p []byte) { _, _ = k.kept.Write(p) }
+		member = sharing.NewMember(sharing.MemberOptions{Request: *s.share, Dial: dialDaemon, Said: said})
 		defer member.Close()
 		opts.Join = member.Join
 	}

@@ -71,16 +71,6 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 	return all
 }
 
-// joinShared returns the run's place at the daemon. The shared server's stderr is kept and passed on like that of a
-// server of our own.
-func joinShared(s *settings, k *sinks) *sharing.Member {
-	return sharing.NewMember(sharing.MemberOptions{
-		Request: *s.share,
-		Dial:    dialDaemon,
-		Said:    func(p []byte) { _, _ = k.kept.Write(p) }, // a sink counts its own losses
-	})
-}
-
 // runningServer is the server of a run, as used by signals and the control socket.
 type runningServer interface {
 	keptAlive

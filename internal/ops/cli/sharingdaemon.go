@@ -112,7 +112,6 @@ func startDaemon(ctx context.Context) error {
 type sharedDaemon struct {
 	*sharing.Daemon
 	sinks *sinks
-	set   *servedSet
 
 	mu      sync.Mutex
 	servers map[string]*sharedServer    // by name
@@ -144,7 +143,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	d := &sharedDaemon{sinks: k, set: newServedSet(k, sharedName, nil, false), servers: map[string]*sharedServer{}, past: map[string]backend.Counters{}}
+	d := &sharedDaemon{sinks: k, servers: map[string]*sharedServer{}, past: map[string]backend.Counters{}}
 	d.Daemon = sharing.NewDaemon(sharing.Options{Open: d.open, Idle: idle})
 	k.say(event.ProxyStarted, fmt.Sprintf("Daemon of shared servers starting (PID=%d)", os.Getpid()))
 	closeControl := listenControl(d.sinks, sharedName, "the shared servers", reachableDaemon{d})

@@ -43,9 +43,7 @@ func keyOfTelemetry(environ []string) string {
 		switch {
 		case name == "OTEL_SDK_DISABLED" && strings.EqualFold(value, "true"):
 			return ""
-		case name == "OTEL_EXPORTER_OTLP_ENDPOINT":
-			wanted = true
-		case signalOf(name) != "" && value != "none":
+		case name == "OTEL_EXPORTER_OTLP_ENDPOINT", asksForSignal(name) && value != "none":
 			wanted = true
 		}
 	}
@@ -57,14 +55,11 @@ func keyOfTelemetry(environ []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// signalOf is the signal that a variable asks for; "": none.
-func signalOf(name string) string {
-	for _, signal := range []string{"TRACES", "METRICS", "LOGS"} {
-		if name == "OTEL_"+signal+"_EXPORTER" || name == "OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT" {
-			return signal
-		}
-	}
-	return ""
+// asksForSignal reports whether a variable asks for traces, metrics or logs.
+func asksForSignal(name string) bool {
+	return slices.ContainsFunc([]string{"TRACES", "METRICS", "LOGS"}, func(signal string) bool {
+		return name == "OTEL_"+signal+"_EXPORTER" || name == "OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"
+	})
 }
 
 // traceSource makes spans if traces are exported; nil: messages stay as they are.
