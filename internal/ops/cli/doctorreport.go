@@ -86,14 +86,10 @@ func (s *serverReport) printDetails(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s: %s, in %s\n", s.Client, s.Name, s.Path)
-	if s.Project != "" {
-		fmt.Fprintf(w, "  project: %s\n", s.Project)
-	}
-	if s.Problem != "" {
-		fmt.Fprintf(w, "  %s\n", s.Problem)
-	}
-	if s.Hint != "" {
-		fmt.Fprintf(w, "  hint: %s\n", s.Hint)
+	for _, one := range [][2]string{{"project: ", s.Project}, {"", s.Problem}, {"hint: ", s.Hint}} {
+		if one[1] != "" {
+			fmt.Fprintf(w, "  %s%s\n", one[0], one[1])
+		}
 	}
 	if s.Installer != "" && s.Problem == "" {
 		fmt.Fprintf(w, "  %s installed it first; it was waited for\n", s.Installer)

@@ -65,11 +65,7 @@ type examination struct {
 // examine looks at the servers of all files that the flags pick.
 func (f *doctorFlags) examine(ctx context.Context, d *diagnosis) error {
 	d.Files, d.Servers = []fileReport{}, []serverReport{}
-	sys, err := thisSystem()
-	if err != nil {
-		return err
-	}
-	files, err := f.find(sys)
+	sys, files, err := f.find()
 	if err != nil {
 		return err
 	}

@@ -71,21 +71,24 @@ func (f *clientFlags) chosen() ([]*clients.Client, error) {
 	return chosen, nil
 }
 
-// find returns the files that the flags select. A client of --client without a file is an error with the places
+// find returns the machine and the files that the flags select. A client of --client without a file is an error with the places
 // searched.
-func (f *clientFlags) find(sys clients.System) (files []clients.File, err error) {
+func (f *clientFlags) find() (sys clients.System, files []clients.File, err error) {
 	project := f.project
 	if project != "" {
 		if project, err = filepath.Abs(project); err != nil {
-			return nil, fail(exitUsage, "--project %s: %w", f.project, err)
+			return sys, nil, fail(exitUsage, "--project %s: %w", f.project, err)
 		}
 		if info, err := os.Stat(project); err != nil || !info.IsDir() {
-			return nil, fail(exitUsage, "--project %s: there is no such directory", f.project)
+			return sys, nil, fail(exitUsage, "--project %s: there is no such directory", f.project)
 		}
 	}
 	chosen, err := f.chosen()
+	if err == nil {
+		sys, err = thisSystem()
+	}
 	if err != nil {
-		return nil, err
+		return sys, nil, err
 	}
 	for _, c := range chosen {
 		places := c.Places(sys, project)
@@ -95,11 +98,11 @@ func (f *clientFlags) find(sys clients.System) (files []clients.File, err error)
 			for _, p := range places {
 				looked = append(looked, p.Path)
 			}
-			return nil, fail(exitFailure, "%s has no configuration here; looked for %s", c.Title, strings.Join(looked, ", "))
+			return sys, nil, fail(exitFailure, "%s has no configuration here; looked for %s", c.Title, strings.Join(looked, ", "))
 		}
 		files = append(files, found...)
 	}
-	return files, nil
+	return sys, files, nil
 }
 
 // missing names the servers of --server that no file has.
@@ -123,11 +126,7 @@ type fileEdit struct {
 
 // editAll finds the files, edits each, and reports the results, also after an error of one.
 func (f *clientFlags) editAll(w io.Writer, e fileEdit) error {
-	sys, err := thisSystem()
-	if err != nil {
-		return err
-	}
-	files, err := f.find(sys)
+	_, files, err := f.find()
 	if err != nil {
 		return err
 	}

@@ -150,10 +150,8 @@ func All() []*Client { return slices.Clone(all) }
 
 // Named returns the client with this name; nil if there is none.
 func Named(name string) *Client {
-	for _, c := range all {
-		if c.Name == name {
-			return c
-		}
+	if i := slices.IndexFunc(all, func(c *Client) bool { return c.Name == name }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }

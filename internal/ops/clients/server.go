@@ -43,15 +43,14 @@ func (s Server) Remote() bool { return s.Command == "" && s.URL != "" }
 func (s Server) Argv() []string { return append([]string{s.Command}, s.Args...) }
 
 // Gateway reports whether the entry starts outlive gateway.
-func (s Server) Gateway() bool {
-	argv := behindShell(s.Argv())
-	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "gateway"
-}
+func (s Server) Gateway() bool { return s.starts("gateway") }
 
 // Wrapped reports whether the entry starts outlive run.
-func (s Server) Wrapped() bool {
+func (s Server) Wrapped() bool { return s.starts("run") }
+
+func (s Server) starts(verb string) bool {
 	argv := behindShell(s.Argv())
-	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
+	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == verb
 }
 
 // packageName is outlive's in the registries of npm and PyPI.
@@ -71,13 +70,9 @@ func (s Server) packaged() bool {
 }
 
 // ByWrap reports whether the entry starts outlive run in the form that [Client.Wrap] writes, in every version: with
-// --name and the server's name before everything else. label is that of [Options].
+// --name and the server's name before everything else. label converts the name, as that of [Options] does.
 func (s Server) ByWrap(label func(name string) string) bool {
-	name := s.Name
-	if label != nil {
-		name = label(name)
-	}
-	return IsOutlive(s.Command) && len(s.Args) > 4 && slices.Equal(s.Args[:3], []string{"run", "--name", name}) && slices.Contains(s.Args, "--")
+	return IsOutlive(s.Command) && len(s.Args) > 4 && slices.Equal(s.Args[:3], []string{"run", "--name", label(s.Name)}) && slices.Contains(s.Args, "--")
 }
 
 // Inner returns the command line that outlive starts if the entry is wrapped, otherwise the entry's own. ok is false
