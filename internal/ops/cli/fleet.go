@@ -162,8 +162,7 @@ func (h *fleetHost) Name() string { return h.name }
 // Follow implements collect.Remote.
 func (h *fleetHost) Follow(ctx context.Context, each func(line []byte)) (word string, err error) {
 	err = h.m.Follow(ctx, h.name, h.after, each)
-	var e *fleetsocket.Ending
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fleetsocket.Ending](err); ok {
 		if e.Position != "" {
 			h.after = e.Position
 		}

@@ -125,7 +125,8 @@ func (g *endpoint) tellSeat(holder string, why error) {
 	if front := g.replace.front.Load(); front != nil {
 		front.LeaveSessions()
 	}
-	g.sinks.warn(event.SessionsAway, "No sessions can be had here: "+text+"; clients with a session are told to come back, all others are served", slog.String(event.KeyError, text))
+	g.sinks.warn(event.SessionsAway, "No sessions can be had here: "+text+"; clients with a session are told to come back, all others are served",
+		slog.String(event.KeyError, text))
 }
 
 // tellOutlasted reports that another gateway has ended.

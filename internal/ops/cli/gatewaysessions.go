@@ -71,8 +71,7 @@ func (k *keptSessions) Load(key string) ([]byte, error) {
 
 // tell reports the first of several errors in a row. That another gateway has a session is none.
 func (k *keptSessions) tell(err error) error {
-	var at *sessions.Elsewhere
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*sessions.Elsewhere](err); ok {
 		return &streamhttp.Elsewhere{At: at.At, Time: at.Time, Over: at.Over}
 	}
 	if failed := err != nil; k.broken.Swap(failed) != failed && failed {

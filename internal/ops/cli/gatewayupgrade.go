@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -126,18 +125,19 @@ func (g *endpoint) inherit(address string) (socketListener, error) {
 	if left.Address == "" {
 		return nil, nil
 	}
-	var conns []net.Conn
+	conns := make(chan net.Conn, len(left.Connections))
 	for _, fd := range left.Connections {
 		f := os.NewFile(uintptr(fd), "connection")
 		if c, err := net.FileConn(f); err == nil { // otherwise its client has left
-			conns = append(conns, c)
+			conns <- c
 		}
 		_ = f.Close() // it was copied
 	}
 	f := os.NewFile(uintptr(left.Listener), "listener")
 	defer f.Close()
 	if left.Address != address { // the configuration says another one now
-		for _, c := range conns {
+		close(conns)
+		for c := range conns {
 			_ = c.Close()
 		}
 		return nil, nil
@@ -163,18 +163,14 @@ type socketListener interface {
 // inheritedListener is a listener that first accepts the connections which the image before this one had.
 type inheritedListener struct {
 	socketListener
-	mu    sync.Mutex
-	conns []net.Conn
+	conns <-chan net.Conn
 }
 
 func (l *inheritedListener) Accept() (net.Conn, error) {
-	l.mu.Lock()
-	if len(l.conns) > 0 {
-		defer l.mu.Unlock()
-		c := l.conns[0]
-		l.conns = l.conns[1:]
+	select {
+	case c := <-l.conns:
 		return c, nil
+	default:
+		return l.socketListener.Accept()
 	}
-	l.mu.Unlock()
-	return l.socketListener.Accept()
 }
