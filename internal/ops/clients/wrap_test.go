@@ -119,6 +119,30 @@ func TestWrapLeaves(t *testing.T) {
 	}
 }
 
+// What outlive cannot be taken out of is reported with its reason.
+func TestUnwrapLeaves(t *testing.T) {
+	text := `{"mcpServers": {
+		"number": {"command": "outlive", "args": ["run", "--", "a", 1]}, "bare": {"command": "outlive", "args": ["run", "a"]},
+		"shell": {"command": "cmd", "args": ["/c", "outlive", "run", "--", "a"]}, "plain": {"command": "a"}}}`
+	back, outcomes, err := Named("cursor").Unwrap([]byte(text), nil)
+	if err != nil || string(back) != text {
+		t.Fatalf("%v\n%s", err, back)
+	}
+	var got []string
+	for _, o := range outcomes {
+		got = append(got, fmt.Sprintf("%s: %s", o.Server.Name, o.Why))
+	}
+	want := []string{
+		"number: args must hold strings only",
+		`bare: there is no "--" before the server's command`,
+		"shell: outlive is started through another program",
+		"plain: outlive is not in front of it",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The user's changes after wrapping are kept, and a file that a client has reformatted keeps its meaning.
 func TestUnwrapAfterChanges(t *testing.T) {
 	for _, tc := range []struct{ name, before, after string }{
