@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,14 +176,12 @@ func remoteServer(file *config.File, name string) (config.Server, error) {
 			there = append(there, s.Name)
 		}
 	}
-	if len(there) == 0 {
-		there = []string{"none"}
-	}
+	remotes := cmp.Or(strings.Join(there, ", "), "none")
 	switch {
 	case i < 0:
-		return config.Server{}, fmt.Errorf("%s has no server %q; with a url: %s", file.Name, name, strings.Join(there, ", "))
+		return config.Server{}, fmt.Errorf("%s has no server %q; with a url: %s", file.Name, name, remotes)
 	case file.Servers[i].Transport != config.HTTP:
-		return config.Server{}, fmt.Errorf("%s is started by a command: there is nothing to log in to; with a url: %s", name, strings.Join(there, ", "))
+		return config.Server{}, fmt.Errorf("%s is started by a command: there is nothing to log in to; with a url: %s", name, remotes)
 	case file.Servers[i].Disabled:
 		return config.Server{}, fmt.Errorf("%s is disabled", name)
 	case file.Servers[i].Auth != nil && file.Servers[i].Auth.Bearer != "":

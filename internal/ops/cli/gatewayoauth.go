@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,10 +60,7 @@ func oauthOptions(c config.Server) remote.OAuthOptions {
 // grantPath is the file with the grant for a server. All outlive processes of the user share it, because a refresh
 // token can be used only once.
 func grantPath(endpoint string, o remote.OAuthOptions) string {
-	name := "server"
-	if u, err := url.Parse(endpoint); err == nil && u.Hostname() != "" {
-		name = plainName(u.Hostname())
-	}
+	name := cmp.Or(plainName(hostOf(endpoint)), "server")
 	key := endpoint + "\x00" + o.ClientID
 	if o.Resource != "" {
 		key += "\x00" + o.Resource

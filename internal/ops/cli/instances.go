@@ -199,8 +199,5 @@ func namesOf(all []running) string {
 			names = append(names, r.of(server).Label())
 		}
 	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }

@@ -127,13 +127,8 @@ func standing(s control.Status, server string, end time.Time) readiness {
 }
 
 // serving are the processes without those that only finish their calls.
-func serving(links []gateway.LinkStatus) (stay []gateway.LinkStatus) {
-	for _, l := range links {
-		if l.Phase != "retired" {
-			stay = append(stay, l)
-		}
-	}
-	return stay
+func serving(links []gateway.LinkStatus) []gateway.LinkStatus {
+	return slices.DeleteFunc(slices.Clone(links), func(l gateway.LinkStatus) bool { return l.Phase == "retired" })
 }
 
 // readyByState is the readiness of a server whose state has a name, and of which these processes are kept.

@@ -66,11 +66,7 @@ func (d *document) read(e *entry) (odd string) {
 		return v != nil && v.Kind == tree.Bool && v.Value == value
 	}
 	e.Env, e.Dir = environment(n), n.Text("cwd")
-	for _, key := range []string{"serverUrl", "httpUrl", "url"} {
-		if url := n.Text(key); url != "" {
-			e.URL = url
-		}
-	}
+	e.URL = cmp.Or(n.Text("url"), n.Text("httpUrl"), n.Text("serverUrl"))
 	e.Disabled = is("disabled", "true") || is("enabled", "false") || is("isActive", "false")
 	for _, key := range []string{"envFile", "env_vars"} {
 		if v := n.Get(key); v != nil && (v.Value != "" || len(v.Kids) > 0) {
