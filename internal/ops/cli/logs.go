@@ -42,9 +42,7 @@ EXIT STATUS
 			}
 			instance, err := findInstance(args[0])
 			if _, gone := errors.AsType[*notRunning](err); gone {
-				if err = showLastRun(io, args[0], err); err == nil {
-					return nil
-				}
+				return showLastRun(io, args[0], err)
 			}
 			if err != nil {
 				return err
@@ -104,8 +102,9 @@ func logScreen(out *os.File) io.Writer {
 	return out
 }
 
-// showLastRun shows the kept output of the last run of a server that does not run; missing is the error to report.
-func showLastRun(io streams, name string, missing error) error {
+// showLastRun copies what is kept of the last run of a server that does not run, after a line on stderr that says what it is. missing is the
+// error to report if there is none.
+func showLastRun(streams streams, name string, missing error) error {
 	w, err := parseWanted(name)
 	if err != nil {
 		return err
@@ -114,7 +113,12 @@ func showLastRun(io streams, name string, missing error) error {
 	if !found {
 		return fail(exitFailure, "%w; nothing is kept of an earlier run", missing)
 	}
-	return last.show(io, name)
+	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
+		name, last.pid, last.ended.Format(time.DateTime), last.path)
+	if err := copyLog(context.Background(), logScreen(streams.out), last.path, false, nil); err != nil {
+		return fail(exitFailure, "logs %s: %w", name, err)
+	}
+	return nil
 }
 
 // keptLog is the file with the stderr of one run of a server.
@@ -175,14 +179,4 @@ func (w wanted) names(log string) bool {
 		return log == w.name+"."+w.server
 	}
 	return log == w.name || strings.HasSuffix(log, "."+w.name)
-}
-
-// show copies the file and those rotated away from it, after a line on stderr that says what they are.
-func (l keptLog) show(streams streams, name string) error {
-	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
-		name, l.pid, l.ended.Format(time.DateTime), l.path)
-	if err := copyLog(context.Background(), logScreen(streams.out), l.path, false, nil); err != nil {
-		return fail(exitFailure, "logs %s: %w", name, err)
-	}
-	return nil
 }

@@ -190,9 +190,9 @@ func (r *Report) finish(p *process, s Spec) {
 	}
 	willing := p.end(s.Grace)
 	r.Stubborn = r.Ready && !willing // one that is still booting may be deaf
-	garbage, first := p.garbage()
+	garbage, first, stderr := p.said()
 	r.heard(Report{Garbage: garbage, GarbageLine: first})
 	if !r.Ready {
-		r.Stderr = p.stderrTail()
+		r.Stderr = stderr[max(0, len(stderr)-shownStderr):]
 	}
 }

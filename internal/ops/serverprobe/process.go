@@ -110,22 +110,16 @@ func (p *process) exitText() string {
 	return fmt.Sprintf("exit status %d", p.status.Code)
 }
 
-func (p *process) garbage() (lines int, first string) {
+// said is what the readers have collected: how many lines on stdout are no messages, the first of them, and the last lines of stderr.
+func (p *process) said() (garbage int, first string, stderr []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.noise, p.noiseLine
-}
-
-func (p *process) stderrTail() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.stderr[max(0, len(p.stderr)-shownStderr):])
+	return p.noise, p.noiseLine, slices.Clone(p.stderr)
 }
 
 // brokenCache is launcher.BrokenCache, once the process has ended.
 func (p *process) brokenCache() string {
 	within(p.quiet, streamPatience)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return launcher.BrokenCache(p.stderr)
+	_, _, stderr := p.said()
+	return launcher.BrokenCache(stderr)
 }
