@@ -140,7 +140,8 @@ func (g *endpoint) tellRefused(from netip.Addr, why error) {
 	if errors.Is(why, peers.ErrSecret) {
 		hint = ": give all gateways files with the same one (--peer-secret-file)"
 	}
-	g.sinks.warn(event.PeerRefused, fmt.Sprintf("A connection from %s is refused: %v%s", from, why, hint), slog.String(event.KeyError, why.Error()))
+	text := fmt.Sprintf("A connection from %s is refused: %v%s", from, why, hint)
+	g.sinks.warn(event.PeerRefused, text, slog.String(event.KeyError, why.Error()))
 }
 
 // end lets the others go on with the sessions.

@@ -37,7 +37,7 @@ type hostFlags struct {
 	limit time.Duration
 }
 
-// define adds the flags to a verb that is complete but for its other flags.
+// define adds the flags to a verb that has its RunE. With one of them a signal ends what the verb does there, and the ssh that it has started.
 func (f *hostFlags) define(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.list, "hosts", "", "on other machines, over ssh: `HOST,…`, all, or @FILE")

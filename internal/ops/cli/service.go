@@ -199,7 +199,9 @@ func known(place service.Place) bool {
 // setsPath reports whether a file with variables has a PATH: for systemd it counts more than that of the unit.
 func setsPath(file string) bool {
 	text, _ := os.ReadFile(file) // systemd does without it, too
-	return slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "PATH=") })
+	return slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		return strings.HasPrefix(strings.TrimSpace(line), "PATH=")
+	})
 }
 
 // text is the service's file.

@@ -53,7 +53,8 @@ func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
 }
 
 // edit changes each server that only selects (nil: all), unless there is an obstacle.
-func (c *Client) edit(text []byte, only func(Server) bool, obstacle func(*entry) string, change func(*document, *entry) error) ([]byte, []Outcome, error) {
+func (c *Client) edit(text []byte, only func(Server) bool, obstacle func(*entry) string,
+	change func(*document, *entry) error) ([]byte, []Outcome, error) {
 	doc, err := c.parse(text)
 	if err != nil {
 		return nil, nil, err
