@@ -123,7 +123,7 @@ func FuzzHear(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		p := &process{answers: make(chan answer, 1)}
 		p.hear(line)
-		lines, first := p.garbage()
+		lines, first, _ := p.said()
 		if strings.ContainsAny(first, "\x00\x1b\n\r") || len(first) > keptLine+len("…") {
 			t.Errorf("a line that is not fit to be shown: %q", first)
 		}
