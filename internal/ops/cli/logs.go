@@ -102,8 +102,8 @@ func logScreen(out *os.File) io.Writer {
 	return out
 }
 
-// showLastRun copies what is kept of the last run of a server that does not run, after a line on stderr that says what it is. missing is the
-// error to report if there is none.
+// showLastRun copies the kept stderr of the last run of a server that does not run, and what was rotated away from it, after a line on
+// stderr that says what it is. missing is the error to report if there is none.
 func showLastRun(streams streams, name string, missing error) error {
 	w, err := parseWanted(name)
 	if err != nil {
@@ -115,8 +115,11 @@ func showLastRun(streams streams, name string, missing error) error {
 	}
 	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
 		name, last.pid, last.ended.Format(time.DateTime), last.path)
-	if err := copyLog(context.Background(), logScreen(streams.out), last.path, false, nil); err != nil {
-		return fail(exitFailure, "logs %s: %w", name, err)
+	out := logScreen(streams.out)
+	for _, path := range append(logline.Older(last.path), last.path) {
+		if err := copyFile(out, path); err != nil {
+			return fail(exitFailure, "logs %s: %w", name, err)
+		}
 	}
 	return nil
 }
