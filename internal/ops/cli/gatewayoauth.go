@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,7 +59,10 @@ func oauthOptions(c config.Server) remote.OAuthOptions {
 // grantPath is the file with the grant for a server. All outlive processes of the user share it, because a refresh
 // token can be used only once.
 func grantPath(endpoint string, o remote.OAuthOptions) string {
-	name := cmp.Or(plainName(hostOf(endpoint)), "server")
+	name := "server"
+	if host := hostOf(endpoint); host != "" {
+		name = plainName(host)
+	}
 	key := endpoint + "\x00" + o.ClientID
 	if o.Resource != "" {
 		key += "\x00" + o.Resource

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/files/stateversion"
+	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
 // A login survives a newer outlive, and a login that a newer outlive has stored is not lost to an older one.
@@ -39,5 +40,15 @@ func TestVersionsOfGrants(t *testing.T) {
 	write(`{"version": 99, "access_token": "x"}`)
 	if _, err := f.Load(); !errors.Is(err, stateversion.ErrNewer) || !strings.Contains(err.Error(), string(f)) {
 		t.Errorf("a grant of a newer outlive: %v", err)
+	}
+}
+
+// The file of a grant has the same name in every version: a login under another one would be lost.
+func TestGrantPath(t *testing.T) {
+	for url, begin := range map[string]string{"https://mcp.example/mcp": "mcp.example-", "https://例え.テスト/mcp": "-", "%": "server-"} {
+		name, sum := filepath.Base(grantPath(url, remote.OAuthOptions{})), "0123456789ab.json"
+		if !strings.HasPrefix(name, begin) || len(name) != len(begin)+len(sum) {
+			t.Errorf("%s: %s", url, name)
+		}
 	}
 }
