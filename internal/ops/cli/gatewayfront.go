@@ -134,11 +134,11 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{healthPath: g.health(), metricsPath: g.metrics()}
 	g.front.Log = frontLog(g.flags, g.sinks)
-	tellListening(g.sinks, g.listener, g.url, g.tokenFile)
 	g.mu.Lock()
 	front := streamhttp.New(g.Runner, g.front)
 	g.replace.front.Store(front) // from here on it gets new views from whoever reads them
 	g.mu.Unlock()
+	tellListening(g.sinks, g.listener, g.url, g.tokenFile)
 	g.Warm()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
