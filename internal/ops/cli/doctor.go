@@ -145,7 +145,11 @@ func (f *doctorFlags) show(w io.Writer, d diagnosis) error {
 func printMechanisms(w io.Writer, mechanisms []child.Mechanism) error {
 	var rows [][]string
 	for _, m := range mechanisms {
-		rows = append(rows, []string{m.Name, map[bool]string{true: "yes", false: "no"}[m.InUse], m.Detail})
+		used := "no"
+		if m.InUse {
+			used = "yes"
+		}
+		rows = append(rows, []string{m.Name, used, m.Detail})
 	}
 	return printTable(w, []string{"MECHANISM", "IN USE", "DETAIL"}, rows)
 }

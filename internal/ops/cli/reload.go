@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +21,11 @@ EXIT STATUS
 		Args:              takes(0, 1),
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			instance, err := findGateway(strings.Join(args, ""))
+			name := ""
+			if len(args) > 0 {
+				name = args[0]
+			}
+			instance, err := findGateway(name)
 			if err != nil {
 				return err
 			}
