@@ -296,10 +296,7 @@ func (f *hooksFlags) save(io streams, v *hooks.Vendor, file *hooks.SettingsFile,
 		}
 	}
 	if err := file.Save(text); err != nil {
-		if errors.Is(err, atomicfile.ErrChanged) {
-			return false, fmt.Errorf("%w; is the CLI running? Nothing was written: try again", err)
-		}
-		return false, err
+		return false, perhapsRunning(err, "CLI")
 	}
 	if backup != "" {
 		fmt.Fprintf(io.out, "%s: as it was: %s\n", v.Name, backup)

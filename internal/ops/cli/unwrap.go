@@ -44,7 +44,7 @@ func (f *unwrapFlags) unwrap(io streams) error {
 // saveUnwrapped writes the file, and removes the back-ups that it is equal to.
 func saveUnwrapped(w io.Writer, file clients.File, text []byte) error {
 	if err := atomicfile.Replace(file.Path, file.Text, text); err != nil {
-		return err
+		return perhapsRunning(err, "client")
 	}
 	dropped, err := atomicfile.DropBackups(file.Path, text)
 	if err != nil {

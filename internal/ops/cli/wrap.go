@@ -138,10 +138,7 @@ func saveWrapped(w io.Writer, file clients.File, text []byte) error {
 		return err
 	}
 	if err := atomicfile.Replace(file.Path, file.Text, text); err != nil {
-		if errors.Is(err, atomicfile.ErrChanged) {
-			return fmt.Errorf("%w; is the client running? Nothing was written: try again", err)
-		}
-		return err
+		return perhapsRunning(err, "client")
 	}
 	fmt.Fprintf(w, "%s: as it was: %s\n", file.Client.Name, backup)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/pflag"
 
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -183,6 +184,14 @@ func (e fileEdit) edit(w io.Writer, file clients.File, only func(clients.Server)
 		return edited, nil
 	}
 	return edited, e.write(w, file, text)
+}
+
+// perhapsRunning is the error of an edit, with what to do if the program whose file it is has changed it meanwhile.
+func perhapsRunning(err error, program string) error {
+	if errors.Is(err, atomicfile.ErrChanged) {
+		return fmt.Errorf("%w; is the %s running? Nothing was written: try again", err, program)
+	}
+	return err
 }
 
 // showDiff prints an edit as a diff, without secrets, since people paste diffs into reports.
