@@ -91,19 +91,19 @@ func (f *clientFlags) find() (sys clients.System, files []clients.File, err erro
 	if err != nil {
 		return sys, nil, err
 	}
+	var places []clients.Place
 	for _, c := range chosen {
-		places := c.Places(sys, project)
-		found := clients.Find(places)
-		if len(found) == 0 && len(f.clients) > 0 {
+		own := c.Places(sys, project)
+		if len(f.clients) > 0 && len(clients.Find(own)) == 0 {
 			var looked []string
-			for _, p := range places {
+			for _, p := range own {
 				looked = append(looked, p.Path)
 			}
 			return sys, nil, fail(exitFailure, "%s has no configuration here; looked for %s", c.Title, strings.Join(looked, ", "))
 		}
-		files = append(files, found...)
+		places = append(places, own...)
 	}
-	return sys, files, nil
+	return sys, clients.Find(places), nil // each file once, also where two clients or flags name it
 }
 
 // missing names the servers of --server that no file has.
