@@ -69,10 +69,10 @@ func newDashboard(io streams) *cobra.Command {
 }
 
 // seen are what a page or a screen shows, and what its buttons are carried out with: other machines, or nil for this one.
-func (f *hostFlags) seen(home string) (collect.Options, *hosts.Set, error) {
+func (f *hostFlags) seen(ctx context.Context, home string) (collect.Options, *hosts.Set, error) {
 	o := collect.Options{History: true, Curves: true, Version: version()}
 	if f.given() {
-		set, err := f.remotes(&o, home)
+		set, err := f.remotes(ctx, &o, home)
 		return o, set, err
 	}
 	_, err := lookOptions(home)
@@ -100,7 +100,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err := loopbackOnly(f.listen); err != nil {
 		return fail(exitUsage, "%w", err)
 	}
-	what, set, err := f.on.seen(f.home)
+	what, set, err := f.on.seen(ctx, f.home)
 	if err != nil {
 		return err
 	}

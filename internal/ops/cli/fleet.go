@@ -89,8 +89,8 @@ func (m fleetMember) Share(ctx context.Context, list []monitor.SharedTrouble) ([
 }
 
 // fleetSet is all machines of the fleet.
-func (f *hostFlags) fleetSet() (*hosts.Set, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), f.limit)
+func (f *hostFlags) fleetSet(ctx context.Context) (*hosts.Set, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	s, err := memberHere().Status(ctx)
 	if err != nil {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,6 +34,17 @@ func memberSays(t *testing.T, s fleetsocket.Status) {
 	t.Cleanup(func() { _ = server.Close(); <-served })
 }
 
+// A verb that was interrupted waits for no member.
+func TestInterruptedBeforeTheMemberHasAnswered(t *testing.T) {
+	memberSays(t, fleetsocket.Status{Host: "a", Connected: true, Hosts: []fleetsocket.Host{{Name: "a"}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := hostFlags{fleet: true, limit: time.Minute}
+	if _, _, err := f.named(ctx, "a/one"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // Where the hub has not told of all machines that is said, and nothing is looked for by its name alone.
 func TestMachinesThatAreMissing(t *testing.T) {
 	for _, partial := range []bool{false, true} {
@@ -44,10 +57,10 @@ func TestMachinesThatAreMissing(t *testing.T) {
 				t.Errorf("partial: %t: %q, %v", partial, out.String(), err)
 			}
 		}
-		if _, _, err := f.named("one"); (err != nil) != partial {
+		if _, _, err := f.named(t.Context(), "one"); (err != nil) != partial {
 			t.Errorf("partial: %t: any machine: %v", partial, err)
 		}
-		if set, name, err := f.named("a/one"); err != nil || name != "one" || len(set.Hosts) != 1 {
+		if set, name, err := f.named(t.Context(), "a/one"); err != nil || name != "one" || len(set.Hosts) != 1 {
 			t.Errorf("partial: %t: a machine that is named: %q, %v", partial, name, err)
 		}
 	}

@@ -37,7 +37,8 @@ type hostFlags struct {
 	limit time.Duration
 }
 
-// define adds the flags to a verb that has its RunE. With one of them a signal ends what the verb does there, and the ssh that it has started.
+// define adds the flags to a verb that has its RunE. With one of them a signal ends what the verb does there, and the ssh that it has
+// started.
 func (f *hostFlags) define(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.list, "hosts", "", "on other machines, over ssh: `HOST,…`, all, or @FILE")
@@ -62,7 +63,7 @@ func (f *hostFlags) given() bool { return f.list != "" || f.fleet }
 // hostsFile is where the names of hosts are, one a line.
 func hostsFile() string { return filepath.Join(configDir(), "hosts") }
 
-func (f *hostFlags) set() (*hosts.Set, error) {
+func (f *hostFlags) set(ctx context.Context) (*hosts.Set, error) {
 	if f.limit <= 0 {
 		return nil, fail(exitUsage, "--hosts-timeout %s: must be above 0", f.limit)
 	}
@@ -70,7 +71,7 @@ func (f *hostFlags) set() (*hosts.Set, error) {
 	case f.fleet && f.list != "":
 		return nil, fail(exitUsage, "--fleet and --hosts are two ways to other machines: give one of them")
 	case f.fleet:
-		return f.fleetSet()
+		return f.fleetSet(ctx)
 	}
 	list, err := hosts.Resolve(f.list, hostsFile())
 	if err != nil {
@@ -90,8 +91,8 @@ func (f *hostFlags) set() (*hosts.Set, error) {
 func askedBy() string { return os.Getenv("OUTLIVE_ASKED_BY") }
 
 // named are the hosts of the flags that are meant where a thing is called by its name: HOST/NAME selects one of them.
-func (f *hostFlags) named(name string) (set *hosts.Set, rest string, err error) {
-	if set, err = f.set(); err != nil {
+func (f *hostFlags) named(ctx context.Context, name string) (set *hosts.Set, rest string, err error) {
+	if set, err = f.set(ctx); err != nil {
 		return nil, "", err
 	}
 	host, rest, cut := strings.Cut(name, "/")

@@ -75,7 +75,7 @@ func (f *hostFlags) incidents(ctx context.Context, out io.Writer, home string, a
 // lookAtHosts has outlive on all hosts show something as JSON, and prints it as such, or as one table in which a host that has nothing
 // of it has a row that says none, and one that does not answer a row that says why.
 func lookAtHosts[T any](ctx context.Context, f *hostFlags, out io.Writer, args []string, asJSON bool, heading []string, none string, rowsOf func(*hostTable, told[T]) [][]string) error {
-	set, err := f.set()
+	set, err := f.set(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (a told[T]) failure() string {
 
 // serverThere finds the one host that has the server called name, and what it is called there.
 func (f *hostFlags) serverThere(ctx context.Context, io streams, name string) (*hosts.Set, string, error) {
-	set, name, err := f.named(name)
+	set, name, err := f.named(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -237,7 +237,7 @@ func handedOn(ctx context.Context, a hosts.Answer) error {
 
 // acknowledgeThere is outlive ack of an incident on other machines: on the one host that has it.
 func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, on *hostFlags, name string, snooze bool) error {
-	set, name, err := on.named(name)
+	set, name, err := on.named(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, on *hos
 
 // restartThere is outlive agent restart of an agent on other machines: on the one host that has it.
 func (f *requestFlags) restartThere(ctx context.Context, io streams, on *hostFlags, name string) error {
-	set, name, err := on.named(name)
+	set, name, err := on.named(ctx, name)
 	if err != nil {
 		return err
 	}

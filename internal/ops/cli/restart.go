@@ -49,7 +49,7 @@ func newRestart(io streams) *cobra.Command {
 			o := restartOrder{io: io, reason: reason, patience: patience, asJSON: asJSON}
 			switch {
 			case on.given() && which.many():
-				set, err := on.set()
+				set, err := on.set(cmd.Context())
 				if err != nil {
 					return err
 				}

@@ -69,7 +69,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	case !f.plain && os.Getenv("TERM") == "dumb":
 		return fail(exitFailure, "this terminal (TERM=dumb) cannot show a screen: outlive top --plain")
 	}
-	what, set, err := f.on.seen(f.home)
+	what, set, err := f.on.seen(ctx, f.home)
 	if err != nil {
 		return err
 	}

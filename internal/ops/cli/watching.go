@@ -115,7 +115,7 @@ func (f *watchFlags) options(ctx context.Context) (collect.Options, error) {
 	}
 	o := collect.Options{Every: watchEvery, Version: version()}
 	if f.on.given() {
-		_, err := f.on.remotes(&o, f.home)
+		_, err := f.on.remotes(ctx, &o, f.home)
 		return o, err
 	}
 	if _, err := askAll(ctx); err != nil {
@@ -265,8 +265,8 @@ func (w *watching) state(c *collect.Collector, history bool) {
 }
 
 // remotes has a collector follow the hosts, from the past on if that is to be shown.
-func (f *hostFlags) remotes(o *collect.Options, home string) (*hosts.Set, error) {
-	set, err := f.set()
+func (f *hostFlags) remotes(ctx context.Context, o *collect.Options, home string) (*hosts.Set, error) {
+	set, err := f.set(ctx)
 	switch {
 	case err != nil:
 		return nil, err
