@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -21,11 +22,7 @@ EXIT STATUS
 		Args:              takes(0, 1),
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
-			}
-			instance, err := findGateway(name)
+			instance, err := findGateway(strings.Join(args, "")) // one at most
 			if err != nil {
 				return err
 			}
