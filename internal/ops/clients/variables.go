@@ -83,21 +83,17 @@ func (s syntax) replace(text string, with func(word, variable, otherwise string)
 			return with(word, strings.Trim(word, "${}"), "")
 		})
 	case colonSyntax:
-		return colon.ReplaceAllStringFunc(text, func(word string) string {
-			name, is := strings.CutPrefix(word[1:len(word)-1], "env:")
-			if !is {
-				name = ""
-			}
-			return with(word, name, "")
-		})
+		return colon.ReplaceAllStringFunc(text, func(word string) string { return with(word, behindEnv(word[1:len(word)-1]), "") })
 	case editorSyntax:
-		return braced.ReplaceAllStringFunc(text, func(word string) string {
-			name, _ := strings.CutPrefix(word[2:len(word)-1], "env:")
-			if "${env:"+name+"}" != word {
-				name = ""
-			}
-			return with(word, name, "")
-		})
+		return braced.ReplaceAllStringFunc(text, func(word string) string { return with(word, behindEnv(word[2:len(word)-1]), "") })
 	}
 	return text
+}
+
+// behindEnv is NAME of env:NAME; "" for anything else.
+func behindEnv(text string) string {
+	if name, is := strings.CutPrefix(text, "env:"); is {
+		return name
+	}
+	return ""
 }
