@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +87,8 @@ func tryProgram(ctx context.Context, path string, args []string) error {
 		cmd.Env = append(os.Environ(), askedVar+"=1")
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &problem, time.Second
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s does not run: %w%s", path, errors.Join(err, ctx.Err()), firstLine(problem.String()))
+			first, _, _ := strings.Cut(strings.TrimSpace(problem.String()), "\n")
+			return fmt.Errorf("%s does not run: %w%s", path, errors.Join(err, ctx.Err()), prefixed(": ", first))
 		}
 		var a ability
 		if err := json.Unmarshal(out.Bytes(), &a); err != nil {
@@ -100,14 +100,6 @@ func tryProgram(ctx context.Context, path string, args []string) error {
 		}
 	}
 	return nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if line == "" {
-		return ""
-	}
-	return ": " + line
 }
 
 // programPath is where the running program is on disk, to be found there again when another version has taken its
@@ -148,8 +140,7 @@ func execute(path string, l *legacy) error {
 		return fmt.Errorf("keep what is to be handed over: %w", err)
 	}
 	fd := int(f.Fd())
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, handoverVar+"=") })
-	env = append(env, fmt.Sprintf("%s=%d", handoverVar, fd))
+	env := append(withoutVars(os.Environ(), []string{handoverVar}), fmt.Sprintf("%s=%d", handoverVar, fd))
 	return replaceImage(path, env, append(l.descriptors(), fd))
 }
 

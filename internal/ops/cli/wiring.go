@@ -160,9 +160,7 @@ func (f *runFlags) checkEach(func(string) bool) (err error) {
 	if err := checkEach(f.table()); err != nil {
 		return err
 	}
-	if err := f.logLevel.UnmarshalText([]byte(f.level)); err != nil {
-		return wrongSetting("%s: %v", settingName("log-level"), err)
-	}
+	_ = f.logLevel.UnmarshalText([]byte(f.level)) // it knows each of logLevels
 	if f.logFormat, err = logline.ParseFormat(string(f.logFormat)); err != nil {
 		return wrongSetting("%s: %v", settingName("log-format"), err)
 	}
