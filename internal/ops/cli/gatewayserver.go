@@ -161,13 +161,9 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 	if c.Transport == config.HTTP {
 		argv = []string{shownURL(c.URL)}
 	}
-	dir := c.Dir
-	if dir == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return nil, err
-		}
-		dir = wd
+	dir, err := filepath.Abs(c.Dir) // ours, if it has none
+	if err != nil {
+		return nil, err
 	}
 	s, err := f.check(dir, argv, fl.Changed)
 	if err != nil {
