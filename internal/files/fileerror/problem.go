@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
 )
 
 // Pos is a position in a file. Line and Column count from 1; columns are characters. The zero Pos is the file as a
@@ -81,9 +83,6 @@ func (s *Source) Render(p Problem) string {
 	return text + "\n    " + shown + "\n    " + caret
 }
 
-// concealed replaces text that is not shown.
-const concealed = "[redacted]"
-
 // hidden replaces the parts of a text that are not shown, and returns the column, in characters, in the new text. A
 // column within such a part is moved to its beginning.
 func (s *Source) hidden(text string, column int) (shown string, at int) {
@@ -93,13 +92,13 @@ func (s *Source) hidden(text string, column int) (shown string, at int) {
 	var b strings.Builder
 	end, at := 0, column
 	for _, part := range s.Hide(text) {
-		b.WriteString(text[end:part[0]])
-		b.WriteString(concealed)
-		end = part[1]
-		start, length := utf8.RuneCountInString(text[:part[0]]), utf8.RuneCountInString(text[part[0]:part[1]])
+		b.WriteString(text[end:part.Start])
+		b.WriteString(secret.Hidden)
+		end = part.End
+		start, length := utf8.RuneCountInString(text[:part.Start]), utf8.RuneCountInString(text[part.Start:part.End])
 		switch {
 		case column >= start+length:
-			at += len(concealed) - length
+			at += len(secret.Hidden) - length
 		case column > start:
 			at -= column - start
 		}

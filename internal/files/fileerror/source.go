@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
 )
 
 // Source is a file's text. It converts offsets to lines and columns.
@@ -11,9 +13,8 @@ type Source struct {
 	Name string // the file's name in messages
 	Text []byte
 
-	// Hide returns the parts of a text, in bytes and in order, that are not shown in messages and lines: secrets.
-	// nil: none.
-	Hide func(text string) [][2]int
+	// Hide returns the parts of a text, in order, that are not shown in messages and lines: secrets. nil: none.
+	Hide func(text string) []secret.Span
 
 	starts []int // offsets of the lines
 

@@ -80,12 +80,7 @@ func (r *reader) result() (*File, error) {
 
 // conceal hides secrets in quotes of the file.
 func (r *reader) conceal(known *secret.Known) {
-	r.source.Hide = func(text string) (parts [][2]int) {
-		for _, at := range known.Find(text) {
-			parts = append(parts, [2]int{at.Start, at.End})
-		}
-		return parts
-	}
+	r.source.Hide = func(text string) []secret.Span { return known.Find(text) }
 }
 
 // reader is the state of reading one file.
