@@ -112,12 +112,10 @@ func (f *wrapFlags) tellProject(io streams) {
 		places = append(places, slices.DeleteFunc(c.Places(sys, dir), func(p clients.Place) bool { return !p.Project })...)
 	}
 	for _, file := range clients.Find(places) {
-		servers, err := file.Client.Servers(file.Text)
-		servers = slices.DeleteFunc(servers, func(s clients.Server) bool {
-			return s.Odd != "" || s.Extension || s.Remote() || s.Wrapped() || s.Gateway() || !f.wants(s)
-		})
-		if rel, _ := filepath.Rel(dir, file.Path); err == nil && len(servers) > 0 {
-			fmt.Fprintf(io.out, "%s in this directory's %s (%s) left, since others may share it: outlive wrap --project .\n", counted(len(servers), "server"), rel, file.Client.Title)
+		_, outcomes, err := file.Client.Wrap(file.Text, clients.Options{Only: f.wants})
+		outcomes = slices.DeleteFunc(outcomes, func(o clients.Outcome) bool { return o.Why != "" })
+		if rel, _ := filepath.Rel(dir, file.Path); err == nil && len(outcomes) > 0 {
+			fmt.Fprintf(io.out, "%s in this directory's %s (%s) left, since others may share it: outlive wrap --project .\n", counted(len(outcomes), "server"), rel, file.Client.Title)
 		}
 	}
 }
