@@ -127,6 +127,13 @@ func (one *served) server(shown catalog.Server) gateway.Server {
 	return server
 }
 
+// host returns the host options for a link to it, with what is known of it by now.
+func (one *served) host(l *gateway.Link) host.Options {
+	opts := one.options
+	opts.Backend.Known, opts.Backend.Pinned = loadKnowledge(one.known), l.Needed()
+	return opts
+}
+
 // digestOf is a digest of the server's configuration, regardless of its position in the file.
 func digestOf(c config.Server) (string, error) {
 	c.Pos, c.TargetPos = fileerror.Pos{}, fileerror.Pos{}
@@ -259,12 +266,7 @@ func (set *servedSet) keep(name, path string) *logline.Kept {
 
 // host returns the host options for a link's server.
 func (set *servedSet) host(l *gateway.Link) host.Options {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	one := set.now[l.Name()]
-	opts := one.options
-	opts.Backend.Known = loadKnowledge(one.known)
-	opts.Backend.Pinned = l.Needed()
+	opts := set.current()[l.Name()].host(l)
 	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
 		set.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}

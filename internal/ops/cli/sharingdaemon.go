@@ -28,7 +28,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -203,11 +202,7 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 	s := &sharedServer{name: name, kept: one.sinks.kept}
 	s.runner, err = gateway.NewRunner(gateway.RunnerOptions{
 		Gateway: gateway.Options{Version: version(), Names: catalog.Never, NoTools: true, Plain: true, PoolIdle: sharedIdle, ListWait: firstList, Sink: d.sinks},
-		Host: func(l *gateway.Link) host.Options {
-			opts := one.options
-			opts.Backend.Known, opts.Backend.Pinned = loadKnowledge(one.known), l.Needed()
-			return opts
-		},
+		Host:    one.host,
 	})
 	if err != nil {
 		return nil, err
