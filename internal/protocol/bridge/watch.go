@@ -36,9 +36,6 @@ type stream struct {
 	Until time.Time // when it has to be acknowledged
 }
 
-// awaited reports whether a waiter is answered with the stream.
-func (one *stream) awaited(w waiter) bool { return w.Stream == one.ID }
-
 // waiter is a resources/subscribe that has not been answered.
 type waiter struct {
 	ID     []byte // raw
@@ -186,12 +183,10 @@ func (s *legacySide) acknowledged(line []byte) {
 	s.endStream(w.Now, replaced)
 	w.Now, w.Next, w.Ends = w.Next, nil, 0
 	granted := member(s.env.Params.Of(line), "notifications", "resourceSubscriptions")
+	s.settle(w.Now, granted, []byte(tellsNothing))
 	refused := func(uri string) bool { return !contains(granted, uri) }
-	s.settle(w.Now.awaited, refused, []byte(tellsNothing))
 	w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return slices.Contains(w.Now.URIs, uri) && refused(uri) })
 	w.Now.URIs = slices.DeleteFunc(w.Now.URIs, refused)
-	covered := func(one waiter) bool { return slices.Contains(w.Now.URIs, one.URI) }
-	s.settle(covered, func(string) bool { return false }, nil)
 	for _, uri := range w.Now.URIs {
 		if w.Missed && slices.Contains(w.URIs, uri) {
 			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri), nil))
@@ -209,24 +204,21 @@ const (
 	staysSilent  = `{"code":-32603,"message":"the server has not answered in time; it is safe to retry"}`
 )
 
-// settle answers the waiters that which picks. why is the raw error for those whose resource is refused.
-func (s *legacySide) settle(which func(waiter) bool, refused func(uri string) bool, why []byte) {
-	var left, done []waiter
-	for _, one := range s.Watch.Waiting {
-		if which(one) {
-			done = append(done, one)
-		} else {
-			left = append(left, one)
+// settle answers who waits for a stream: granted are the raw resources that it covers, why is the raw error for all others.
+func (s *legacySide) settle(one *stream, granted, why []byte) {
+	w := &s.Watch
+	waiting := w.Waiting
+	w.Waiting = nil
+	for _, each := range waiting {
+		switch {
+		case each.Stream != one.ID:
+			w.Waiting = append(w.Waiting, each)
+		case contains(granted, each.URI):
+			s.toClient(jsonrpc.AppendResult(nil, each.ID, nil))
+		default:
+			w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return uri == each.URI })
+			s.toClient(jsonrpc.AppendErrorObject(nil, each.ID, why))
 		}
-	}
-	s.Watch.Waiting = left
-	for _, one := range done {
-		if !refused(one.URI) {
-			s.toClient(jsonrpc.AppendResult(nil, one.ID, nil))
-			continue
-		}
-		s.Watch.URIs = slices.DeleteFunc(s.Watch.URIs, func(uri string) bool { return uri == one.URI })
-		s.toClient(jsonrpc.AppendErrorObject(nil, one.ID, why))
 	}
 }
 
@@ -239,7 +231,7 @@ func (s *legacySide) watchEnded(id, line []byte) bool {
 		if s.env.Kind == jsonrpc.ErrorResponse && s.mayListen(line) {
 			why = s.env.Error.Of(line)
 		}
-		s.settle(w.Next.awaited, func(string) bool { return true }, why)
+		s.settle(w.Next, nil, why)
 		w.Next = nil
 	case w.Now != nil && string(id) == w.Now.ID:
 		w.Now = nil
@@ -305,7 +297,7 @@ func (s *legacySide) tickWatch() {
 		late := w.Next
 		w.Next = nil
 		s.endStream(late, replaced)
-		s.settle(late.awaited, func(string) bool { return true }, []byte(staysSilent))
+		s.settle(late, nil, []byte(staysSilent))
 		s.openLater(true)
 	}
 	if s.due(w.Again) {
