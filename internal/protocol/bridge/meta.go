@@ -67,41 +67,25 @@ func member(object []byte, path ...string) []byte {
 	return jsonrpc.FindPath(object, path...).Of(object)
 }
 
-// mapElements returns a raw array with every element replaced by f's results; the same bytes if f changes nothing.
-func mapElements(array []byte, f func(element []byte) [][]byte) []byte {
-	if !jsonrpc.IsArray(array) {
-		return array
-	}
-	out, changed, first := []byte{'['}, false, true
+// mapMember returns a raw object with the elements of an array in it replaced by f's results: one element, several with commas between
+// them, or none; the same bytes if f changes nothing.
+func mapMember(object []byte, name string, f func(element []byte) []byte) []byte {
+	array := member(object, name)
+	out, changed := []byte{'['}, false
 	for at := range jsonrpc.Elements(array) {
 		was := at.Of(array)
 		now := f(was)
-		changed = changed || len(now) != 1 || string(now[0]) != string(was)
-		for _, one := range now {
-			if !first {
-				out = append(out, ',')
-			}
-			out, first = append(out, one...), false
+		changed = changed || !bytes.Equal(now, was)
+		if len(out) > 1 && len(now) > 0 {
+			out = append(out, ',')
 		}
+		out = append(out, now...)
 	}
 	if !changed {
-		return array
-	}
-	return append(out, ']')
-}
-
-// mapMember replaces the elements of the array that is a member of a raw object.
-func mapMember(object []byte, name string, f func(element []byte) [][]byte) []byte {
-	was := member(object, name)
-	now := mapElements(was, f)
-	if was == nil || string(was) == string(now) {
 		return object
 	}
-	return set(object, now, name)
+	return set(object, append(out, ']'), name)
 }
-
-// one is the ordinary result of a function for mapElements.
-func one(element []byte) [][]byte { return [][]byte{element} }
 
 // withoutReserved returns raw params or a raw result without the protocol's own keys, and those named, in its _meta. The
 // _meta goes with its last key.

@@ -59,23 +59,23 @@ func legacyAsk(method string, params []byte, can abilities, version string, elic
 // legacySampling are raw params of sampling/createMessage as version has them. Older ones know no tools and one block in
 // each message; several become several messages of the same role.
 func legacySampling(params []byte, version string) ([]byte, error) {
-	params = mapMember(params, "tools", func(tool []byte) [][]byte { return one(legacyTool(tool)) })
+	params = mapMember(params, "tools", legacyTool)
 	if version >= "2025-11-25" {
-		return mapMember(params, "messages", func(message []byte) [][]byte { return one(withToolResults(message)) }), nil
+		return mapMember(params, "messages", withToolResults), nil
 	}
 	able := true
-	params = mapMember(params, "messages", func(message []byte) [][]byte {
+	params = mapMember(params, "messages", func(message []byte) []byte {
 		blocks := member(message, "content")
 		if !jsonrpc.IsArray(blocks) {
 			able = able && !ofTools(blocks)
-			return one(withContent(message, func(block []byte) []byte { return legacyContent(block, version) }))
+			return withContent(message, func(block []byte) []byte { return legacyContent(block, version) })
 		}
 		var out [][]byte
 		for at := range jsonrpc.Elements(blocks) {
 			able = able && !ofTools(at.Of(blocks))
 			out = append(out, set(message, legacyContent(at.Of(blocks), version), "content"))
 		}
-		return out
+		return bytes.Join(out, []byte(","))
 	})
 	if !able {
 		return nil, errUnable
@@ -92,7 +92,7 @@ func ofTools(block []byte) bool {
 // withToolResults is a raw message, or a result of sampling, whose tool results are as the legacy era has them.
 func withToolResults(message []byte) []byte {
 	if jsonrpc.IsArray(member(message, "content")) {
-		return mapMember(message, "content", func(block []byte) [][]byte { return one(toolResult(block)) })
+		return mapMember(message, "content", toolResult)
 	}
 	return withContent(message, toolResult)
 }

@@ -10,13 +10,13 @@ func legacyResult(m mcp.Method, version string, result []byte) []byte {
 	result = withoutReserved(without(result, "resultType", "ttlMs", "cacheScope"))
 	switch m {
 	case mcp.ToolsList:
-		return mapMember(result, "tools", func(tool []byte) [][]byte { return one(legacyTool(tool)) })
+		return mapMember(result, "tools", legacyTool)
 	case mcp.ToolsCall:
-		result = mapMember(result, "content", func(block []byte) [][]byte { return one(legacyContent(block, version)) })
+		result = mapMember(result, "content", func(block []byte) []byte { return legacyContent(block, version) })
 		return objectAsStructure(result)
 	case mcp.PromptsGet:
-		return mapMember(result, "messages", func(message []byte) [][]byte {
-			return one(withContent(message, func(block []byte) []byte { return legacyContent(block, version) }))
+		return mapMember(result, "messages", func(message []byte) []byte {
+			return withContent(message, func(block []byte) []byte { return legacyContent(block, version) })
 		})
 	}
 	return result

@@ -72,10 +72,10 @@ func isStrings(array []byte) bool {
 
 // modernTool is a legacy server's raw tool for a modern client; none if it runs only as a task, which the client cannot
 // call.
-func modernTool(tool []byte) [][]byte {
+func modernTool(tool []byte) []byte {
 	execution := member(tool, "execution")
 	if jsonrpc.EqualString(member(execution, "taskSupport"), "required") {
 		return nil
 	}
-	return one(without(tool, "execution"))
+	return without(tool, "execution")
 }
