@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
@@ -53,24 +54,20 @@ func singleContent(message []byte) []byte {
 	if !jsonrpc.IsArray(blocks) {
 		return message
 	}
-	var first, text []byte
-	texts := 0
+	var first []byte
+	var texts []string
 	for at := range jsonrpc.Elements(blocks) {
 		block := at.Of(blocks)
 		if first == nil {
 			first = block
 		}
 		if jsonrpc.EqualString(member(block, "type"), "text") {
-			line, _ := jsonrpc.Unquote(member(block, "text"))
-			if texts > 0 {
-				text = append(text, "\n\n"...)
-			}
-			text = append(text, line...)
-			texts++
+			text, _ := jsonrpc.Unquote(member(block, "text"))
+			texts = append(texts, text)
 		}
 	}
-	if first == nil || texts > 1 {
-		first = textBlock(string(text))
+	if first == nil || len(texts) > 1 {
+		first = textBlock(strings.Join(texts, "\n\n"))
 	}
 	return set(message, first, "content")
 }

@@ -26,7 +26,7 @@ type legacySide struct {
 
 	Hello    hello
 	Can      abilities // of the client
-	Envelope []byte    // _meta of each request, without braces and the log level
+	Envelope []byte    // raw _meta of each request, without the log level
 	Extended []byte    // raw extensions that the client has declared
 	Offer    []byte    // raw capabilities of the server
 
@@ -158,8 +158,7 @@ func (s *legacySide) introduced(params []byte, version string) {
 	if !jsonrpc.IsObject(info) {
 		info = nil
 	}
-	meta := mcp.RequestMeta(info, modernCapabilities(asked, s.Version))
-	s.Envelope = meta[1 : len(meta)-1]
+	s.Envelope = mcp.RequestMeta(info, modernCapabilities(asked, s.Version))
 }
 
 // greet asks the server for its identity. Without an id nobody waits for the handshake: the client has had its answer before.
@@ -169,12 +168,12 @@ func (s *legacySide) greet(h hello) {
 	s.discover()
 }
 
-// envelope is the _meta of the next request, without braces. A server without logging is told no level.
+// envelope is the raw _meta of the next request. A server without logging is told no level.
 func (s *legacySide) envelope() []byte {
-	if member(s.Offer, "logging") == nil {
-		return s.Envelope
+	if level := member(s.LogLevel, "level"); level != nil && member(s.Offer, "logging") != nil {
+		return set(s.Envelope, level, mcp.MetaLogLevel)
 	}
-	return withLevel(s.Envelope, member(s.LogLevel, "level"))
+	return s.Envelope
 }
 
 // close forgets an earlier session of the client.
@@ -193,7 +192,7 @@ func (s *legacySide) close(why string) {
 }
 
 func (s *legacySide) discover() {
-	s.askOwn(mcp.Discover, append(append([]byte(`{"_meta":{`), s.Envelope...), "}}"...), s.discovered)
+	s.askOwn(mcp.Discover, set([]byte("{}"), s.Envelope, "_meta"), s.discovered)
 }
 
 // discovered takes the server's answer to the handshake.

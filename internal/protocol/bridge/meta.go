@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // reserved begins the keys of _meta that belong to the protocol. Each era has its own; a peer of the other one may refuse
@@ -105,17 +104,8 @@ func withoutReserved(object []byte, also ...string) []byte {
 	return set(object, left, "_meta")
 }
 
-// withLevel adds a raw log level, unless it is nil, to an envelope.
-func withLevel(envelope, level []byte) []byte {
-	if level == nil {
-		return envelope
-	}
-	out := append(append([]byte{}, envelope...), `,"`+mcp.MetaLogLevel+`":`...)
-	return append(out, level...)
-}
-
-// withEnvelope returns raw params, which may be nil, with an envelope in their _meta. It reports whether they were an
-// object.
+// withEnvelope returns raw params, which may be nil, with the members of a raw envelope in their _meta, before their own. It reports
+// whether they were an object.
 func withEnvelope(params, envelope []byte) ([]byte, bool) {
 	if params == nil {
 		params = []byte("{}")
@@ -124,12 +114,12 @@ func withEnvelope(params, envelope []byte) ([]byte, bool) {
 		return params, false
 	}
 	params = withoutReserved(params)
-	return set(params, withMembers(member(params, "_meta"), string(envelope)), "_meta"), true
+	return set(params, withMembers(member(params, "_meta"), envelope), "_meta"), true
 }
 
-// withMembers returns a raw object with members, given without braces, before its own.
-func withMembers(object []byte, members string) []byte {
-	out := append([]byte{'{'}, members...)
+// withMembers returns a raw object, nil for none, with the members of another one before its own; that one has some.
+func withMembers(object, first []byte) []byte {
+	out := bytes.Clone(first[:len(first)-1])
 	for key, value := range jsonrpc.Members(object) {
 		out = append(out, ',')
 		out = append(out, object[key.Start:value.End]...)

@@ -45,7 +45,7 @@ func modernResult(m mcp.Method, result []byte) []byte {
 	}
 	switch m {
 	case mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList, mcp.ResourcesRead:
-		return withMembers(result, `"resultType":"complete","ttlMs":0,"cacheScope":"private"`)
+		return withMembers(result, []byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private"}`))
 	}
-	return withMembers(result, `"resultType":"complete"`)
+	return withMembers(result, []byte(`{"resultType":"complete"}`))
 }

@@ -160,8 +160,7 @@ func (s *legacySide) renew() {
 	for i := range w.Waiting {
 		w.Waiting[i].Stream = w.Next.ID
 	}
-	params := append([]byte(`{"_meta":{`), s.envelope()...)
-	params = append(append(append(params, `},"notifications":`...), filter...), '}')
+	params := set(set([]byte("{}"), s.envelope(), "_meta"), filter, "notifications")
 	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
 }
 
