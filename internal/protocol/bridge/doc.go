@@ -22,7 +22,7 @@
 //	modernserver.go  and what the server says to that
 //	suspended.go   requests of the server to the client become input_required; the call waits at the server
 //	turns.go       calls that may be asked something, one after the other
-//	handle.go      the requestState by which a call that waits is found again
+//	state.go       the requestState by which a call that waits is found again, and by whom
 //
 // and the parts of that direction, each of which owns what it is named after:
 //

@@ -12,14 +12,13 @@ import (
 // the answers of suspended calls; its parts own the rest.
 type modernSide struct {
 	*core
-	sealer sealer
+	key []byte // see [Options]
 
 	Can     abilities // the server was told of
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
 	Meta    []byte    // raw, of the client's first request
 	Queue   []turn    // calls whose turn has not come
-	Number  uint64    // of the last suspended call
 
 	Calls     tasks
 	Leveling  leveling
@@ -29,7 +28,7 @@ type modernSide struct {
 
 // newModernSide returns the side of one client, or of many if the options tell who has sent a request.
 func newModernSide(c *core, opts Options) *modernSide {
-	s := &modernSide{core: c, sealer: sealer{key: opts.Key}, Calls: tasks{}, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
+	s := &modernSide{core: c, key: opts.Key, Calls: tasks{}, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
 	s.Questions = questions{core: c, calls: s.Calls, side: s, Shared: opts.Principal != nil, Known: map[string]bool{}, principal: opts.Principal}
 	if s.Questions.Shared {
 		s.Can = everyAbility

@@ -236,32 +236,31 @@ S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`
 	}
 }
 
-// A state belongs to one client, one call and one time; nobody without the key can make one.
-func TestHandles(t *testing.T) {
+// A state belongs to one client, one call, one round and one time; nobody without the key can make one.
+func TestStates(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
-	alice := sealer{key: key, client: "alice"}
-	called := digestOf("tools/call", []byte(`{"name":"t","arguments":{"a":1}}`))
-	state := alice.seal(5, 2, start.Add(time.Minute), called)
-	if number, round, ok := alice.open(state, start, called); number != 5 || round != 2 || !ok {
-		t.Errorf("got %d, %d, %v", number, round, ok)
+	made := func() *task {
+		return &task{Wire: "1", Method: mcp.ToolsCall, Params: []byte(`{"name":"t","arguments":{"a":1}}`), Round: 2, Expires: start,
+			Party: party{Principal: "alice", Info: "{}"}}
 	}
-	for name, refused := range map[string]func() bool{
-		"another client":  func() bool { _, _, ok := sealer{key, "bob"}.open(state, start, called); return !ok },
-		"another key":     func() bool { _, _, ok := sealer{key[1:], "alice"}.open(state, start, called); return !ok },
-		"another call":    func() bool { _, _, ok := alice.open(state, start, digestOf("tools/call", nil)); return !ok },
-		"too late":        func() bool { _, _, ok := alice.open(state, start.Add(time.Minute), called); return !ok },
-		"no text":         func() bool { _, _, ok := alice.open([]byte("5"), start, called); return !ok },
-		"something short": func() bool { _, _, ok := alice.open([]byte(`"AAAA"`), start, called); return !ok },
+	state := stateOf(made(), key)
+	if again := stateOf(made(), key); again != state {
+		t.Errorf("the same call has the states %s and %s", state, again)
+	}
+	if other := stateOf(made(), key[1:]); other == state {
+		t.Error("another key makes the same state")
+	}
+	for name, change := range map[string]func(*task){
+		"another client":              func(t *task) { t.Party.Principal = "bob" },
+		"another client of that name": func(t *task) { t.Party.Info = "" },
+		"another call":                func(t *task) { t.Wire = "2" },
+		"other arguments":             func(t *task) { t.Params = nil },
+		"another round":               func(t *task) { t.Round = 1 },
+		"another time":                func(t *task) { t.Expires = start.Add(time.Minute) },
 	} {
-		if !refused() {
-			t.Errorf("%s was let in", name)
-		}
-	}
-	for i := 1; i < len(state)-1; i++ {
-		forged := []byte(string(state))
-		forged[i] ^= 4
-		if _, _, ok := alice.open(forged, start, called); ok {
-			t.Errorf("byte %d may be another one", i)
+		other := made()
+		if change(other); stateOf(other, key) == state {
+			t.Errorf("%s has the same state", name)
 		}
 	}
 }

@@ -21,13 +21,10 @@ var tooOften = "the client is not asked more than " + strconv.Itoa(roundsMost) +
 
 // suspend answers the client with the server's questions.
 func (s *modernSide) suspend(t *task) {
-	if t.Number == 0 {
-		s.Number++
-		t.Number = s.Number
-	}
 	t.Round++
 	t.Asks, t.Next = append(t.Asks, t.Next...), nil
 	t.Expires = s.now.Add(answerFor)
+	t.State = stateOf(t, s.key)
 	out := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for i, q := range t.Asks {
 		if i > 0 {
@@ -38,7 +35,7 @@ func (s *modernSide) suspend(t *task) {
 		out = append(out, modernAsk(q.Method, q.Params)...)
 	}
 	out = append(out, `},"requestState":`...)
-	out = append(append(out, s.seal(t.Party).seal(t.Number, t.Round, t.Expires, digestOf(t.Method.String(), t.Params))...), '}')
+	out = append(jsonrpc.AppendQuoted(out, t.State), '}')
 	s.toClient(jsonrpc.AppendResult(nil, t.ID, out))
 	t.ID, t.Token, t.Level = nil, nil, -1
 }
@@ -68,27 +65,6 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 		s.feed(t, answers)
 	}
 	s.proceed()
-}
-
-// meant returns the suspended call that the request in s.env continues; nil if the request has no right to any. came is
-// when the client sent it.
-func (s *modernSide) meant(line []byte, came time.Time) *task {
-	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	who := s.seal(s.Questions.partyOf(s.env.ID.Of(line), s.env.Meta.Of(line)))
-	number, round, ok := who.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
-	if t := s.Calls.numbered(number); ok && t != nil && t.suspended() && t.Round == round {
-		return t
-	}
-	return nil
-}
-
-// seal returns the sealer for a request's client: no client can use another one's handles.
-func (s *modernSide) seal(p party) sealer {
-	out := s.sealer
-	if s.Questions.Shared {
-		out.client += string(jsonrpc.AppendQuoted(nil, p.Principal)) + p.Info
-	}
-	return out
 }
 
 // feed gives the server the client's answers. Missing ones are asked again.

@@ -25,8 +25,8 @@ type task struct {
 	Meta      []byte    // raw, of the request that the client waits for
 	Token     []byte    // raw progress token of the client, nil for none
 	Level     int       // log level asked for, -1 for none
-	Number    uint64    // in handles, 0 before the first
 	Round     int
+	State     string      // requestState of that round, while the call is suspended
 	Asks      []*question // that the client has been shown
 	Next      []*question // that it will be shown in the next round
 	Behind    []byte      // the last progress while the call was suspended
@@ -70,16 +70,6 @@ func (t *task) hasRoom() bool {
 func (ts tasks) find(id []byte) *task {
 	for _, t := range ts {
 		if t.ID != nil && jsonrpc.SameID(t.ID, id) {
-			return t
-		}
-	}
-	return nil
-}
-
-// numbered returns the call with this number in its handles.
-func (ts tasks) numbered(number uint64) *task {
-	for _, t := range ts {
-		if t.Number == number && number > 0 {
 			return t
 		}
 	}
