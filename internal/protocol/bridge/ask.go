@@ -24,15 +24,14 @@ type question struct {
 	Until  time.Time // while it belongs to no call: its deadline
 
 	Came     time.Time // of a shared server, see attribution.go
-	Suspects []string  // calls that may have asked it, by their raw ids at the server
+	Suspects []*call   // that may have asked it
 	Doubt    bool      // a cancelled call may have asked it, too
 }
 
 // questions holds a legacy server's questions that belong to no call yet, and finds their calls.
 type questions struct {
 	*core
-	calls tasks // the side's
-	side  *modernSide
+	side *modernSide
 
 	Open  []*question
 	Asker bool // the server has asked during a call: calls take turns
@@ -54,11 +53,11 @@ func (qs *questions) add(q *question) {
 
 // busy reports whether a call has to wait for its turn. Answers do not wait for long: a server that does one thing at a time may not
 // have looked at the running call yet.
-func (qs *questions) busy(t turn) bool {
+func (qs *questions) busy(c turn) bool {
 	if qs.Shared {
-		return !qs.inTurn(t.Target, t.Came)
+		return !qs.inTurn(c.Target, c.Came)
 	}
-	return qs.Asker && qs.calls.running() > 0 && !(t.Round && qs.due(t.Came.Add(turnFor)))
+	return qs.Asker && qs.Calls.running() > 0 && !(c.Round && qs.due(c.Came.Add(turnFor)))
 }
 
 // inLine reports whether a call of target must queue behind those that wait for their turn.
@@ -71,8 +70,8 @@ func (qs *questions) assign() {
 		return
 	}
 	for _, q := range slices.Clone(qs.Open) {
-		t, hopeless := qs.owner(q)
-		if t == nil && !hopeless {
+		c, hopeless := qs.owner(q)
+		if c == nil && !hopeless {
 			continue
 		}
 		qs.Open = slices.DeleteFunc(qs.Open, func(one *question) bool { return one == q })
@@ -80,36 +79,36 @@ func (qs *questions) assign() {
 			qs.toServer(notFound(q.ID))
 			continue
 		}
-		qs.put(t, q)
+		qs.put(c, q)
 	}
 }
 
 // put gives a call a question. If the client waits, the question is its answer, and the call is suspended at the server.
-func (qs *questions) put(t *task, q *question) {
-	if !t.hasRoom() {
+func (qs *questions) put(c *call, q *question) {
+	if !c.hasRoom() {
 		qs.decline(q, tooOften)
 		return
 	}
-	t.Next = append(t.Next, q)
-	if !t.suspended() {
-		qs.side.suspend(t)
+	c.Next = append(c.Next, q)
+	if !c.suspended() {
+		qs.side.suspend(c)
 	}
 }
 
 // owner returns the call of a question, nil if it is ambiguous. A server may ask several questions at once: if no call
 // runs and one is suspended, it is that one. hopeless means that calls run, but none of their clients can be asked.
-func (qs *questions) owner(q *question) (t *task, hopeless bool) {
-	var runs, waits []*task
+func (qs *questions) owner(q *question) (c *call, hopeless bool) {
+	var runs, waits []*call
 	others := 0
-	for _, t := range qs.calls {
+	for _, c := range qs.Calls {
 		switch {
-		case !mayAsk(t.Method) || t.Afresh || t.Finished != nil:
-		case !t.Open || q.Need&^t.Can != 0:
+		case !mayAsk(c.Method) || c.Afresh || c.Finished != nil:
+		case !c.Open || q.Need&^c.Can != 0:
 			others++
-		case t.suspended():
-			waits = append(waits, t)
+		case c.suspended():
+			waits = append(waits, c)
 		default:
-			runs = append(runs, t)
+			runs = append(runs, c)
 		}
 	}
 	switch {
@@ -125,8 +124,8 @@ func (qs *questions) owner(q *question) (t *task, hopeless bool) {
 func (qs *questions) withdrawn(id []byte) {
 	same := func(q *question) bool { return jsonrpc.SameID(q.ID, id) }
 	qs.Open = slices.DeleteFunc(qs.Open, same)
-	for _, t := range qs.calls {
-		t.Asks, t.Next = slices.DeleteFunc(t.Asks, same), slices.DeleteFunc(t.Next, same)
+	for _, c := range qs.Calls {
+		c.Asks, c.Next = slices.DeleteFunc(c.Asks, same), slices.DeleteFunc(c.Next, same)
 	}
 }
 

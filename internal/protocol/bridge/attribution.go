@@ -64,8 +64,8 @@ func (qs *questions) inTurn(target string, came time.Time) bool {
 	if !qs.Known[target] || qs.due(came.Add(turnFor)) {
 		return true
 	}
-	for _, t := range qs.calls {
-		if qs.Known[t.Target] && t.awaited() {
+	for _, c := range qs.Calls {
+		if qs.Known[c.Target] && c.awaited() {
 			return false
 		}
 	}
@@ -81,28 +81,28 @@ func (qs *questions) partyOf(id, meta []byte) party {
 }
 
 // cancel keeps a call that the server may still work on though its client has given it up. One whose question was refused ends soon.
-func (qs *questions) cancel(t *task) {
+func (qs *questions) cancel(c *call) {
 	qs.makeRoom()
 	stays := unclearFor
 	switch {
-	case t.blocked():
+	case c.blocked():
 		stays = crossFor
-	case qs.Known[t.Target]:
+	case qs.Known[c.Target]:
 		stays = cancelledFor
 	}
-	t.ID, t.Params, t.Meta, t.Token, t.Level = nil, nil, nil, nil, -1
-	t.Cancelled, t.Ends = qs.now, qs.now.Add(stays)
-	qs.calls[t.Wire] = t
+	c.ID, c.Params, c.Meta, c.Token, c.Level = nil, nil, nil, nil, -1
+	c.Cancelled, c.Ends = qs.now, qs.now.Add(stays)
 }
 
 // makeRoom forgets cancelled calls that no question can belong to. One that no answer clears replaces the rest if it is too many to be
 // distinguished. Forgetting the oldest instead would let a client that cancels many calls see another client's questions.
 func (qs *questions) makeRoom() {
 	left := 0
-	for wire, t := range qs.calls {
-		if t.cancelled() && qs.due(t.Ends.Add(unclearFor)) {
-			delete(qs.calls, wire)
-		} else if t.cancelled() {
+	_, cancelled := qs.Calls.apart()
+	for _, c := range cancelled {
+		if qs.due(c.Ends.Add(unclearFor)) {
+			qs.Calls.remove(c)
+		} else {
 			left++
 		}
 	}
@@ -113,40 +113,40 @@ func (qs *questions) makeRoom() {
 		qs.decline(q, undecided)
 	}
 	qs.Open = nil
-	qs.calls.dropCancelled()
-	qs.calls[""] = &task{Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)}
+	qs.Calls.dropCancelled()
+	qs.Calls.add(&call{Wire: string(qs.private()), Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)})
 }
 
 // candidates are those of the cancelled calls that a message of the server may belong to, besides the given other calls. Calls of a
 // client are left out if all of the others are its own, which leaves a doubt: at once if it is authenticated, otherwise once
 // the question can no longer have crossed with the cancellation.
-func (qs *questions) candidates(cancelled, others []*task) (out []*task, doubt bool) {
-	for _, t := range cancelled {
-		own := !slices.ContainsFunc(others, func(other *task) bool { return !other.Party.alike(t.Party) })
+func (qs *questions) candidates(cancelled, others []*call) (out []*call, doubt bool) {
+	for _, c := range cancelled {
+		own := !slices.ContainsFunc(others, func(other *call) bool { return !other.Party.alike(c.Party) })
 		switch {
-		case qs.due(t.Ends):
-		case own && (t.Party.Principal != "" || qs.due(t.Cancelled.Add(crossFor))):
+		case qs.due(c.Ends):
+		case own && (c.Party.Principal != "" || qs.due(c.Cancelled.Add(crossFor))):
 			doubt = true
 		default:
-			out = append(out, t)
+			out = append(out, c)
 		}
 	}
 	return out, doubt
 }
 
-// suspects are the calls, by their ids at the server, that may have asked the present question. A call that waits for
+// suspects are the calls that may have asked the present question. A call that waits for
 // its client's answer is none, unless the server works on nothing else: a tool asks again only after its answer. If the
 // server has cancelled the question, or died and starts the call again, the call waits for no answer.
-func (qs *questions) suspects() (wires []string, doubt bool) {
-	var running, blocked []*task
-	calls, cancelled := qs.calls.byAge()
-	for _, t := range calls {
+func (qs *questions) suspects() (all []*call, doubt bool) {
+	var running, blocked []*call
+	living, cancelled := qs.Calls.apart()
+	for _, c := range living {
 		switch {
-		case t.Afresh || t.Finished != nil:
-		case t.blocked():
-			blocked = append(blocked, t)
+		case c.Afresh || c.Finished != nil:
+		case c.blocked():
+			blocked = append(blocked, c)
 		default:
-			running = append(running, t)
+			running = append(running, c)
 		}
 	}
 	maybe, doubt := qs.candidates(cancelled, running)
@@ -155,10 +155,7 @@ func (qs *questions) suspects() (wires []string, doubt bool) {
 			running = blocked
 		}
 	}
-	for _, t := range append(running, maybe...) {
-		wires = append(wires, t.Wire)
-	}
-	return wires, doubt
+	return append(running, maybe...), doubt
 }
 
 // gather keeps a question until its call is determined.
@@ -177,21 +174,21 @@ func (qs *questions) rule() {
 		return
 	}
 	qs.Ruling = time.Time{}
-	var given []*task
+	var given []*call
 	for i := qs.decidable(); i >= 0; i = qs.decidable() {
 		q := qs.Open[i]
 		qs.Open = slices.Delete(slices.Clone(qs.Open), i, i+1)
-		if t := qs.give(q); t != nil && !slices.Contains(given, t) {
-			given = append(given, t)
+		if c := qs.give(q); c != nil && !slices.Contains(given, c) {
+			given = append(given, c)
 		}
 	}
-	for _, t := range given {
-		if !t.suspended() {
-			qs.side.suspend(t)
+	for _, c := range given {
+		if !c.suspended() {
+			qs.side.suspend(c)
 		}
 	}
 	for _, q := range qs.Open {
-		if living := slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return qs.calls[wire].cancelled() }); len(living) < 2 {
+		if living := slices.DeleteFunc(slices.Clone(q.Suspects), (*call).cancelled); len(living) < 2 {
 			q.Until = deadline.Earliest(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
 		}
 	}
@@ -201,7 +198,7 @@ func (qs *questions) rule() {
 // latest of as many questions as there are possible calls, none of which would end otherwise.
 func (qs *questions) decidable() int {
 	for i, q := range qs.Open {
-		q.Suspects = slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return !qs.atServer(wire) })
+		q.Suspects = slices.DeleteFunc(slices.Clone(q.Suspects), func(c *call) bool { return !qs.atServer(c) })
 		if len(q.Suspects) < 2 {
 			return i
 		}
@@ -209,7 +206,7 @@ func (qs *questions) decidable() int {
 	for _, q := range qs.Open {
 		last, count := -1, 0
 		for i, other := range qs.Open {
-			if !slices.ContainsFunc(other.Suspects, func(wire string) bool { return !slices.Contains(q.Suspects, wire) }) {
+			if !slices.ContainsFunc(other.Suspects, func(c *call) bool { return !slices.Contains(q.Suspects, c) }) {
 				last, count = i, count+1
 			}
 		}
@@ -220,10 +217,9 @@ func (qs *questions) decidable() int {
 	return -1
 }
 
-// atServer reports whether the server may still work on the call with this id there.
-func (qs *questions) atServer(wire string) bool {
-	t := qs.calls[wire]
-	return t != nil && !t.Afresh && t.Finished == nil
+// atServer reports whether the server may still work on a call.
+func (qs *questions) atServer(c *call) bool {
+	return slices.Contains(qs.Calls, c) && !c.Afresh && c.Finished == nil
 }
 
 const (
@@ -233,7 +229,7 @@ const (
 )
 
 // give assigns a question to its call and returns the call; nil if the question is refused.
-func (qs *questions) give(q *question) *task {
+func (qs *questions) give(q *question) *call {
 	switch len(q.Suspects) {
 	case 0:
 		qs.toServer(jsonrpc.AppendError(nil, q.ID, jsonrpc.MethodNotFound, duringCall, nil))
@@ -243,35 +239,35 @@ func (qs *questions) give(q *question) *task {
 		qs.decline(q, undecided)
 		return nil
 	}
-	t := qs.calls[q.Suspects[0]]
+	c := q.Suspects[0]
 	switch {
-	case t.cancelled():
-		t.Ends = deadline.Earliest(t.Ends, qs.now.Add(crossFor)) // it was refused
+	case c.cancelled():
+		c.Ends = deadline.Earliest(c.Ends, qs.now.Add(crossFor)) // it was refused
 		qs.decline(q, noLonger)
-	case !t.Open || q.Need&^t.Can != 0:
+	case !c.Open || q.Need&^c.Can != 0:
 		qs.toServer(notFound(q.ID))
-	case !t.hasRoom():
+	case !c.hasRoom():
 		qs.decline(q, tooOften)
 	default:
-		t.Next = append(t.Next, q)
-		qs.learn(q, t)
-		return t
+		c.Next = append(c.Next, q)
+		qs.learn(q, c)
+		return c
 	}
 	return nil
 }
 
-// learn concludes from t having asked q: its tool asks, and while it waits it has asked nothing else than what came
+// learn concludes from c having asked q: its tool asks, and while it waits it has asked nothing else than what came
 // together with q.
-func (qs *questions) learn(q *question, t *task) {
+func (qs *questions) learn(q *question, c *call) {
 	if q.Doubt {
 		return
 	}
 	for _, other := range qs.Open {
 		if other.Came.Sub(q.Came).Abs() > gatherFor {
-			other.Suspects = slices.DeleteFunc(slices.Clone(other.Suspects), func(wire string) bool { return wire == t.Wire })
+			other.Suspects = slices.DeleteFunc(slices.Clone(other.Suspects), func(one *call) bool { return one == c })
 		}
 	}
 	if len(qs.Known) < knownMost {
-		qs.Known[t.Target] = true
+		qs.Known[c.Target] = true
 	}
 }

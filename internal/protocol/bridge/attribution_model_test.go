@@ -210,7 +210,7 @@ func (w *manyClients) idle() []string {
 
 // mayStillAsk reports whether the bridge still reckons with a call that was withdrawn. What asks later is beyond what can be told.
 func (w *manyClients) mayStillAsk(id string) bool {
-	t := w.b.side.(*modernSide).Calls[id]
+	t := w.b.side.(*modernSide).Calls.onWire([]byte(id))
 	return t.cancelled() && w.now.Before(t.Ends)
 }
 

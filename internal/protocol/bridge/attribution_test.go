@@ -253,7 +253,7 @@ func TestVeryManyAreWithdrawn(t *testing.T) {
 	if out = b.Tick(start.Add(unclearFor)); len(out.ToServer) != 1 || len(out.ToClient) > 0 {
 		t.Errorf("the server was told %q, clients %q", out.ToServer, out.ToClient)
 	}
-	if _, all := b.side.(*modernSide).Calls.byAge(); len(all) > queueMost {
+	if _, all := b.side.(*modernSide).Calls.apart(); len(all) > queueMost {
 		t.Errorf("%d withdrawn calls are remembered", len(all))
 	}
 }

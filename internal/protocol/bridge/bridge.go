@@ -54,6 +54,7 @@ type Bridge struct {
 type core struct {
 	Phase phase                        // of the handshake with the server
 	Last  int                          // private id given out last
+	Calls calls                        // the client's
 	Asked map[string]func(line []byte) // the bridge's own requests to the server, but streams, by raw id: what takes the answer
 	Held  [][]byte                     // messages of the client that wait for the handshake
 
@@ -117,8 +118,8 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 // Over reports that the server has answered a cancelled request, by its raw id there, so that it no longer works on it.
 func (b *Bridge) Over(id []byte, now time.Time) Output {
 	return ofSide(b, now, func(s *modernSide) {
-		if t := onWire(s.Calls, id); t.cancelled() {
-			s.over(t)
+		if c := s.Calls.onWire(id); c.cancelled() {
+			s.over(c)
 		}
 	})
 }

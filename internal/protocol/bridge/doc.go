@@ -16,7 +16,8 @@
 //	legacyserver.go  and what the server says to that
 //	rounds.go      input_required becomes requests to the client, their answers one more round
 //	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
-//	told.go        in both directions: what lasts of the conversation, and what no server has got, for who takes the bridge's place
+//	calls.go       in both directions: the client's requests on their way, in one table
+//	told.go        likewise: what lasts of the conversation, and what no server has got, for who takes the bridge's place
 //
 //	modernside.go  a modern client before a server of the legacy era: handshake, and what it says
 //	modernserver.go  and what the server says to that
@@ -26,7 +27,6 @@
 //
 // and the parts of that direction, each of which owns what it is named after:
 //
-//	tasks.go       tasks: the calls on their way
 //	leveling.go    leveling: the server's log level, and the lines that wait for it
 //	listen.go      listens: subscriptions/listen through resources/subscribe
 //	ask.go         questions: requests of the server that belong to no call yet; which call they belong to

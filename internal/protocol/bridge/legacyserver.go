@@ -15,7 +15,7 @@ func (s *legacySide) fromServer(line []byte) {
 		switch {
 		case s.takeOwn(line), s.watchEnded(id, line):
 		default:
-			if c := onWire(s.Calls, id); c != nil && c.Round == nil {
+			if c := s.Calls.onWire(id); c != nil && c.Round == nil {
 				s.served(c, line)
 			}
 		}
@@ -30,7 +30,7 @@ func (s *legacySide) served(c *call, line []byte) {
 		s.inputRequired(c, s.env.Result.Of(line))
 		return
 	}
-	delete(s.Calls, c.Wire)
+	s.Calls.remove(c)
 	s.completeURLs(c)
 	body := jsonrpc.Change{At: s.env.Error, With: legacyError(s.env.Error.Of(line))}
 	if s.env.Kind == jsonrpc.Response {

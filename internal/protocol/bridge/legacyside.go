@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
@@ -30,7 +31,6 @@ type legacySide struct {
 	Extended []byte    // raw extensions that the client has declared
 	Offer    []byte    // raw capabilities of the server
 
-	Calls map[string]*call
 	Watch watch
 }
 
@@ -41,21 +41,8 @@ type hello struct {
 	Tries  int
 }
 
-// call is one request of the client on its way.
-type call struct {
-	ID       []byte // raw, the client's
-	Wire     string // raw, the server's
-	Method   mcp.Method
-	Params   []byte // raw, as the server was given them, of requests that may take several rounds
-	Token    []byte // raw progress token, nil for none
-	Progress []byte // raw progress the client was last told
-	Rounds   int
-	Round    *round   // of questions to the client; nil while the server works
-	URLs     [][]byte // raw ids of elicitations by URL that have not been declared complete
-}
-
 func newLegacySide(c *core) *legacySide {
-	return &legacySide{core: c, Calls: map[string]*call{}}
+	return &legacySide{core: c}
 }
 
 // fromClient takes one message; s.env was scanned from it.
@@ -80,7 +67,7 @@ func (s *legacySide) request(line []byte) {
 	id := s.env.ID.Of(line)
 	m := mcp.Lookup(s.env.Method.Of(line))
 	switch {
-	case s.find(id) != nil || s.Watch.waits(id):
+	case s.Calls.find(id) != nil || s.Watch.waits(id):
 		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: a request with this id is still in flight")
 	case m == mcp.Initialize:
 		s.initialize(id, s.env.Params.Of(line))
@@ -122,23 +109,13 @@ func (s *legacySide) forward(m mcp.Method, id, line []byte) {
 	if mayAsk(m) {
 		c.Params = params
 	}
-	s.Calls[c.Wire] = c
+	s.Calls.add(c)
 	s.toServer(withParams(line, &s.env, []byte(c.Wire), params))
 }
 
 // mayAsk reports whether a request may be answered with questions to the client.
 func mayAsk(m mcp.Method) bool {
 	return m == mcp.ToolsCall || m == mcp.PromptsGet || m == mcp.ResourcesRead
-}
-
-// find returns the call that a client knows under a raw id.
-func (s *legacySide) find(id []byte) *call {
-	for _, c := range s.Calls {
-		if jsonrpc.SameID(c.ID, id) {
-			return c
-		}
-	}
-	return nil
 }
 
 // initialize asks the server for its identity. A client that initializes again gets a clean connection.
@@ -178,7 +155,7 @@ func (s *legacySide) envelope() []byte {
 
 // close forgets an earlier session of the client.
 func (s *legacySide) close(why string) {
-	for _, c := range inOrder(s.Calls) {
+	for _, c := range slices.Clone(s.Calls) {
 		if c.Round == nil {
 			s.toServer(mcp.CancelledLine([]byte(c.Wire), why))
 		}
@@ -259,7 +236,7 @@ func (s *legacySide) cancelled(line []byte) {
 	if s.Watch.forget(id) {
 		return
 	}
-	c := s.find(id)
+	c := s.Calls.find(id)
 	if c == nil {
 		return
 	}
@@ -271,8 +248,8 @@ func (s *legacySide) cancelled(line []byte) {
 
 // drop forgets a call, and cancels its questions to the client.
 func (s *legacySide) drop(c *call, why string) {
-	delete(s.Calls, c.Wire)
-	for _, a := range c.asks() {
+	s.Calls.remove(c)
+	for _, a := range c.unanswered() {
 		s.toClient(mcp.CancelledLine(a.ID, why))
 	}
 }

@@ -50,15 +50,15 @@ func (l *leveling) tell(level int) {
 }
 
 // send sends the server a line of a call, once the log level that the call asks for is in force.
-func (l *leveling) send(t *task, line []byte, begins bool) {
-	if l.ID == "" || t.Level < 0 {
+func (l *leveling) send(c *call, line []byte, begins bool) {
+	if l.ID == "" || c.Level < 0 {
 		l.toServer(line)
 		return
 	}
 	if len(l.Lines) == 0 {
 		l.Until = l.now.Add(levelFor)
 	}
-	l.Lines = append(l.Lines, leveled{Wire: t.Wire, Line: line, Begins: begins})
+	l.Lines = append(l.Lines, leveled{Wire: c.Wire, Line: line, Begins: begins})
 }
 
 // release sends what waits for the log level.
@@ -71,13 +71,13 @@ func (l *leveling) release() {
 }
 
 // unsent reports whether the server has not been told of a call yet.
-func (l *leveling) unsent(t *task) bool {
-	return slices.ContainsFunc(l.Lines, func(one leveled) bool { return one.Begins && one.Wire == t.Wire })
+func (l *leveling) unsent(c *call) bool {
+	return slices.ContainsFunc(l.Lines, func(one leveled) bool { return one.Begins && one.Wire == c.Wire })
 }
 
 // unsend forgets what waits of a call.
-func (l *leveling) unsend(t *task) {
-	if l.Lines = slices.DeleteFunc(l.Lines, func(one leveled) bool { return one.Wire == t.Wire }); len(l.Lines) == 0 {
+func (l *leveling) unsend(c *call) {
+	if l.Lines = slices.DeleteFunc(l.Lines, func(one leveled) bool { return one.Wire == c.Wire }); len(l.Lines) == 0 {
 		l.Until = time.Time{}
 	}
 }

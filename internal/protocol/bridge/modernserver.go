@@ -14,10 +14,10 @@ func (s *modernSide) fromServer(line []byte) {
 		if s.takeOwn(line) {
 			return
 		}
-		if t := onWire(s.Calls, s.env.ID.Of(line)); t.cancelled() {
-			s.over(t)
-		} else if t != nil {
-			s.served(t, line)
+		if c := s.Calls.onWire(s.env.ID.Of(line)); c.cancelled() {
+			s.over(c)
+		} else if c != nil {
+			s.served(c, line)
 		}
 	case jsonrpc.Request:
 		s.questioned(line)
@@ -27,44 +27,46 @@ func (s *modernSide) fromServer(line []byte) {
 }
 
 // served takes the server's answer to a call.
-func (s *modernSide) served(t *task, line []byte) {
-	if t.suspended() {
-		if !t.Afresh && t.Finished == nil {
-			t.Finished = bytes.Clone(line)
-			s.leftOver(t)
+func (s *modernSide) served(c *call, line []byte) {
+	if c.suspended() {
+		if !c.Afresh && c.Finished == nil {
+			c.Finished = bytes.Clone(line)
+			s.leftOver(c)
 		}
 		return
 	}
-	s.finish(t, line)
+	s.finish(c, line)
 	s.proceed()
 }
 
 // leftOver refuses the questions of a call that the server has answered before its client did.
-func (s *modernSide) leftOver(t *task) {
+func (s *modernSide) leftOver(c *call) {
 	if s.Questions.Shared {
-		s.declineAll(t) // one may belong to a cancelled call that waits
+		s.declineAll(c) // one may belong to a cancelled call that waits
 		s.proceed()
 	}
-	t.Asks, t.Next = nil, nil
+	c.Asks, c.Next = nil, nil
 }
 
 // finish sends the waiting client the server's answer. s.env was scanned from it.
-func (s *modernSide) finish(t *task, line []byte) {
+func (s *modernSide) finish(c *call, line []byte) {
 	if s.env.Kind == jsonrpc.Response {
-		delete(s.Calls, t.Wire)
-		s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: t.ID}, jsonrpc.Change{At: s.env.Result, With: modernResult(t.Method, s.env.Result.Of(line))}))
+		s.Calls.remove(c)
+		s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID},
+			jsonrpc.Change{At: s.env.Result, With: modernResult(c.Method, s.env.Result.Of(line))}))
 		return
 	}
 	raw := s.env.Error.Of(line)
-	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL && s.openURLs(t, raw) {
+	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL && s.openURLs(c, raw) {
 		return
 	}
-	delete(s.Calls, t.Wire)
+	s.Calls.remove(c)
 	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL {
-		s.toClient(lacksURL(t.ID, jsonrpc.ErrorMessage(raw)))
+		s.toClient(lacksURL(c.ID, jsonrpc.ErrorMessage(raw)))
 		return
 	}
-	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: t.ID}, jsonrpc.Change{At: s.env.Error, With: modernError(t.Method, raw)}))
+	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID},
+		jsonrpc.Change{At: s.env.Error, With: modernError(c.Method, raw)}))
 }
 
 // told takes a notification of the server.
@@ -91,12 +93,12 @@ func (s *modernSide) told(line []byte) {
 // logged forwards a log message while a request in flight asks for its level. The legacy era has one level for all.
 func (s *modernSide) logged(line []byte) {
 	level := mcp.Severity(s.env.Level.Of(line))
-	calls, cancelled := s.Calls.byAge()
-	if maybe, _ := s.Questions.candidates(cancelled, calls); s.Questions.Shared && len(calls)+len(maybe) > 1 {
+	living, cancelled := s.Calls.apart()
+	if maybe, _ := s.Questions.candidates(cancelled, living); s.Questions.Shared && len(living)+len(maybe) > 1 {
 		return // whose it is cannot be told
 	}
-	for _, t := range calls {
-		if t.awaited() && t.Level >= 0 && level >= t.Level {
+	for _, c := range living {
+		if c.awaited() && c.Level >= 0 && level >= c.Level {
 			s.toClient(s.plain(line))
 			return
 		}
@@ -107,16 +109,16 @@ func (s *modernSide) logged(line []byte) {
 // call's next round.
 func (s *modernSide) progressed(line []byte) {
 	token := s.env.ProgressToken.Of(line)
-	if t := s.Calls[string(token)]; t != nil && t.Private {
-		if t.suspended() {
-			t.Behind = bytes.Clone(line)
+	if c := s.Calls.onWire(token); c != nil && c.Private {
+		if c.suspended() {
+			c.Behind = bytes.Clone(line)
 			return
 		}
-		t.Behind = nil
-		if t.Token == nil {
+		c.Behind = nil
+		if c.Token == nil {
 			return
 		}
-		line = jsonrpc.Replace(nil, line, s.env.ProgressToken, t.Token)
+		line = jsonrpc.Replace(nil, line, s.env.ProgressToken, c.Token)
 		if s.env.Scan(line) != nil {
 			return
 		}
@@ -125,8 +127,8 @@ func (s *modernSide) progressed(line []byte) {
 }
 
 // over forgets a cancelled call that the server has answered.
-func (s *modernSide) over(t *task) {
-	delete(s.Calls, t.Wire)
+func (s *modernSide) over(c *call) {
+	s.Calls.remove(c)
 	s.proceed()
 }
 

@@ -20,7 +20,6 @@ type modernSide struct {
 	Meta    []byte    // raw, of the client's first request
 	Queue   []turn    // calls whose turn has not come
 
-	Calls     tasks
 	Leveling  leveling
 	Listens   listens
 	Questions questions
@@ -28,8 +27,8 @@ type modernSide struct {
 
 // newModernSide returns the side of one client, or of many if the options tell who has sent a request.
 func newModernSide(c *core, opts Options) *modernSide {
-	s := &modernSide{core: c, key: opts.Key, Calls: tasks{}, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
-	s.Questions = questions{core: c, calls: s.Calls, side: s, Shared: opts.Principal != nil, Known: map[string]bool{}, principal: opts.Principal}
+	s := &modernSide{core: c, key: opts.Key, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
+	s.Questions = questions{core: c, side: s, Shared: opts.Principal != nil, Known: map[string]bool{}, principal: opts.Principal}
 	if s.Questions.Shared {
 		s.Can = everyAbility
 	}
@@ -99,7 +98,7 @@ func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
 // inFlight reports whether a request with this raw id is in flight.
 func (s *modernSide) inFlight(id []byte) bool {
 	return s.Calls.find(id) != nil || s.Listens.find(id) != nil ||
-		slices.ContainsFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) })
+		slices.ContainsFunc(s.Queue, func(c turn) bool { return jsonrpc.SameID(c.ID, id) })
 }
 
 // greeted starts the handshake if there was none, or if the client can do more than was declared and nothing would be
@@ -143,16 +142,16 @@ func (s *modernSide) welcomed(line []byte) {
 // gets an answer and may reuse its id while the server still works.
 func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
 	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
-	t := &task{ID: bytes.Clone(id), Wire: string(id), Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
+	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
 		Level: mcp.Severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
-		Party: s.Questions.partyOf(id, meta), Since: s.now, Target: s.Questions.target(line)}
-	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token) || s.Calls[t.Wire] != nil; t.Private { // that one is cancelled
-		t.Wire = string(s.private())
-		t.mark()
+		Party: s.Questions.partyOf(id, meta), Target: s.Questions.target(line)}
+	if c.Private = open || looksPrivate(id) || looksPrivate(c.Token) || s.Calls.onWire(id) != nil; c.Private { // that one is cancelled
+		c.Wire = string(s.private())
+		c.mark()
 	}
-	s.Calls[t.Wire] = t
+	s.Calls.add(c)
 	s.verbosity()
-	s.Leveling.send(t, withParams(line, &s.env, []byte(t.Wire), t.Params), true)
+	s.Leveling.send(c, withParams(line, &s.env, []byte(c.Wire), c.Params), true)
 	s.Questions.assign()
 }
 
@@ -181,29 +180,30 @@ func (s *modernSide) notification(line []byte) {
 // cancelled handles the client's cancellation.
 func (s *modernSide) cancelled(line []byte) {
 	id := s.env.RequestID.Of(line)
-	s.Queue = slices.DeleteFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) })
+	s.Queue = slices.DeleteFunc(s.Queue, func(c turn) bool { return jsonrpc.SameID(c.ID, id) })
 	if l := s.Listens.find(id); l != nil {
 		s.Listens.end(l)
 		return
 	}
-	if t := s.Calls.find(id); t != nil {
-		if !s.Leveling.unsent(t) {
-			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(t.Wire)))
+	if c := s.Calls.find(id); c != nil {
+		if !s.Leveling.unsent(c) {
+			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(c.Wire)))
 		}
-		s.drop(t)
+		s.drop(c)
 		s.proceed()
 	}
 }
 
 // drop forgets a call and refuses its questions. A shared server may still ask for one that it has begun.
-func (s *modernSide) drop(t *task) {
-	begun := !s.Leveling.unsent(t)
-	s.Leveling.unsend(t)
-	delete(s.Calls, t.Wire)
+func (s *modernSide) drop(c *call) {
+	begun := !s.Leveling.unsent(c)
+	s.Leveling.unsend(c)
 	if s.Questions.Shared && begun {
-		s.Questions.cancel(t)
+		s.Questions.cancel(c)
+	} else {
+		s.Calls.remove(c)
 	}
-	s.declineAll(t)
+	s.declineAll(c)
 }
 
 func (s *modernSide) waiting() bool { return len(s.Queue)+len(s.Leveling.Lines) > 0 }
@@ -211,12 +211,12 @@ func (s *modernSide) waiting() bool { return len(s.Queue)+len(s.Leveling.Lines) 
 // close answers all open requests of the client.
 func (s *modernSide) close(why string) {
 	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
-	for _, t := range s.Queue {
-		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
+	for _, c := range s.Queue {
+		s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 	}
-	for _, t := range inOrder(s.Calls) {
-		if t.awaited() {
-			s.refuse(t.ID, jsonrpc.InvalidRequest, why)
+	for _, c := range s.Calls {
+		if c.awaited() {
+			s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 		}
 	}
 	for _, l := range s.Listens.Open {

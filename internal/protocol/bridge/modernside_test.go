@@ -239,8 +239,8 @@ S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`
 // A state belongs to one client, one call, one round and one time; nobody without the key can make one.
 func TestStates(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
-	made := func() *task {
-		return &task{Wire: "1", Method: mcp.ToolsCall, Params: []byte(`{"name":"t","arguments":{"a":1}}`), Round: 2, Expires: start,
+	made := func() *call {
+		return &call{Wire: "1", Method: mcp.ToolsCall, Params: []byte(`{"name":"t","arguments":{"a":1}}`), Rounds: 2, Expires: start,
 			Party: party{Principal: "alice", Info: "{}"}}
 	}
 	state := stateOf(made(), key)
@@ -250,13 +250,13 @@ func TestStates(t *testing.T) {
 	if other := stateOf(made(), key[1:]); other == state {
 		t.Error("another key makes the same state")
 	}
-	for name, change := range map[string]func(*task){
-		"another client":              func(t *task) { t.Party.Principal = "bob" },
-		"another client of that name": func(t *task) { t.Party.Info = "" },
-		"another call":                func(t *task) { t.Wire = "2" },
-		"other arguments":             func(t *task) { t.Params = nil },
-		"another round":               func(t *task) { t.Round = 1 },
-		"another time":                func(t *task) { t.Expires = start.Add(time.Minute) },
+	for name, change := range map[string]func(*call){
+		"another client":              func(t *call) { t.Party.Principal = "bob" },
+		"another client of that name": func(t *call) { t.Party.Info = "" },
+		"another call":                func(t *call) { t.Wire = "2" },
+		"other arguments":             func(t *call) { t.Params = nil },
+		"another round":               func(t *call) { t.Rounds = 1 },
+		"another time":                func(t *call) { t.Expires = start.Add(time.Minute) },
 	} {
 		other := made()
 		if change(other); stateOf(other, key) == state {

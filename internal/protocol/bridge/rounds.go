@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,8 +33,8 @@ type ask struct {
 	Answer []byte // raw; nil until the client has answered
 }
 
-// asks are the call's questions that the client has not answered.
-func (c *call) asks() (open []*ask) {
+// unanswered are the questions of the call to a legacy client that it has not answered.
+func (c *call) unanswered() (open []*ask) {
 	if c.Round == nil {
 		return nil
 	}
@@ -88,7 +89,7 @@ func (s *legacySide) answered(line []byte) {
 		id = text // some clients return the number as text
 	}
 	for _, c := range s.Calls {
-		for _, a := range c.asks() {
+		for _, a := range c.unanswered() {
 			if jsonrpc.SameID(a.ID, id) {
 				s.take(c, a, line)
 				return
@@ -108,7 +109,7 @@ func (s *legacySide) take(c *call, a *ask, line []byte) {
 	if a.URL != nil && jsonrpc.EqualString(member(result, "action"), "accept") {
 		c.URLs = append(c.URLs, a.URL)
 	}
-	if a.Answer = bytes.Clone(result); len(c.asks()) == 0 {
+	if a.Answer = bytes.Clone(result); len(c.unanswered()) == 0 {
 		s.again(c)
 	}
 }
@@ -129,10 +130,8 @@ func (s *legacySide) again(c *call) {
 	if c.Round.State != nil {
 		params = set(params, c.Round.State, "requestState")
 	}
-	delete(s.Calls, c.Wire)
 	c.Round = nil
 	c.Wire = string(s.private())
-	s.Calls[c.Wire] = c
 	s.toServer(jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Method.String(), params))
 }
 
@@ -153,7 +152,7 @@ func (s *legacySide) completeURLs(c *call) {
 }
 
 func (s *legacySide) tickRounds() {
-	for _, c := range inOrder(s.Calls) {
+	for _, c := range slices.Clone(s.Calls) {
 		switch {
 		case c.Round == nil:
 		case s.due(c.Round.Pace):

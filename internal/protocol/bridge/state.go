@@ -16,25 +16,25 @@ import (
 const stateSize = 16
 
 // stateOf is the requestState of a suspended call in its present round. Nobody without the key can make one.
-func stateOf(t *task, key []byte) string {
+func stateOf(c *call, key []byte) string {
 	seal := hmac.New(sha256.New, key)
 	_, _ = fmt.Fprintf(seal, "outlive bridge 2 %s %d %d %q %q %x",
-		t.Wire, t.Round, t.Expires.UnixNano(), t.Party.Principal, t.Party.Info, digestOf(t.Method.String(), t.Params))
+		c.Wire, c.Rounds, c.Expires.UnixNano(), c.Party.Principal, c.Party.Info, digestOf(c.Method.String(), c.Params))
 	return base64.RawURLEncoding.EncodeToString(seal.Sum(nil)[:stateSize])
 }
 
 // meant returns the suspended call that the request in s.env continues; nil if the request has no right to any: each belongs to one client,
 // one call and one round. came is when the client sent it.
-func (s *modernSide) meant(line []byte, came time.Time) *task {
+func (s *modernSide) meant(line []byte, came time.Time) *call {
 	state, _ := jsonrpc.Unquote(s.env.RequestState.Of(line))
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	for _, t := range s.Calls {
-		if !t.suspended() || !hmac.Equal([]byte(t.State), []byte(state)) || !came.Before(t.Expires) {
+	for _, c := range s.Calls {
+		if !c.suspended() || !hmac.Equal([]byte(c.State), []byte(state)) || !came.Before(c.Expires) {
 			continue
 		}
-		same := bytes.Equal(digestOf(t.Method.String(), t.Params), digestOf(name, s.env.Params.Of(line)))
-		if same && t.Party == s.Questions.partyOf(s.env.ID.Of(line), s.env.Meta.Of(line)) {
-			return t
+		same := bytes.Equal(digestOf(c.Method.String(), c.Params), digestOf(name, s.env.Params.Of(line)))
+		if same && c.Party == s.Questions.partyOf(s.env.ID.Of(line), s.env.Meta.Of(line)) {
+			return c
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,13 +21,13 @@ const hasNotAnswered = "the client did not answer"
 var tooOften = "the client is not asked more than " + strconv.Itoa(roundsMost) + " times in one call"
 
 // suspend answers the client with the server's questions.
-func (s *modernSide) suspend(t *task) {
-	t.Round++
-	t.Asks, t.Next = append(t.Asks, t.Next...), nil
-	t.Expires = s.now.Add(answerFor)
-	t.State = stateOf(t, s.key)
+func (s *modernSide) suspend(c *call) {
+	c.Rounds++
+	c.Asks, c.Next = append(c.Asks, c.Next...), nil
+	c.Expires = s.now.Add(answerFor)
+	c.State = stateOf(c, s.key)
 	out := []byte(`{"resultType":"input_required","inputRequests":{`)
-	for i, q := range t.Asks {
+	for i, q := range c.Asks {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -35,108 +36,110 @@ func (s *modernSide) suspend(t *task) {
 		out = append(out, modernAsk(q.Method, q.Params)...)
 	}
 	out = append(out, `},"requestState":`...)
-	out = append(jsonrpc.AppendQuoted(out, t.State), '}')
-	s.toClient(jsonrpc.AppendResult(nil, t.ID, out))
-	t.ID, t.Token, t.Level = nil, nil, -1
+	out = append(jsonrpc.AppendQuoted(out, c.State), '}')
+	s.toClient(jsonrpc.AppendResult(nil, c.ID, out))
+	c.ID, c.Token, c.Level = nil, nil, -1
 }
 
 // resume takes a call's next round: the client's answers go to the server.
 func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
-	t := s.meant(line, came)
-	if t == nil {
+	c := s.meant(line, came)
+	if c == nil {
 		s.refuse(id, jsonrpc.InvalidParams, expired)
 		return
 	}
 	answers := s.env.InputResponses.Of(line)
-	t.ID, t.Meta = bytes.Clone(id), bytes.Clone(meta)
-	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), mcp.Severity(member(meta, mcp.MetaLogLevel))
-	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
-	if t.Behind != nil && s.env.Scan(t.Behind) == nil {
-		s.progressed(t.Behind)
+	c.ID, c.Meta = bytes.Clone(id), bytes.Clone(meta)
+	c.Token, c.Level = bytes.Clone(member(meta, "progressToken")), mcp.Severity(member(meta, mcp.MetaLogLevel))
+	c.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
+	if c.Behind != nil && s.env.Scan(c.Behind) == nil {
+		s.progressed(c.Behind)
 	}
 	switch {
-	case t.Finished != nil:
-		if s.env.Scan(t.Finished) == nil {
-			s.finish(t, t.Finished)
+	case c.Finished != nil:
+		if s.env.Scan(c.Finished) == nil {
+			s.finish(c, c.Finished)
 		}
-	case t.Afresh:
-		s.beginAgain(t, answers)
+	case c.Afresh:
+		s.beginAgain(c, answers)
 	default:
-		s.feed(t, answers)
+		s.feed(c, answers)
 	}
 	s.proceed()
 }
 
 // feed gives the server the client's answers. Missing ones are asked again.
-func (s *modernSide) feed(t *task, answers []byte) {
+func (s *modernSide) feed(c *call, answers []byte) {
 	s.verbosity()
 	var missing []*question
-	for _, q := range t.Asks {
+	for _, q := range c.Asks {
 		value := member(answers, q.Key)
 		if !jsonrpc.IsObject(value) {
 			missing = append(missing, q)
 			continue
 		}
-		s.Leveling.send(t, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)), false)
+		s.Leveling.send(c, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)), false)
 	}
-	t.Asks = missing
-	if len(missing) == 0 && len(t.Next) == 0 {
+	c.Asks = missing
+	if len(missing) == 0 && len(c.Next) == 0 {
 		return
 	}
-	if t.Round >= roundsMost {
-		for _, q := range append(t.Asks, t.Next...) {
+	if c.Rounds >= roundsMost {
+		for _, q := range append(c.Asks, c.Next...) {
 			s.decline(q, hasNotAnswered)
 		}
-		t.Asks, t.Next = nil, nil
+		c.Asks, c.Next = nil, nil
 		return
 	}
-	s.suspend(t)
+	s.suspend(c)
 }
 
 // declineAll refuses the questions of a call whose client no longer answers.
-func (s *modernSide) declineAll(t *task) {
-	for _, q := range append(t.Asks, t.Next...) {
+func (s *modernSide) declineAll(c *call) {
+	for _, q := range append(c.Asks, c.Next...) {
 		s.decline(q, noLonger)
 	}
-	t.Asks, t.Next = nil, nil
+	c.Asks, c.Next = nil, nil
 }
 
 // openURLs answers a call that the server has refused until the client opens some URLs. It reports whether the client
 // can.
-func (s *modernSide) openURLs(t *task, err []byte) bool {
+func (s *modernSide) openURLs(c *call, err []byte) bool {
 	wanted := member(err, "data", "elicitations")
-	if !t.Open || t.Can&canURL == 0 || t.Round >= roundsMost {
+	if !c.Open || c.Can&canURL == 0 || c.Rounds >= roundsMost {
 		return false
 	}
 	for at := range jsonrpc.Elements(wanted) {
 		params := set(bytes.Clone(at.Of(wanted)), []byte(`"url"`), "mode")
-		t.Next = append(t.Next, &question{Method: askForm, Params: params, Need: canURL})
+		c.Next = append(c.Next, &question{Method: askForm, Params: params, Need: canURL})
 	}
-	if len(t.Next) == 0 {
+	if len(c.Next) == 0 {
 		return false
 	}
-	t.Afresh, t.Finished = true, nil
-	s.suspend(t)
+	c.Afresh, c.Finished = true, nil
+	s.suspend(c)
 	return true
 }
 
 // beginAgain repeats a refused call, if the client has opened the URLs.
-func (s *modernSide) beginAgain(t *task, answers []byte) {
-	for _, q := range t.Asks {
+func (s *modernSide) beginAgain(c *call, answers []byte) {
+	for _, q := range c.Asks {
 		if !jsonrpc.EqualString(member(answers, q.Key, "action"), "accept") {
-			delete(s.Calls, t.Wire)
-			s.toClient(failed(t.Method, mcp.Modern, t.ID, "The server wants a URL to be opened first, and that was declined."))
+			s.Calls.remove(c)
+			s.toClient(failed(c.Method, mcp.Modern, c.ID, "The server wants a URL to be opened first, and that was declined."))
 			return
 		}
 	}
-	delete(s.Calls, t.Wire)
-	t.Asks, t.Afresh = nil, false
-	t.Wire = string(s.private())
-	t.Params = withoutReserved(t.Params, "progressToken")
-	t.mark()
-	s.Calls[t.Wire] = t
+	s.Calls.remove(c)
+	again := *c // for who remembers calls of the server, it is another one
+	c = &again
+	c.Asks, c.Afresh = nil, false
+	c.Wire = string(s.private())
+	c.Params = withoutReserved(c.Params, "progressToken")
+	c.mark()
+	s.Calls.add(c)
 	s.verbosity()
-	s.Leveling.send(t, jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Method.String(), t.Params), true)
+	s.Leveling.send(c, jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Method.String(), c.Params), true)
 }
 
 func (s *modernSide) tick() {
@@ -144,25 +147,25 @@ func (s *modernSide) tick() {
 	if s.due(s.Leveling.Until) {
 		s.Leveling.release()
 	}
-	for _, t := range inOrder(s.Calls) {
-		if !t.suspended() || !s.due(t.Expires) {
+	for _, c := range slices.Clone(s.Calls) {
+		if !c.suspended() || !s.due(c.Expires) {
 			continue
 		}
-		if t.Finished != nil || t.Afresh {
-			delete(s.Calls, t.Wire)
+		if c.Finished != nil || c.Afresh {
+			s.Calls.remove(c)
 			continue
 		}
-		s.toServer(mcp.CancelledLine([]byte(t.Wire), "the client did not answer in time"))
-		s.drop(t)
+		s.toServer(mcp.CancelledLine([]byte(c.Wire), "the client did not answer in time"))
+		s.drop(c)
 	}
 	s.proceed()
 }
 
 func (s *modernSide) deadline() time.Time {
 	at := s.Leveling.Until
-	for _, t := range s.Calls {
-		if t.suspended() {
-			at = deadline.Earliest(at, t.Expires)
+	for _, c := range s.Calls {
+		if c.suspended() {
+			at = deadline.Earliest(at, c.Expires)
 		}
 	}
 	if len(s.Queue) > 0 && (s.Questions.Shared || s.Queue[0].Round) {

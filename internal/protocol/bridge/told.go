@@ -76,8 +76,8 @@ func (b *Bridge) Quiet() bool {
 	case *legacySide:
 		return s.Phase == ready && len(s.Calls)+len(s.Watch.Waiting) == 0
 	case *modernSide:
-		calls, _ := s.Calls.byAge()
-		return len(calls) == 0
+		living, _ := s.Calls.apart()
+		return len(living) == 0
 	}
 	return false
 }
@@ -98,27 +98,27 @@ func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 }
 
 func (s *legacySide) back(line []byte) ([]byte, bool) {
-	c := onWire(s.Calls, s.env.ID.Of(line))
+	c := s.Calls.onWire(s.env.ID.Of(line))
 	if c == nil {
 		return nil, false
 	}
-	delete(s.Calls, c.Wire)
+	s.Calls.remove(c)
 	params := without(withoutReserved(s.env.Params.Of(line)), "inputResponses", "requestState")
 	return withParams(line, &s.env, c.ID, params), true
 }
 
 func (s *modernSide) back(line []byte) ([]byte, bool) {
-	t := onWire(s.Calls, s.env.ID.Of(line))
-	if t == nil || !t.awaited() {
+	c := s.Calls.onWire(s.env.ID.Of(line))
+	if c == nil || !c.awaited() {
 		return nil, false
 	}
-	delete(s.Calls, t.Wire)
-	s.Leveling.unsend(t)
+	s.Calls.remove(c)
+	s.Leveling.unsend(c)
 	params := s.env.Params.Of(line)
 	if params == nil {
 		params = []byte("{}")
 	}
-	return withParams(line, &s.env, t.ID, set(params, t.Meta, "_meta")), true
+	return withParams(line, &s.env, c.ID, set(params, c.Meta, "_meta")), true
 }
 
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.

@@ -25,9 +25,9 @@ func (s *modernSide) takeTurn(id, line []byte) {
 			s.refuse(id, jsonrpc.InternalError, "too many requests are waiting for their turn")
 			return
 		}
-		switch t := s.meant(line, s.now); {
-		case t != nil:
-			t.Expires = s.now.Add(answerFor) // its answer has come in time
+		switch c := s.meant(line, s.now); {
+		case c != nil:
+			c.Expires = s.now.Add(answerFor) // its answer has come in time
 		case s.env.RequestState.Present():
 			s.refuse(id, jsonrpc.InvalidParams, expired)
 			return
@@ -42,7 +42,7 @@ func (s *modernSide) takeTurn(id, line []byte) {
 // place is where in the queue a call waits. One client's answers go before its new calls, which may have to wait longer.
 func (s *modernSide) place(next turn) int {
 	if next.Round && !s.Questions.Shared {
-		if i := slices.IndexFunc(s.Queue, func(t turn) bool { return !t.Round }); i >= 0 {
+		if i := slices.IndexFunc(s.Queue, func(c turn) bool { return !c.Round }); i >= 0 {
 			return i
 		}
 	}

@@ -1,0 +1,137 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// calls are the client's requests on their way, in the order in which the server got them.
+type calls []*call
+
+// call is one request of the client on its way.
+type call struct {
+	ID     []byte // raw, the client's; nil while it waits for no answer
+	Wire   string // raw, the server's
+	Method mcp.Method
+	Params []byte // raw, as the server was given them
+	Token  []byte // raw progress token of the client, nil for none
+	Rounds int    // of questions to the client
+
+	// Of a legacy client:
+
+	Progress []byte   // raw progress that it was last told
+	Round    *round   // of questions that it is asked; nil while the server works
+	URLs     [][]byte // raw ids of elicitations by URL that have not been declared complete
+
+	// Of a modern client:
+
+	Open      bool        // it may be answered with questions
+	Private   bool        // id and progress token at the server are the bridge's
+	Can       abilities   // that the request declares
+	Meta      []byte      // raw, of the request that the client waits for
+	Level     int         // log level asked for, -1 for none
+	State     string      // requestState of the present round, while the call is suspended
+	Asks      []*question // that the client has been shown
+	Next      []*question // that it will be shown in the next round
+	Behind    []byte      // the last progress while the call was suspended
+	Finished  []byte      // the server's answer, if it came while the call was suspended
+	Afresh    bool        // the server has ended it: the next round is a new request to it
+	Expires   time.Time   // while the call is suspended
+	Party     party       // its client, if several share the server
+	Target    string      // what it calls
+	Cancelled time.Time   // when its client gave it up, though a shared server may go on with it; zero: it has not
+	Ends      time.Time   // when a cancelled one is assumed to have ended
+}
+
+// awaited reports whether the client waits for an answer.
+func (c *call) awaited() bool { return c.ID != nil }
+
+// suspended reports whether the call waits at the server without a request of the client.
+func (c *call) suspended() bool { return c.ID == nil && !c.cancelled() }
+
+// cancelled reports whether the client has given the call up. Of nil: no.
+func (c *call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
+
+// mark puts the call's progress token into its params.
+func (c *call) mark() {
+	if c.Token != nil {
+		c.Params = set(c.Params, []byte(c.Wire), "_meta", "progressToken")
+	}
+}
+
+// blocked reports whether the call certainly has an unanswered question.
+func (c *call) blocked() bool {
+	return c.suspended() && slices.ContainsFunc(slices.Concat(c.Asks, c.Next), func(q *question) bool { return !q.Doubt })
+}
+
+// hasRoom reports whether the call may be given one more question.
+func (c *call) hasRoom() bool {
+	return (c.Rounds < roundsMost || c.suspended()) && len(c.Next) < queueMost
+}
+
+func (cs *calls) add(c *call) { *cs = append(*cs, c) }
+
+func (cs *calls) remove(c *call) {
+	*cs = slices.DeleteFunc(*cs, func(one *call) bool { return one == c })
+}
+
+// first returns the first call of which is says so; nil: there is none.
+func (cs calls) first(is func(*call) bool) *call {
+	if i := slices.IndexFunc(cs, is); i >= 0 {
+		return cs[i]
+	}
+	return nil
+}
+
+// find returns the call that the client waits for under a raw id.
+func (cs calls) find(id []byte) *call {
+	return cs.first(func(c *call) bool { return jsonrpc.SameID(c.ID, id) })
+}
+
+// onWire returns the call that the server knows under a raw id.
+func (cs calls) onWire(id []byte) *call {
+	if c := cs.first(func(c *call) bool { return c.Wire == string(id) }); c != nil {
+		return c
+	}
+	return cs.first(func(c *call) bool { return jsonrpc.SameID([]byte(c.Wire), id) })
+}
+
+// running counts the calls at the server that may be asked something and are not suspended.
+func (cs calls) running() int {
+	n := 0
+	for _, c := range cs {
+		if c.Open && c.awaited() {
+			n++
+		}
+	}
+	return n
+}
+
+// mostVerbose is the least severe of the log levels that the requests in flight ask for, -1 if none does.
+func (cs calls) mostVerbose() int {
+	least := -1
+	for _, c := range cs {
+		if c.awaited() && c.Level >= 0 && (least < 0 || c.Level < least) {
+			least = c.Level
+		}
+	}
+	return least
+}
+
+// apart returns the calls without those that are cancelled, and these.
+func (cs calls) apart() (living, cancelled calls) {
+	for _, c := range cs {
+		if c.cancelled() {
+			cancelled = append(cancelled, c)
+		} else {
+			living = append(living, c)
+		}
+	}
+	return living, cancelled
+}
+
+// dropCancelled forgets the cancelled calls.
+func (cs *calls) dropCancelled() { *cs = slices.DeleteFunc(*cs, (*call).cancelled) }
