@@ -53,11 +53,11 @@ func (qs *questions) add(q *question) {
 
 // busy reports whether a call has to wait for its turn. Answers do not wait for long: a server that does one thing at a time may not
 // have looked at the running call yet.
-func (qs *questions) busy(c turn) bool {
+func (qs *questions) busy(c *call) bool {
 	if qs.Shared {
 		return !qs.inTurn(c.Target, c.Came)
 	}
-	return qs.Asker && qs.Calls.running() > 0 && !(c.Round && qs.due(c.Came.Add(turnFor)))
+	return qs.Asker && qs.Calls.running() > 0 && !(c.State != nil && qs.due(c.Came.Add(turnFor)))
 }
 
 // inLine reports whether a call of target must queue behind those that wait for their turn.

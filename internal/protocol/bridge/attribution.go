@@ -90,7 +90,7 @@ func (qs *questions) cancel(c *call) {
 	case qs.Known[c.Target]:
 		stays = cancelledFor
 	}
-	c.ID, c.Params, c.Meta, c.Token, c.Level = nil, nil, nil, nil, -1
+	c.ID, c.Line, c.Token, c.Level = nil, nil, nil, -1
 	c.Cancelled, c.Ends = qs.now, qs.now.Add(stays)
 }
 

@@ -271,6 +271,22 @@ func (c *core) takeOwn(line []byte) bool {
 	return own
 }
 
+// newCall is the client's request from which env is scanned.
+func (c *core) newCall(m mcp.Method, line []byte) *call {
+	line = bytes.Clone(line)
+	return &call{ID: c.env.ID.Of(line), Line: line, Method: m, Token: member(c.env.Meta.Of(line), "progressToken")}
+}
+
+// track adds a call to the table. The server knows it by the client's id, or by one of the bridge's: if private says so, or if the client's
+// could be taken for another one.
+func (c *core) track(one *call, private bool) {
+	one.Wire = string(one.ID)
+	if private || looksPrivate(one.ID) || looksPrivate(one.Token) || c.Calls.onWire(one.ID) != nil {
+		one.Wire = string(c.private())
+	}
+	c.Calls.add(one)
+}
+
 // decline answers a server's question without asking the client.
 func (c *core) decline(q *question, why string) {
 	c.toServer(jsonrpc.AppendError(nil, q.ID, jsonrpc.InternalError, why, nil))
@@ -296,8 +312,8 @@ func (c *core) questionID() []byte {
 	return strconv.AppendInt(nil, int64(askedFrom+c.Last), 10)
 }
 
-// looksPrivate reports whether a client's raw id could be one of the bridge's. Such a request gets a private id itself,
-// so that ids never collide.
+// looksPrivate reports whether a raw id is one of the bridge's, or a client's that could be. Such a request gets a private id itself, so
+// that ids never collide.
 func looksPrivate(id []byte) bool {
 	text, ok := jsonrpc.Unquote(id)
 	return ok && strings.HasPrefix(text, privatePrefix)

@@ -8,15 +8,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// calls are the client's requests on their way, in the order in which the server got them.
+// calls are requests of the client, each in its words, in the order in which the server gets them.
 type calls []*call
 
 // call is one request of the client on its way.
 type call struct {
 	ID     []byte // raw, the client's; nil while it waits for no answer
-	Wire   string // raw, the server's
+	Line   []byte // as the client has said it, of the request that it waits for
+	Wire   string // raw id, the server's
 	Method mcp.Method
-	Params []byte // raw, as the server was given them
 	Token  []byte // raw progress token of the client, nil for none
 	Rounds int    // of questions to the client
 
@@ -29,11 +29,10 @@ type call struct {
 	// Of a modern client:
 
 	Open      bool        // it may be answered with questions
-	Private   bool        // id and progress token at the server are the bridge's
 	Can       abilities   // that the request declares
-	Meta      []byte      // raw, of the request that the client waits for
 	Level     int         // log level asked for, -1 for none
-	State     string      // requestState of the present round, while the call is suspended
+	State     []byte      // raw requestState: that a request brings, or that the client goes on with while the call is suspended
+	Came      time.Time   // when the request came
 	Asks      []*question // that the client has been shown
 	Next      []*question // that it will be shown in the next round
 	Behind    []byte      // the last progress while the call was suspended
@@ -54,13 +53,6 @@ func (c *call) suspended() bool { return c.ID == nil && !c.cancelled() }
 
 // cancelled reports whether the client has given the call up. Of nil: no.
 func (c *call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
-
-// mark puts the call's progress token into its params.
-func (c *call) mark() {
-	if c.Token != nil {
-		c.Params = set(c.Params, []byte(c.Wire), "_meta", "progressToken")
-	}
-}
 
 // blocked reports whether the call certainly has an unanswered question.
 func (c *call) blocked() bool {

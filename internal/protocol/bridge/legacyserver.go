@@ -26,7 +26,7 @@ func (s *legacySide) fromServer(line []byte) {
 
 // served takes the server's answer to a call.
 func (s *legacySide) served(c *call, line []byte) {
-	if s.env.Kind == jsonrpc.Response && c.Params != nil && jsonrpc.EqualString(s.env.ResultType.Of(line), "input_required") {
+	if s.env.Kind == jsonrpc.Response && mayAsk(c.Method) && jsonrpc.EqualString(s.env.ResultType.Of(line), "input_required") {
 		s.inputRequired(c, s.env.Result.Of(line))
 		return
 	}

@@ -90,27 +90,25 @@ func (s *legacySide) use(m mcp.Method, id, line []byte) {
 	case mcp.Discover, mcp.Listen, mcp.TasksGet, mcp.TasksList, mcp.TasksResult, mcp.TasksUpdate, mcp.TasksCancel:
 		s.toClient(notFound(id))
 	default:
-		s.forward(m, id, line)
+		s.forward(m, line)
 	}
 }
 
 // forward sends a request as a modern client would.
-func (s *legacySide) forward(m mcp.Method, id, line []byte) {
-	params, ok := withEnvelope(without(s.env.Params.Of(line), "task"), s.envelope())
+func (s *legacySide) forward(m mcp.Method, line []byte) {
+	c := s.newCall(m, line)
+	params, ok := s.params(s.env.Params.Of(line))
 	if !ok {
-		s.refuse(id, jsonrpc.InvalidParams, "invalid params: they must be an object")
+		s.refuse(c.ID, jsonrpc.InvalidParams, "invalid params: they must be an object")
 		return
 	}
-	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m}
-	if looksPrivate(id) {
-		c.Wire = string(s.private())
-	}
-	c.Token = bytes.Clone(member(params, "_meta", "progressToken"))
-	if mayAsk(m) {
-		c.Params = params
-	}
-	s.Calls.add(c)
+	s.track(c, false)
 	s.toServer(withParams(line, &s.env, []byte(c.Wire), params))
+}
+
+// params are raw params as a modern client would send them. It reports whether they are an object.
+func (s *legacySide) params(raw []byte) ([]byte, bool) {
+	return withEnvelope(without(raw, "task"), s.envelope())
 }
 
 // mayAsk reports whether a request may be answered with questions to the client.

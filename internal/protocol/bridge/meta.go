@@ -66,8 +66,8 @@ func member(object []byte, path ...string) []byte {
 	return jsonrpc.FindPath(object, path...).Of(object)
 }
 
-// mapMember returns a raw object with the elements of an array in it replaced by f's results: one element, several with commas between
-// them, or none; the same bytes if f changes nothing.
+// mapMember returns a raw object with the elements of an array in it replaced by f's results. Each is one element, several with
+// commas between them, or none. It returns the same bytes if f changes nothing.
 func mapMember(object []byte, name string, f func(element []byte) []byte) []byte {
 	array := member(object, name)
 	out, changed := []byte{'['}, false
@@ -104,7 +104,7 @@ func withoutReserved(object []byte, also ...string) []byte {
 	return set(object, left, "_meta")
 }
 
-// withEnvelope returns raw params, which may be nil, with the members of a raw envelope in their _meta, before their own. It reports
+// withEnvelope returns raw params, nil for none, with a raw envelope's members in their _meta, before their own. It reports
 // whether they were an object.
 func withEnvelope(params, envelope []byte) ([]byte, bool) {
 	if params == nil {

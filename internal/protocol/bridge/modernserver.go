@@ -109,7 +109,7 @@ func (s *modernSide) logged(line []byte) {
 // call's next round.
 func (s *modernSide) progressed(line []byte) {
 	token := s.env.ProgressToken.Of(line)
-	if c := s.Calls.onWire(token); c != nil && c.Private {
+	if c := s.Calls.onWire(token); c != nil && looksPrivate(token) {
 		if c.suspended() {
 			c.Behind = bytes.Clone(line)
 			return

@@ -18,7 +18,7 @@ type modernSide struct {
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
 	Meta    []byte    // raw, of the client's first request
-	Queue   []turn    // calls whose turn has not come
+	Queue   calls     // whose turn has not come
 
 	Leveling  leveling
 	Listens   listens
@@ -67,7 +67,7 @@ func (s *modernSide) request(line []byte) {
 	case !s.greeted(abilitiesOf(capabilities), meta):
 		s.hold(line)
 	default:
-		s.use(m, id, line, meta, abilitiesOf(capabilities))
+		s.use(m, line, abilitiesOf(capabilities))
 	}
 }
 
@@ -82,23 +82,29 @@ func gone(m mcp.Method) bool {
 }
 
 // use handles a request after the handshake.
-func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
-	switch {
-	case m == mcp.Discover:
-		s.toClient(jsonrpc.AppendResult(nil, id, discoverResult(s.Result)))
-	case m == mcp.Listen:
-		s.Listens.open(id, line, member(s.Result, "capabilities"))
-	case mayAsk(m) && (can != 0 || s.env.RequestState.Present()):
-		s.takeTurn(id, line)
-	default:
-		s.forward(m, id, line, meta, false, can)
+func (s *modernSide) use(m mcp.Method, line []byte, can abilities) {
+	switch m {
+	case mcp.Discover:
+		s.toClient(jsonrpc.AppendResult(nil, s.env.ID.Of(line), discoverResult(s.Result)))
+		return
+	case mcp.Listen:
+		s.Listens.open(s.env.ID.Of(line), line, member(s.Result, "capabilities"))
+		return
+	}
+	c := s.newCall(m, line)
+	meta := s.env.Meta.Of(c.Line)
+	c.Can, c.Level, c.State, c.Came = can, mcp.Severity(member(meta, mcp.MetaLogLevel)), s.env.RequestState.Of(c.Line), s.now
+	c.Party, c.Target = s.Questions.partyOf(c.ID, meta), s.Questions.target(line)
+	if c.Open = mayAsk(m) && (can != 0 || c.State != nil); c.Open {
+		s.takeTurn(c)
+	} else {
+		s.forward(c)
 	}
 }
 
 // inFlight reports whether a request with this raw id is in flight.
 func (s *modernSide) inFlight(id []byte) bool {
-	return s.Calls.find(id) != nil || s.Listens.find(id) != nil ||
-		slices.ContainsFunc(s.Queue, func(c turn) bool { return jsonrpc.SameID(c.ID, id) })
+	return s.Calls.find(id) != nil || s.Queue.find(id) != nil || s.Listens.find(id) != nil
 }
 
 // greeted starts the handshake if there was none, or if the client can do more than was declared and nothing would be
@@ -140,18 +146,15 @@ func (s *modernSide) welcomed(line []byte) {
 
 // forward sends a request as a legacy client would. One that may be suspended goes under an id of the bridge: the client
 // gets an answer and may reuse its id while the server still works.
-func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
-	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
-	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
-		Level: mcp.Severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
-		Party: s.Questions.partyOf(id, meta), Target: s.Questions.target(line)}
-	if c.Private = open || looksPrivate(id) || looksPrivate(c.Token) || s.Calls.onWire(id) != nil; c.Private { // that one is cancelled
-		c.Wire = string(s.private())
-		c.mark()
-	}
-	s.Calls.add(c)
+func (s *modernSide) forward(c *call) {
+	s.track(c, c.Open)
 	s.verbosity()
-	s.Leveling.send(c, withParams(line, &s.env, []byte(c.Wire), c.Params), true)
+	_ = s.env.Scan(c.Line) // it was scanned when it came
+	params := withoutReserved(without(s.env.Params.Of(c.Line), "inputResponses", "requestState"))
+	if c.Token != nil && looksPrivate([]byte(c.Wire)) {
+		params = set(params, []byte(c.Wire), "_meta", "progressToken")
+	}
+	s.Leveling.send(c, withParams(c.Line, &s.env, []byte(c.Wire), params), true)
 	s.Questions.assign()
 }
 
@@ -180,7 +183,10 @@ func (s *modernSide) notification(line []byte) {
 // cancelled handles the client's cancellation.
 func (s *modernSide) cancelled(line []byte) {
 	id := s.env.RequestID.Of(line)
-	s.Queue = slices.DeleteFunc(s.Queue, func(c turn) bool { return jsonrpc.SameID(c.ID, id) })
+	if c := s.Queue.find(id); c != nil {
+		s.Queue.remove(c)
+		return
+	}
 	if l := s.Listens.find(id); l != nil {
 		s.Listens.end(l)
 		return
@@ -211,10 +217,7 @@ func (s *modernSide) waiting() bool { return len(s.Queue)+len(s.Leveling.Lines) 
 // close answers all open requests of the client.
 func (s *modernSide) close(why string) {
 	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
-	for _, c := range s.Queue {
-		s.refuse(c.ID, jsonrpc.InvalidRequest, why)
-	}
-	for _, c := range s.Calls {
+	for _, c := range slices.Concat(s.Queue, s.Calls) {
 		if c.awaited() {
 			s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 		}

@@ -240,26 +240,26 @@ S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`
 func TestStates(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	made := func() *call {
-		return &call{Wire: "1", Method: mcp.ToolsCall, Params: []byte(`{"name":"t","arguments":{"a":1}}`), Rounds: 2, Expires: start,
+		return &call{Wire: "1", Method: mcp.ToolsCall, Line: []byte(`{"params":{"name":"t","arguments":{"a":1}}}`), Rounds: 2, Expires: start,
 			Party: party{Principal: "alice", Info: "{}"}}
 	}
-	state := stateOf(made(), key)
-	if again := stateOf(made(), key); again != state {
+	state := string(stateOf(made(), key))
+	if again := string(stateOf(made(), key)); again != state {
 		t.Errorf("the same call has the states %s and %s", state, again)
 	}
-	if other := stateOf(made(), key[1:]); other == state {
+	if other := string(stateOf(made(), key[1:])); other == state {
 		t.Error("another key makes the same state")
 	}
 	for name, change := range map[string]func(*call){
 		"another client":              func(t *call) { t.Party.Principal = "bob" },
 		"another client of that name": func(t *call) { t.Party.Info = "" },
 		"another call":                func(t *call) { t.Wire = "2" },
-		"other arguments":             func(t *call) { t.Params = nil },
+		"other arguments":             func(t *call) { t.Line = nil },
 		"another round":               func(t *call) { t.Rounds = 1 },
 		"another time":                func(t *call) { t.Expires = start.Add(time.Minute) },
 	} {
 		other := made()
-		if change(other); stateOf(other, key) == state {
+		if change(other); string(stateOf(other, key)) == state {
 			t.Errorf("%s has the same state", name)
 		}
 	}

@@ -116,7 +116,7 @@ func (s *legacySide) take(c *call, a *ask, line []byte) {
 
 // again sends a call to the server again, under a new id, with the client's answers.
 func (s *legacySide) again(c *call) {
-	params := without(c.Params, "inputResponses", "requestState")
+	params, _ := s.params(without(member(c.Line, "params"), "inputResponses", "requestState"))
 	if len(c.Round.Asks) > 0 {
 		out := []byte{'{'}
 		for i, one := range c.Round.Asks {

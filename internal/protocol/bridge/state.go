@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
@@ -15,35 +14,27 @@ import (
 // stateSize is how many bytes of a seal are a requestState, of 32: as many as an AES key has.
 const stateSize = 16
 
-// stateOf is the requestState of a suspended call in its present round. Nobody without the key can make one.
-func stateOf(c *call, key []byte) string {
+// stateOf is the raw requestState of a suspended call in its present round. Nobody without the key can make one.
+func stateOf(c *call, key []byte) []byte {
 	seal := hmac.New(sha256.New, key)
 	_, _ = fmt.Fprintf(seal, "outlive bridge 2 %s %d %d %q %q %x",
-		c.Wire, c.Rounds, c.Expires.UnixNano(), c.Party.Principal, c.Party.Info, digestOf(c.Method.String(), c.Params))
-	return base64.RawURLEncoding.EncodeToString(seal.Sum(nil)[:stateSize])
+		c.Wire, c.Rounds, c.Expires.UnixNano(), c.Party.Principal, c.Party.Info, c.digest())
+	return jsonrpc.AppendQuoted(nil, base64.RawURLEncoding.EncodeToString(seal.Sum(nil)[:stateSize]))
 }
 
-// meant returns the suspended call that the request in s.env continues; nil if the request has no right to any: each belongs to one client,
-// one call and one round. came is when the client sent it.
-func (s *modernSide) meant(line []byte, came time.Time) *call {
-	state, _ := jsonrpc.Unquote(s.env.RequestState.Of(line))
-	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	for _, c := range s.Calls {
-		if !c.suspended() || !hmac.Equal([]byte(c.State), []byte(state)) || !came.Before(c.Expires) {
-			continue
-		}
-		same := bytes.Equal(digestOf(c.Method.String(), c.Params), digestOf(name, s.env.Params.Of(line)))
-		if same && c.Party == s.Questions.partyOf(s.env.ID.Of(line), s.env.Meta.Of(line)) {
-			return c
-		}
-	}
-	return nil
+// meant returns the suspended call that a request continues; nil if it has no right to any. A state is of one client, one call and
+// one round.
+func (s *modernSide) meant(next *call) *call {
+	return s.Calls.first(func(c *call) bool {
+		return c.suspended() && hmac.Equal(c.State, next.State) && next.Came.Before(c.Expires) &&
+			c.Party == next.Party && bytes.Equal(c.digest(), next.digest())
+	})
 }
 
-// digestOf identifies a request's method and params, without the members that differ between rounds. Clients may format
-// the same params differently.
-func digestOf(method string, params []byte) []byte {
-	params = without(params, "_meta", "inputResponses", "requestState")
+// digest identifies a call's method and params, without the members that differ between rounds. Clients may format the
+// same params differently.
+func (c *call) digest() []byte {
+	params := without(member(c.Line, "params"), "_meta", "inputResponses", "requestState")
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(params))
 	dec.UseNumber()
@@ -52,6 +43,6 @@ func digestOf(method string, params []byte) []byte {
 			params = canonical
 		}
 	}
-	sum := sha256.Sum256(append([]byte(method+"\n"), params...))
+	sum := sha256.Sum256(append([]byte(c.Method.String()+"\n"), params...))
 	return sum[:]
 }

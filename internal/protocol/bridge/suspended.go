@@ -36,22 +36,20 @@ func (s *modernSide) suspend(c *call) {
 		out = append(out, modernAsk(q.Method, q.Params)...)
 	}
 	out = append(out, `},"requestState":`...)
-	out = append(jsonrpc.AppendQuoted(out, c.State), '}')
+	out = append(append(out, c.State...), '}')
 	s.toClient(jsonrpc.AppendResult(nil, c.ID, out))
 	c.ID, c.Token, c.Level = nil, nil, -1
 }
 
 // resume takes a call's next round: the client's answers go to the server.
-func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
-	c := s.meant(line, came)
+func (s *modernSide) resume(next *call) {
+	c := s.meant(next)
 	if c == nil {
-		s.refuse(id, jsonrpc.InvalidParams, expired)
+		s.refuse(next.ID, jsonrpc.InvalidParams, expired)
 		return
 	}
-	answers := s.env.InputResponses.Of(line)
-	c.ID, c.Meta = bytes.Clone(id), bytes.Clone(meta)
-	c.Token, c.Level = bytes.Clone(member(meta, "progressToken")), mcp.Severity(member(meta, mcp.MetaLogLevel))
-	c.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
+	c.ID, c.Line, c.Token, c.Level, c.Can = next.ID, next.Line, next.Token, next.Level, next.Can
+	answers := member(c.Line, "params", "inputResponses")
 	if c.Behind != nil && s.env.Scan(c.Behind) == nil {
 		s.progressed(c.Behind)
 	}
@@ -123,23 +121,16 @@ func (s *modernSide) openURLs(c *call, err []byte) bool {
 
 // beginAgain repeats a refused call, if the client has opened the URLs.
 func (s *modernSide) beginAgain(c *call, answers []byte) {
+	s.Calls.remove(c)
 	for _, q := range c.Asks {
 		if !jsonrpc.EqualString(member(answers, q.Key, "action"), "accept") {
-			s.Calls.remove(c)
 			s.toClient(failed(c.Method, mcp.Modern, c.ID, "The server wants a URL to be opened first, and that was declined."))
 			return
 		}
 	}
-	s.Calls.remove(c)
 	again := *c // for who remembers calls of the server, it is another one
-	c = &again
-	c.Asks, c.Afresh = nil, false
-	c.Wire = string(s.private())
-	c.Params = withoutReserved(c.Params, "progressToken")
-	c.mark()
-	s.Calls.add(c)
-	s.verbosity()
-	s.Leveling.send(c, jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Method.String(), c.Params), true)
+	again.Asks, again.Afresh = nil, false
+	s.forward(&again)
 }
 
 func (s *modernSide) tick() {
@@ -168,7 +159,7 @@ func (s *modernSide) deadline() time.Time {
 			at = deadline.Earliest(at, c.Expires)
 		}
 	}
-	if len(s.Queue) > 0 && (s.Questions.Shared || s.Queue[0].Round) {
+	if len(s.Queue) > 0 && (s.Questions.Shared || s.Queue[0].State != nil) {
 		at = deadline.Earliest(at, s.Queue[0].Came.Add(turnFor))
 	}
 	return deadline.Earliest(at, s.Questions.deadline())

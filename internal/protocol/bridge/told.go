@@ -82,50 +82,31 @@ func (b *Bridge) Quiet() bool {
 	return false
 }
 
-// Back returns the client's original of a request that the bridge has translated, and forgets it. ok is false for the
+// Back returns the client's request of which the bridge has made a line for the server, and forgets it. ok is false for the
 // bridge's own requests.
 func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 	if b.env.Scan(line) != nil || b.env.Kind != jsonrpc.Request {
 		return nil, false
 	}
-	switch s := b.side.(type) {
-	case *legacySide:
-		return s.back(line)
-	case *modernSide:
-		return s.back(line)
-	}
-	return nil, false
-}
-
-func (s *legacySide) back(line []byte) ([]byte, bool) {
-	c := s.Calls.onWire(s.env.ID.Of(line))
-	if c == nil {
-		return nil, false
-	}
-	s.Calls.remove(c)
-	params := without(withoutReserved(s.env.Params.Of(line)), "inputResponses", "requestState")
-	return withParams(line, &s.env, c.ID, params), true
-}
-
-func (s *modernSide) back(line []byte) ([]byte, bool) {
-	c := s.Calls.onWire(s.env.ID.Of(line))
+	c := b.Calls.onWire(b.env.ID.Of(line))
 	if c == nil || !c.awaited() {
 		return nil, false
 	}
-	s.Calls.remove(c)
-	s.Leveling.unsend(c)
-	params := s.env.Params.Of(line)
-	if params == nil {
-		params = []byte("{}")
+	b.Calls.remove(c)
+	if s, modern := b.side.(*modernSide); modern {
+		s.Leveling.unsend(c)
 	}
-	return withParams(line, &s.env, c.ID, set(params, c.Meta, "_meta")), true
+	if c.Rounds > 0 { // of which only this bridge knows
+		return set(c.Line, without(member(c.Line, "params"), "inputResponses", "requestState"), "params"), true
+	}
+	return c.Line, true
 }
 
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
 func (b *Bridge) Unsaid() (said [][]byte) {
 	if s, modern := b.side.(*modernSide); modern {
 		for _, one := range slices.Clone(s.Leveling.Lines) {
-			if line, ok := b.Back(one.Line); ok && one.Begins {
+			if line, ok := b.Back(one.Line); ok {
 				said = append(said, line)
 			}
 		}

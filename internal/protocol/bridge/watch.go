@@ -203,7 +203,7 @@ const (
 	staysSilent  = `{"code":-32603,"message":"the server has not answered in time; it is safe to retry"}`
 )
 
-// settle answers who waits for a stream: granted are the raw resources that it covers, why is the raw error for all others.
+// settle answers who waits for a stream. granted are the raw resources that it covers, why is the raw error for the others.
 func (s *legacySide) settle(one *stream, granted, why []byte) {
 	w := &s.Watch
 	waiting := w.Waiting
