@@ -15,7 +15,7 @@ type calls []*call
 type call struct {
 	ID     []byte // raw, the client's; nil while it waits for no answer
 	Line   []byte // as the client has said it, of the request that it waits for
-	Wire   string // raw id, the server's
+	Wire   string // raw id, the server's; "" if it gets no such request
 	Method mcp.Method
 	Token  []byte // raw progress token of the client, nil for none
 	Rounds int    // of questions to the client
@@ -25,6 +25,8 @@ type call struct {
 	Progress []byte   // raw progress that it was last told
 	Round    *round   // of questions that it is asked; nil while the server works
 	URLs     [][]byte // raw ids of elicitations by URL that have not been declared complete
+	URI      string   // of a resources/subscribe: what it wants to hear of
+	Stream   string   // likewise: raw id of the listen that covers it; "" until that is opened
 
 	// Of a modern client:
 

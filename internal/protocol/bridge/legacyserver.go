@@ -15,7 +15,7 @@ func (s *legacySide) fromServer(line []byte) {
 		switch {
 		case s.takeOwn(line), s.watchEnded(id, line):
 		default:
-			if c := s.Calls.onWire(id); c != nil && c.Round == nil {
+			if c := s.Calls.onWire(id); c != nil && c.isSent() {
 				s.served(c, line)
 			}
 		}
@@ -58,15 +58,10 @@ func (s *legacySide) told(line []byte) {
 // progressed hands progress on, upwards only: each round of a call begins again.
 func (s *legacySide) progressed(line []byte) {
 	token, value := s.env.ProgressToken.Of(line), s.env.Progress.Of(line)
-	for _, c := range s.Calls {
-		if c.Token == nil || !jsonrpc.SameID(c.Token, token) {
-			continue
-		}
-		if c.Progress != nil && c.Rounds > 0 && !jsonrpc.Greater(value, c.Progress) {
-			return
-		}
-		c.Progress = bytes.Clone(value)
-		s.toClient(s.plain(line))
+	c := s.Calls.first(func(c *call) bool { return jsonrpc.SameID(c.Token, token) })
+	if c == nil || c.Progress != nil && c.Rounds > 0 && !jsonrpc.Greater(value, c.Progress) {
 		return
 	}
+	c.Progress = bytes.Clone(value)
+	s.toClient(s.plain(line))
 }

@@ -67,7 +67,7 @@ func (s *legacySide) request(line []byte) {
 	id := s.env.ID.Of(line)
 	m := mcp.Lookup(s.env.Method.Of(line))
 	switch {
-	case s.Calls.find(id) != nil || s.Watch.waits(id):
+	case s.Calls.find(id) != nil:
 		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: a request with this id is still in flight")
 	case m == mcp.Initialize:
 		s.initialize(id, s.env.Params.Of(line))
@@ -86,7 +86,7 @@ func (s *legacySide) use(m mcp.Method, id, line []byte) {
 	case mcp.SetLevel:
 		s.setLevel(id, s.env.Params.Of(line))
 	case mcp.Subscribe, mcp.Unsubscribe:
-		s.subscribe(m, id, s.env.URI.Of(line))
+		s.subscribe(m, line)
 	case mcp.Discover, mcp.Listen, mcp.TasksGet, mcp.TasksList, mcp.TasksResult, mcp.TasksUpdate, mcp.TasksCancel:
 		s.toClient(notFound(id))
 	default:
@@ -154,7 +154,7 @@ func (s *legacySide) envelope() []byte {
 // close forgets an earlier session of the client.
 func (s *legacySide) close(why string) {
 	for _, c := range slices.Clone(s.Calls) {
-		if c.Round == nil {
+		if c.isSent() {
 			s.toServer(mcp.CancelledLine([]byte(c.Wire), why))
 		}
 		s.drop(c, why)
@@ -230,15 +230,11 @@ func (s *legacySide) notification(line []byte) {
 
 // cancelled handles the client's cancellation.
 func (s *legacySide) cancelled(line []byte) {
-	id := s.env.RequestID.Of(line)
-	if s.Watch.forget(id) {
-		return
-	}
-	c := s.Calls.find(id)
+	c := s.Calls.find(s.env.RequestID.Of(line))
 	if c == nil {
 		return
 	}
-	if c.Round == nil {
+	if c.isSent() {
 		s.toServer(jsonrpc.Replace(nil, line, s.env.RequestID, []byte(c.Wire)))
 	}
 	s.drop(c, "the request was cancelled")

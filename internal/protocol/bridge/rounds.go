@@ -33,6 +33,9 @@ type ask struct {
 	Answer []byte // raw; nil until the client has answered
 }
 
+// isSent reports whether the server works on a legacy client's call.
+func (c *call) isSent() bool { return c.Wire != "" && c.Round == nil }
+
 // unanswered are the questions of the call to a legacy client that it has not answered.
 func (c *call) unanswered() (open []*ask) {
 	if c.Round == nil {

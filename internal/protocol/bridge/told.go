@@ -72,14 +72,8 @@ func (b *Bridge) Session() (out session.Session) {
 // Quiet reports whether no request is open that the server may know nothing of: a call whose client is asked, or a subscription that waits
 // for the stream before it. What else is open is at the server, or waits: see Waiting.
 func (b *Bridge) Quiet() bool {
-	switch s := b.side.(type) {
-	case *legacySide:
-		return s.Phase == ready && len(s.Calls)+len(s.Watch.Waiting) == 0
-	case *modernSide:
-		living, _ := s.Calls.apart()
-		return len(living) == 0
-	}
-	return false
+	living, _ := b.Calls.apart()
+	return len(living) == 0 && (b.Phase == ready || b.Client() == mcp.Modern)
 }
 
 // Back returns the client's request of which the bridge has made a line for the server, and forgets it. ok is false for the

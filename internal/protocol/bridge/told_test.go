@@ -54,3 +54,13 @@ func TestBack(t *testing.T) {
 		t.Errorf("somebody still waited: %q", out.ToClient)
 	}
 }
+
+// Who waits for a subscription at the end hears why there is none.
+func TestCloseSaysWhy(t *testing.T) {
+	b, _ := greetLegacy(t.Fatalf, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), discovered)
+	b.FromClient([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"f:/a"}}`), start)
+	const want = `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"over"}}`
+	if out := b.Close("over", start); len(out.ToClient) != 1 || string(out.ToClient[0]) != want {
+		t.Errorf("the client was told %q, want %s", out.ToClient, want)
+	}
+}

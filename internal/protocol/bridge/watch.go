@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +19,8 @@ const (
 // watch is the bridge's one subscriptions/listen on behalf of a legacy client. Its filter cannot be changed: a new one
 // is opened, and the old one ended once the new is acknowledged, so that nothing is missed.
 type watch struct {
-	Now, Next *stream  // the acknowledged one, and its successor
-	URIs      []string // that the client has subscribed to
-	Waiting   []waiter
+	Now, Next *stream   // the acknowledged one, and its successor
+	URIs      []string  // that the client has subscribed to
 	Again     time.Time // when an ended one is opened again
 	Ends      int       // how often it ended in a row
 	Missed    bool      // changes may have been missed before Next
@@ -36,36 +34,15 @@ type stream struct {
 	Until time.Time // when it has to be acknowledged
 }
 
-// waiter is a resources/subscribe that has not been answered.
-type waiter struct {
-	ID     []byte // raw
-	URI    string
-	Stream string // raw id of the listen that covers it; "" until that is opened
-}
-
-// waits reports whether a subscribe with this raw id is still to be answered.
-func (w *watch) waits(id []byte) bool {
-	return slices.ContainsFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
-}
-
-// forget removes a waiter that the client has cancelled. It reports whether there was one.
-func (w *watch) forget(id []byte) bool {
-	i := slices.IndexFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
-	if i < 0 {
-		return false
-	}
-	w.Waiting = slices.Delete(w.Waiting, i, i+1)
-	return true
-}
-
 // covers reports whether the client has subscribed to a resource, or to one that it is part of.
 func (w *watch) covers(uri string) bool {
 	return slices.ContainsFunc(w.URIs, func(one string) bool { return strings.HasPrefix(uri, one) })
 }
 
 // subscribe takes resources/subscribe and unsubscribe.
-func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
-	uri, ok := jsonrpc.Unquote(raw)
+func (s *legacySide) subscribe(m mcp.Method, line []byte) {
+	id := s.env.ID.Of(line)
+	uri, ok := jsonrpc.Unquote(s.env.URI.Of(line))
 	switch {
 	case string(member(s.Offer, "resources", "subscribe")) != "true":
 		s.toClient(notFound(id))
@@ -91,12 +68,18 @@ func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
 	if !known {
 		w.URIs = append(w.URIs, uri)
 	}
-	one := waiter{ID: bytes.Clone(id), URI: uri}
+	c := s.newCall(m, line)
+	c.URI = uri
 	if w.Next != nil && slices.Contains(w.Next.URIs, uri) {
-		one.Stream = w.Next.ID
+		c.Stream = w.Next.ID
 	}
-	w.Waiting = append(w.Waiting, one)
+	s.Calls.add(c)
 	s.renew()
+}
+
+// subscribing reports whether a resources/subscribe waits for a stream.
+func (s *legacySide) subscribing() bool {
+	return s.Calls.first(func(c *call) bool { return c.Method == mcp.Subscribe }) != nil
 }
 
 // openWatch listens for list changes, if the server supports any.
@@ -110,7 +93,7 @@ func (s *legacySide) openWatch() {
 // rest ends the bridge's own stream, unless the client has subscriptions.
 func (s *legacySide) rest() {
 	w := &s.Watch
-	if len(w.URIs)+len(w.Waiting) > 0 {
+	if len(w.URIs) > 0 || s.subscribing() {
 		return
 	}
 	for _, one := range []*stream{w.Now, w.Next} {
@@ -157,8 +140,10 @@ func (s *legacySide) renew() {
 	}
 	id := s.private()
 	w.Next = &stream{ID: string(id), URIs: slices.Clone(w.URIs), Until: s.now.Add(listenFor)}
-	for i := range w.Waiting {
-		w.Waiting[i].Stream = w.Next.ID
+	for _, c := range s.Calls {
+		if c.Method == mcp.Subscribe {
+			c.Stream = w.Next.ID
+		}
 	}
 	params := set(set([]byte("{}"), s.envelope(), "_meta"), filter, "notifications")
 	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
@@ -192,7 +177,7 @@ func (s *legacySide) acknowledged(line []byte) {
 		}
 	}
 	w.Missed = false
-	if len(w.Waiting) > 0 || !slices.Equal(w.Now.URIs, w.URIs) {
+	if s.subscribing() || !slices.Equal(w.Now.URIs, w.URIs) {
 		s.renew()
 	}
 }
@@ -206,18 +191,17 @@ const (
 // settle answers who waits for a stream. granted are the raw resources that it covers, why is the raw error for the others.
 func (s *legacySide) settle(one *stream, granted, why []byte) {
 	w := &s.Watch
-	waiting := w.Waiting
-	w.Waiting = nil
-	for _, each := range waiting {
+	for _, c := range slices.Clone(s.Calls) {
 		switch {
-		case each.Stream != one.ID:
-			w.Waiting = append(w.Waiting, each)
-		case contains(granted, each.URI):
-			s.toClient(jsonrpc.AppendResult(nil, each.ID, nil))
+		case c.Stream != one.ID:
+			continue
+		case contains(granted, c.URI):
+			s.toClient(jsonrpc.AppendResult(nil, c.ID, nil))
 		default:
-			w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return uri == each.URI })
-			s.toClient(jsonrpc.AppendErrorObject(nil, each.ID, why))
+			w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return uri == c.URI })
+			s.toClient(jsonrpc.AppendErrorObject(nil, c.ID, why))
 		}
+		s.Calls.remove(c)
 	}
 }
 
@@ -247,7 +231,7 @@ func (s *legacySide) watchEnded(id, line []byte) bool {
 func (s *legacySide) openLater(may bool) {
 	w := &s.Watch
 	switch {
-	case len(w.Waiting) > 0:
+	case s.subscribing():
 		s.renew()
 	case may && w.Now == nil && w.Next == nil:
 		w.Again = s.now.Add(min(watchFirst<<min(w.Ends, 10), watchMost))
@@ -284,9 +268,6 @@ func (s *legacySide) changed(line []byte) {
 func (s *legacySide) closeWatch() {
 	s.endStream(s.Watch.Now, replaced)
 	s.endStream(s.Watch.Next, replaced)
-	for _, one := range s.Watch.Waiting {
-		s.refuse(one.ID, jsonrpc.InvalidRequest, "the client began a new session")
-	}
 	s.Watch = watch{Resting: s.Watch.Resting}
 }
 
