@@ -4,5 +4,5 @@
 // calls [Proxy.Run] owns both; the other goroutines are the host's. [Proxy.HandOver] passes the client's session to
 // another image of the program, executed in the same process, which continues with [Resume]. Other goroutines use
 // [Proxy.Restart], [Proxy.Status] and [Proxy.Interrupt]. In inherit mode there are no lines to move: [Inherited] has
-// a goroutine and a channel.
+// the loop for the events of its program alone.
 package proxy

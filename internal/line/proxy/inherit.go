@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
@@ -31,12 +32,11 @@ type InheritOptions struct {
 type Inherited struct {
 	opts    InheritOptions
 	machine *supervise.Machine
-	events  chan func()
+	loop    *lineloop.Loop // has no lines
 	process *child.Process
 	gen     int
 	exit    child.Status
 	code    int
-	over    bool
 	running bool
 	since   time.Time     // when the program was started
 	exitAt  time.Time     // when the previous one ended
@@ -45,8 +45,15 @@ type Inherited struct {
 }
 
 // NewInherited prepares the program; nothing is started yet.
-func NewInherited(opts InheritOptions) *Inherited {
-	return &Inherited{opts: opts, machine: supervise.New(opts.Supervise), events: make(chan func()), ended: make(chan struct{})}
+func NewInherited(opts InheritOptions) (*Inherited, error) {
+	loop, err := lineloop.NewLoop()
+	if err != nil {
+		return nil, fmt.Errorf("make event loop: %w", err)
+	}
+	h := &Inherited{opts: opts, machine: supervise.New(opts.Supervise), loop: loop, ended: make(chan struct{})}
+	loop.Deadline = h.machine.Deadline
+	loop.OnTick = func(now time.Time) { h.carryOut(h.machine.Tick(now, rand.Float64())) }
+	return h, nil
 }
 
 // clientGrace is how long the program may continue once no process can write to its stdin any more and it has read
@@ -68,7 +75,7 @@ func (h *Inherited) watchClient() (stop func()) {
 		}
 		select {
 		case <-time.After(clientGrace):
-			h.tell(supervise.Stop{Profile: supervise.ClientEOF})
+			h.stop(supervise.ClientEOF)
 		case <-h.ended:
 		}
 	}()
@@ -85,23 +92,16 @@ func (h *Inherited) Run() int {
 	defer h.watchClient()()
 	defer close(h.ended)
 	h.step(supervise.Start{})
-	for !h.over {
-		var due <-chan time.Time
-		if at := h.machine.Deadline(); !at.IsZero() {
-			due = time.After(time.Until(at))
-		}
-		select {
-		case happened := <-h.events:
-			happened()
-		case <-due:
-			h.carryOut(h.machine.Tick(time.Now(), rand.Float64()))
-		}
-	}
+	h.loop.Run()
 	return h.code
 }
 
 // Interrupt ends the program and then Run. Any goroutine.
-func (h *Inherited) Interrupt() { go h.tell(supervise.Stop{Profile: supervise.Signal}) }
+func (h *Inherited) Interrupt() { h.stop(supervise.Signal) }
+
+func (h *Inherited) stop(p supervise.Profile) {
+	h.loop.Post(func() { h.step(supervise.Stop{Profile: p}) })
+}
 
 // waiter waits for a program newer than generation.
 type waiter struct {
@@ -123,13 +123,10 @@ func (h *Inherited) tellWaiters(err error) {
 // Restart replaces the program and returns when the next one runs, or says why it does not. Any goroutine.
 func (h *Inherited) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	done := make(chan error, 1)
-	err := h.ask(ctx, func() {
+	h.loop.Post(func() {
 		h.waiters = append(h.waiters, waiter{h.gen, done})
 		h.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason})
 	})
-	if err != nil {
-		return err
-	}
 	select {
 	case err := <-done:
 		return err
@@ -141,9 +138,8 @@ func (h *Inherited) Restart(ctx context.Context, source supervise.Source, reason
 }
 
 // Status returns the program's state. What passes between it and its client is not known. Any goroutine.
-func (h *Inherited) Status(ctx context.Context) (s backend.Status, err error) {
-	err = h.ask(ctx, func() { s = h.status(time.Now()) })
-	return s, err
+func (h *Inherited) Status(ctx context.Context) (backend.Status, error) {
+	return lineloop.Ask(ctx, h.loop, h.ended, ErrEnded, func() backend.Status { return h.status(time.Now()) })
 }
 
 // Used is zero: whether the client makes use of the program is not known.
@@ -168,28 +164,6 @@ func (h *Inherited) status(now time.Time) backend.Status {
 	return s
 }
 
-// ask runs fn on Run's goroutine and returns when it has.
-func (h *Inherited) ask(ctx context.Context, fn func()) error {
-	done := make(chan struct{})
-	select {
-	case h.events <- func() { fn(); close(done) }:
-		<-done
-		return nil
-	case <-h.ended:
-		return ErrEnded
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// tell passes an event to Run; after Run has ended it is dropped.
-func (h *Inherited) tell(ev supervise.Event) {
-	select {
-	case h.events <- func() { h.step(ev) }:
-	case <-h.ended:
-	}
-}
-
 func (h *Inherited) step(ev supervise.Event) {
 	h.carryOut(h.machine.Step(time.Now(), rand.Float64(), ev))
 }
@@ -211,7 +185,8 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 		case supervise.Report:
 			a.Tell(supervise.End{Text: fmt.Sprintf("Server crashed (exit code %d)", h.exit.Code), Code: h.exit.Code}, h.emit)
 		case supervise.Finish:
-			h.over, h.code = true, a.Code
+			h.code = a.Code
+			h.loop.Stop()
 		}
 	}
 	for _, ev := range next {
@@ -244,7 +219,7 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 
 // exited passes an exit to Run; it is called on the process's own goroutine.
 func (h *Inherited) exited(gen int, s child.Status) {
-	h.events <- func() {
+	h.loop.Post(func() {
 		h.exit, h.exitAt = s, time.Now()
 		h.emit(event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", s.Code),
 			slog.Int(event.KeyExitCode, s.Code), slog.Int64(event.KeyUptimeMS, s.Uptime.Milliseconds()),
@@ -252,7 +227,7 @@ func (h *Inherited) exited(gen int, s child.Status) {
 		h.running = false
 		h.step(supervise.Exited{Gen: gen, Code: s.Code, Signalled: s.Signalled})
 		h.step(supervise.TreeGone{Gen: gen})
-	}
+	})
 }
 
 func (h *Inherited) emit(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {

@@ -256,10 +256,13 @@ func runInherit(io streams, s *settings) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	h := proxy.NewInherited(proxy.InheritOptions{
+	h, err := proxy.NewInherited(proxy.InheritOptions{
 		Command: s.backend.Command, Name: s.backend.Name, StateDir: s.serverState,
 		KillMode: s.killMode, Supervise: s.backend.Supervise, Sink: k,
 	})
+	if err != nil {
+		return err
+	}
 	prepareState(s, k)
 	k.say(event.ProxyStarted, "Watchdog supervisor starting")
 	stop := handleSignals(h, k)
