@@ -168,8 +168,10 @@ func (b *Bridge) ClientVersion() string {
 
 // Waiting reports whether messages of the client are being held back.
 func (b *Bridge) Waiting() bool {
-	s, modern := b.side.(*modernSide)
-	return len(b.Held) > 0 || modern && s.waiting()
+	if s, modern := b.side.(*modernSide); modern && len(s.Queue) > 0 {
+		return true
+	}
+	return len(b.Held) > 0 || b.Calls.first(func(c *call) bool { return len(c.Late) > 0 }) != nil
 }
 
 // Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the

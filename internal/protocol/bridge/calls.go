@@ -35,6 +35,8 @@ type call struct {
 	Level     int         // log level asked for, -1 for none
 	State     []byte      // raw requestState: that a request brings, or that the client goes on with while the call is suspended
 	Came      time.Time   // when the request came
+	Late      [][]byte    // lines of it for the server that wait for its log level, in order
+	Begun     bool        // the server has got it: it is not among them
 	Asks      []*question // that the client has been shown
 	Next      []*question // that it will be shown in the next round
 	Behind    []byte      // the last progress while the call was suspended

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -13,27 +12,17 @@ import (
 // for long.
 const levelFor = time.Second
 
-// leveling owns the log level of a legacy server, and the lines that wait until it is confirmed.
+// leveling owns the log level of a legacy server. The calls have what waits until it is confirmed.
 type leveling struct {
 	*core
 
 	Level int       // that the server was told, -1 for none
 	ID    string    // raw id of the logging/setLevel that it has not answered, "" for none
-	Lines []leveled // what waits for it, in order
-	Until time.Time // when that is sent in any case; zero while nothing waits
-}
-
-// leveled is a line for the server that waits for the log level of its call.
-type leveled struct {
-	Wire   string // of the call
-	Line   []byte
-	Begins bool // the call itself, not an answer within it
+	Until time.Time // when what waits for it is sent in any case; zero: nothing waits
 }
 
 // reset forgets everything: a new handshake was done.
-func (l *leveling) reset() {
-	l.Level, l.ID, l.Lines, l.Until = -1, "", nil, time.Time{}
-}
+func (l *leveling) reset() { l.Level, l.ID, l.Until = -1, "", time.Time{} }
 
 // tell sends the server a level, unless it is none or was sent already.
 func (l *leveling) tell(level int) {
@@ -50,34 +39,28 @@ func (l *leveling) tell(level int) {
 }
 
 // send sends the server a line of a call, once the log level that the call asks for is in force.
-func (l *leveling) send(c *call, line []byte, begins bool) {
-	if l.ID == "" || c.Level < 0 {
-		l.toServer(line)
-		return
-	}
-	if len(l.Lines) == 0 {
+func (l *leveling) send(c *call, line []byte) {
+	c.Late = append(c.Late, line)
+	switch {
+	case l.ID == "" || c.Level < 0:
+		l.flush(c)
+	case l.Until.IsZero():
 		l.Until = l.now.Add(levelFor)
 	}
-	l.Lines = append(l.Lines, leveled{Wire: c.Wire, Line: line, Begins: begins})
+}
+
+// flush sends what waits of a call.
+func (l *leveling) flush(c *call) {
+	for _, line := range c.Late {
+		l.toServer(line)
+	}
+	c.Late, c.Begun = nil, true
 }
 
 // release sends what waits for the log level.
 func (l *leveling) release() {
-	waiting := l.Lines
-	l.ID, l.Lines, l.Until = "", nil, time.Time{}
-	for _, one := range waiting {
-		l.toServer(one.Line)
-	}
-}
-
-// unsent reports whether the server has not been told of a call yet.
-func (l *leveling) unsent(c *call) bool {
-	return slices.ContainsFunc(l.Lines, func(one leveled) bool { return one.Begins && one.Wire == c.Wire })
-}
-
-// unsend forgets what waits of a call.
-func (l *leveling) unsend(c *call) {
-	if l.Lines = slices.DeleteFunc(l.Lines, func(one leveled) bool { return one.Wire == c.Wire }); len(l.Lines) == 0 {
-		l.Until = time.Time{}
+	l.ID, l.Until = "", time.Time{}
+	for _, c := range l.Calls {
+		l.flush(c)
 	}
 }

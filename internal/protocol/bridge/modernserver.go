@@ -50,6 +50,7 @@ func (s *modernSide) leftOver(c *call) {
 
 // finish sends the waiting client the server's answer. s.env was scanned from it.
 func (s *modernSide) finish(c *call, line []byte) {
+	s.Leveling.flush(c)
 	if s.env.Kind == jsonrpc.Response {
 		s.Calls.remove(c)
 		s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID},

@@ -154,7 +154,7 @@ func (s *modernSide) forward(c *call) {
 	if c.Token != nil && looksPrivate([]byte(c.Wire)) {
 		params = set(params, []byte(c.Wire), "_meta", "progressToken")
 	}
-	s.Leveling.send(c, withParams(c.Line, &s.env, []byte(c.Wire), params), true)
+	s.Leveling.send(c, withParams(c.Line, &s.env, []byte(c.Wire), params))
 	s.Questions.assign()
 }
 
@@ -192,7 +192,7 @@ func (s *modernSide) cancelled(line []byte) {
 		return
 	}
 	if c := s.Calls.find(id); c != nil {
-		if !s.Leveling.unsent(c) {
+		if c.Begun {
 			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(c.Wire)))
 		}
 		s.drop(c)
@@ -202,17 +202,14 @@ func (s *modernSide) cancelled(line []byte) {
 
 // drop forgets a call and refuses its questions. A shared server may still ask for one that it has begun.
 func (s *modernSide) drop(c *call) {
-	begun := !s.Leveling.unsent(c)
-	s.Leveling.unsend(c)
-	if s.Questions.Shared && begun {
+	c.Late = nil
+	if s.Questions.Shared && c.Begun {
 		s.Questions.cancel(c)
 	} else {
 		s.Calls.remove(c)
 	}
 	s.declineAll(c)
 }
-
-func (s *modernSide) waiting() bool { return len(s.Queue)+len(s.Leveling.Lines) > 0 }
 
 // close answers all open requests of the client.
 func (s *modernSide) close(why string) {

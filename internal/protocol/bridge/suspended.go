@@ -76,7 +76,7 @@ func (s *modernSide) feed(c *call, answers []byte) {
 			missing = append(missing, q)
 			continue
 		}
-		s.Leveling.send(c, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)), false)
+		s.Leveling.send(c, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
 	}
 	c.Asks = missing
 	if len(missing) == 0 && len(c.Next) == 0 {
@@ -129,7 +129,7 @@ func (s *modernSide) beginAgain(c *call, answers []byte) {
 		}
 	}
 	again := *c // for who remembers calls of the server, it is another one
-	again.Asks, again.Afresh = nil, false
+	again.Asks, again.Afresh, again.Begun = nil, false, false
 	s.forward(&again)
 }
 

@@ -87,21 +87,24 @@ func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 		return nil, false
 	}
 	b.Calls.remove(c)
-	if s, modern := b.side.(*modernSide); modern {
-		s.Leveling.unsend(c)
+	return c.afresh(), true
+}
+
+// afresh is what the client would say for the call to begin anew: only this bridge knows of its rounds.
+func (c *call) afresh() []byte {
+	if c.Rounds == 0 {
+		return c.Line
 	}
-	if c.Rounds > 0 { // of which only this bridge knows
-		return set(c.Line, without(member(c.Line, "params"), "inputResponses", "requestState"), "params"), true
-	}
-	return c.Line, true
+	return set(c.Line, without(member(c.Line, "params"), "inputResponses", "requestState"), "params")
 }
 
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
 func (b *Bridge) Unsaid() (said [][]byte) {
 	if s, modern := b.side.(*modernSide); modern {
-		for _, one := range slices.Clone(s.Leveling.Lines) {
-			if line, ok := b.Back(one.Line); ok {
-				said = append(said, line)
+		for _, c := range slices.Clone(s.Calls) {
+			if !c.Begun && c.awaited() {
+				s.Calls.remove(c)
+				said = append(said, c.afresh())
 			}
 		}
 		for _, one := range s.Queue {
