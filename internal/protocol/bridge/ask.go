@@ -48,16 +48,16 @@ func (qs *questions) add(q *question) {
 		qs.Asker = true
 	}
 	qs.Open = append(qs.Open, q)
-	qs.assign()
 }
 
 // busy reports whether a call has to wait for its turn. Answers do not wait for long: a server that does one thing at a time may not
 // have looked at the running call yet.
-func (qs *questions) busy(c *call) bool {
+func (qs *questions) busy(next *call) bool {
+	late := qs.due(next.Came.Add(turnFor))
 	if qs.Shared {
-		return !qs.inTurn(c.Target, c.Came)
+		return qs.Known[next.Target] && !late && qs.Calls.has(func(c *call) bool { return qs.Known[c.Target] && c.awaited() })
 	}
-	return qs.Asker && qs.Calls.running() > 0 && !(c.State != nil && qs.due(c.Came.Add(turnFor)))
+	return qs.Asker && !(late && next.State != nil) && qs.Calls.has(func(c *call) bool { return c.Open && c.awaited() })
 }
 
 // inLine reports whether a call of target must queue behind those that wait for their turn.
@@ -69,17 +69,17 @@ func (qs *questions) assign() {
 		qs.rule()
 		return
 	}
-	for _, q := range slices.Clone(qs.Open) {
-		c, hopeless := qs.owner(q)
-		if c == nil && !hopeless {
-			continue
-		}
-		qs.Open = slices.DeleteFunc(qs.Open, func(one *question) bool { return one == q })
-		if hopeless {
+	waiting := qs.Open
+	qs.Open = nil
+	for _, q := range waiting {
+		switch c, hopeless := qs.owner(q); {
+		case hopeless:
 			qs.toServer(notFound(q.ID))
-			continue
+		case c == nil:
+			qs.Open = append(qs.Open, q)
+		default:
+			qs.put(c, q)
 		}
-		qs.put(c, q)
 	}
 }
 

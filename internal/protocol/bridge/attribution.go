@@ -59,19 +59,6 @@ func (qs *questions) target(line []byte) string {
 	return string(qs.env.Method.Of(line)) + string(qs.env.Name.Of(line))
 }
 
-// inTurn reports whether a call of target that arrived at came need not wait for another one.
-func (qs *questions) inTurn(target string, came time.Time) bool {
-	if !qs.Known[target] || qs.due(came.Add(turnFor)) {
-		return true
-	}
-	for _, c := range qs.Calls {
-		if qs.Known[c.Target] && c.awaited() {
-			return false
-		}
-	}
-	return true
-}
-
 // partyOf tells the client of a request by its raw id and _meta.
 func (qs *questions) partyOf(id, meta []byte) party {
 	if !qs.Shared {

@@ -82,6 +82,9 @@ func (cs calls) first(is func(*call) bool) *call {
 	return nil
 }
 
+// has reports whether there is a call of which is says so.
+func (cs calls) has(is func(*call) bool) bool { return slices.ContainsFunc(cs, is) }
+
 // find returns the call that the client waits for under a raw id.
 func (cs calls) find(id []byte) *call {
 	return cs.first(func(c *call) bool { return jsonrpc.SameID(c.ID, id) })
@@ -93,17 +96,6 @@ func (cs calls) onWire(id []byte) *call {
 		return c
 	}
 	return cs.first(func(c *call) bool { return jsonrpc.SameID([]byte(c.Wire), id) })
-}
-
-// running counts the calls at the server that may be asked something and are not suspended.
-func (cs calls) running() int {
-	n := 0
-	for _, c := range cs {
-		if c.Open && c.awaited() {
-			n++
-		}
-	}
-	return n
 }
 
 // mostVerbose is the least severe of the log levels that the requests in flight ask for, -1 if none does.

@@ -79,7 +79,7 @@ func (s *legacySide) subscribe(m mcp.Method, line []byte) {
 
 // subscribing reports whether a resources/subscribe waits for a stream.
 func (s *legacySide) subscribing() bool {
-	return s.Calls.first(func(c *call) bool { return c.Method == mcp.Subscribe }) != nil
+	return s.Calls.has(func(c *call) bool { return c.Method == mcp.Subscribe })
 }
 
 // openWatch listens for list changes, if the server supports any.
