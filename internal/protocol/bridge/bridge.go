@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ type core struct {
 	Last  int                          // private id given out last
 	Calls calls                        // the client's
 	Asked map[string]func(line []byte) // the bridge's own requests to the server, but streams, by raw id: what takes the answer
-	Held  [][]byte                     // messages of the client that wait for the handshake
+	Held  calls                        // messages of the client that wait for the handshake; notifications have no id
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -202,15 +201,15 @@ func (c *core) hold(line []byte) bool {
 	if c.Phase != greeting || c.env.Kind != jsonrpc.Request && c.env.Kind != jsonrpc.Notification {
 		return false
 	}
-	if mcp.Lookup(c.env.Method.Of(line)) == mcp.NoteCancelled {
-		id, before := c.env.RequestID.Of(line), len(c.Held)
-		c.Held = slices.DeleteFunc(c.Held, func(held []byte) bool { return jsonrpc.SameID(member(held, "id"), id) })
-		if len(c.Held) < before {
+	m := mcp.Lookup(c.env.Method.Of(line))
+	if m == mcp.NoteCancelled {
+		if one := c.Held.find(c.env.RequestID.Of(line)); one != nil {
+			c.Held.remove(one)
 			return true // nobody begins it
 		}
 	}
 	if len(c.Held) < queueMost {
-		c.Held = append(c.Held, bytes.Clone(line))
+		c.Held.add(c.newCall(m, line))
 	} else if c.env.Kind == jsonrpc.Request {
 		c.refuse(c.env.ID.Of(line), jsonrpc.InternalError, "the server is still starting, and too many requests are waiting")
 	}
@@ -221,22 +220,21 @@ func (c *core) hold(line []byte) bool {
 func (c *core) release(to side) {
 	held := c.Held
 	c.Held = nil
-	for _, line := range held {
-		if c.env.Scan(line) == nil {
-			to.fromClient(line)
-		}
+	for _, one := range held {
+		_ = c.env.Scan(one.Line) // it was scanned when it came
+		to.fromClient(one.Line)
 	}
 }
 
 // refuseHeld refuses the requests that are held: all, or those before an initialize, by which the client tries again.
 func (c *core) refuseHeld(code int, why string, all bool) {
 	for len(c.Held) > 0 {
-		line := c.Held[0]
-		if c.env.Scan(line) == nil && c.env.Kind == jsonrpc.Request {
-			if !all && mcp.Lookup(c.env.Method.Of(line)) == mcp.Initialize {
-				return // what follows is for that
-			}
-			c.refuse(c.env.ID.Of(line), code, why)
+		one := c.Held[0]
+		if !all && one.Method == mcp.Initialize && one.awaited() {
+			return // what follows is for that
+		}
+		if one.awaited() {
+			c.refuse(one.ID, code, why)
 		}
 		c.Held = c.Held[1:]
 	}
@@ -273,7 +271,7 @@ func (c *core) takeOwn(line []byte) bool {
 	return own
 }
 
-// newCall is the client's request from which env is scanned.
+// newCall is the client's message from which env is scanned.
 func (c *core) newCall(m mcp.Method, line []byte) *call {
 	line = bytes.Clone(line)
 	return &call{ID: c.env.ID.Of(line), Line: line, Method: m, Token: member(c.env.Meta.Of(line), "progressToken")}

@@ -25,20 +25,18 @@ type legacySide struct {
 	*core
 	session.Session // what lasts of the conversation, but its subscriptions, which are in Watch
 
-	Hello    hello
+	Hello    hello     // of the handshake under way
 	Can      abilities // of the client
 	Envelope []byte    // raw _meta of each request, without the log level
-	Extended []byte    // raw extensions that the client has declared
 	Offer    []byte    // raw capabilities of the server
 
 	Watch watch
 }
 
-// hello is the client's initialize.
+// hello is for whom the server is asked for its identity, and how often it was.
 type hello struct {
-	ID     []byte // raw
-	Params []byte // raw
-	Tries  int
+	ID    []byte // raw; nil: nobody waits for the answer, since the client has had one before
+	Tries int
 }
 
 func newLegacySide(c *core) *legacySide {
@@ -119,16 +117,15 @@ func mayAsk(m mcp.Method) bool {
 // initialize asks the server for its identity. A client that initializes again gets a clean connection.
 func (s *legacySide) initialize(id, params []byte) {
 	s.close("the client began a new session")
-	s.introduced(params, settledVersion(member(params, "protocolVersion")))
-	s.greet(hello{ID: bytes.Clone(id), Params: bytes.Clone(params)})
+	s.introduced(bytes.Clone(params), settledVersion(member(params, "protocolVersion")))
+	s.greet(hello{ID: bytes.Clone(id)})
 }
 
 // introduced notes who the client is, by the raw params of its initialize.
 func (s *legacySide) introduced(params []byte, version string) {
 	asked := member(params, "capabilities")
-	s.Version = version
+	s.InitParams, s.Version = params, version
 	s.Can = abilitiesOf(asked).since(s.Version)
-	s.Extended = bytes.Clone(member(asked, "extensions"))
 	info := member(params, "clientInfo")
 	if !jsonrpc.IsObject(info) {
 		info = nil
@@ -136,11 +133,11 @@ func (s *legacySide) introduced(params []byte, version string) {
 	s.Envelope = mcp.RequestMeta(info, modernCapabilities(asked, s.Version))
 }
 
-// greet asks the server for its identity. Without an id nobody waits for the handshake: the client has had its answer before.
+// greet asks the server for its identity.
 func (s *legacySide) greet(h hello) {
 	s.reach(greeting)
 	s.Hello = h
-	s.discover()
+	s.askOwn(mcp.Discover, set([]byte("{}"), s.Envelope, "_meta"), s.discovered)
 }
 
 // envelope is the raw _meta of the next request. A server without logging is told no level.
@@ -166,10 +163,6 @@ func (s *legacySide) close(why string) {
 	s.Session = session.Session{Version: s.Version}
 }
 
-func (s *legacySide) discover() {
-	s.askOwn(mcp.Discover, set([]byte("{}"), s.Envelope, "_meta"), s.discovered)
-}
-
 // discovered takes the server's answer to the handshake.
 func (s *legacySide) discovered(line []byte) {
 	result, err := s.env.Result.Of(line), s.env.Error.Of(line)
@@ -177,8 +170,7 @@ func (s *legacySide) discovered(line []byte) {
 	case s.env.Kind == jsonrpc.Response && mcp.NamesModern(member(result, "supportedVersions")):
 		s.greeted(result)
 	case jsonrpc.ErrorCode(err) == mcp.CodeVersion && s.Hello.Tries == 0 && mcp.NamesModern(member(err, "data", "supported")):
-		s.Hello.Tries++ // some refuse a client's first request, with the right version in the error
-		s.discover()
+		s.greet(hello{ID: s.Hello.ID, Tries: 1}) // some refuse a client's first request, with the right version in the error
 		return
 	default:
 		text := "the server speaks another version of the protocol than " + mcp.ModernVersion
@@ -187,6 +179,7 @@ func (s *legacySide) discovered(line []byte) {
 		}
 		s.reach(noHandshake)
 		if s.Hello.ID != nil {
+			s.InitParams = nil
 			s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
 		}
 		s.refuseHeld(jsonrpc.InternalError, text, false)
@@ -199,9 +192,8 @@ func (s *legacySide) discovered(line []byte) {
 func (s *legacySide) greeted(discover []byte) {
 	s.reach(ready)
 	s.Offer = bytes.Clone(member(discover, "capabilities"))
-	s.InitResult = initializeResult(discover, s.Version, s.Extended)
+	s.InitResult = initializeResult(discover, s.Version, member(s.InitParams, "capabilities", "extensions"))
 	if s.Hello.ID != nil {
-		s.InitParams = s.Hello.Params
 		s.toClient(jsonrpc.AppendResult(nil, s.Hello.ID, s.InitResult))
 	} else if s.Initialized || len(s.Watch.URIs) > 0 { // it has its answer
 		s.renew()

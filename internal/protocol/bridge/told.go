@@ -16,7 +16,7 @@ func (b *Bridge) Resume(from *session.Session, now time.Time) Output {
 	switch s := b.side.(type) {
 	case *legacySide:
 		s.introduced(from.InitParams, settledVersion(jsonrpc.AppendQuoted(nil, from.Version)))
-		s.InitParams, s.InitResult, s.Initialized, s.LogLevel = from.InitParams, from.InitResult, from.Initialized, from.LogLevel
+		s.InitResult, s.Initialized, s.LogLevel = from.InitResult, from.Initialized, from.LogLevel
 		for _, params := range from.Subscriptions {
 			if uri, ok := jsonrpc.Unquote(member(params, "uri")); ok {
 				s.Watch.URIs, s.Watch.Missed = append(s.Watch.URIs, uri), true
@@ -45,7 +45,7 @@ func (b *Bridge) Ready() bool { return b.Phase == ready }
 func (b *Bridge) Session() (out session.Session) {
 	switch s := b.side.(type) {
 	case *legacySide:
-		if s.InitParams == nil {
+		if s.InitParams == nil || !s.Answered() {
 			break
 		}
 		out = s.Session
@@ -107,8 +107,8 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 				said = append(said, c.afresh())
 			}
 		}
-		for _, one := range s.Queue {
-			said = append(said, one.Line)
+		for _, c := range s.Queue {
+			said = append(said, c.Line)
 		}
 		for _, l := range s.Listens.Open {
 			if !l.Open && l.Acked == nil {
@@ -117,6 +117,9 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 		}
 		s.Queue, s.Listens.Open = nil, nil
 	}
-	said, b.Held = append(said, b.Held...), nil
+	for _, c := range b.Held {
+		said = append(said, c.Line)
+	}
+	b.Held = nil
 	return said
 }
