@@ -91,19 +91,14 @@ func legacyCapabilities(capabilities []byte, can abilities) []byte {
 // objectsOf returns a raw object with the members only that are objects themselves, but for one name; nil if nothing is
 // left.
 func objectsOf(object []byte, but string) []byte {
-	out := []byte{'{'}
-	for key, value := range jsonrpc.Members(object) {
-		name, ok := jsonrpc.Unquote(key.Of(object))
-		if !ok || name == but || !jsonrpc.IsObject(value.Of(object)) {
-			continue
+	out := mapped(object, func(name string, value []byte) []byte {
+		if name == but || !jsonrpc.IsObject(value) {
+			return nil
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, object[key.Start:value.End]...)
+		return value
+	})
+	for range jsonrpc.Members(out) {
+		return out
 	}
-	if len(out) == 1 {
-		return nil
-	}
-	return append(out, '}')
+	return nil
 }

@@ -5,21 +5,13 @@ import "github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 // legacyTool is a modern server's raw tool for a legacy client. Legacy clients accept only object schemas; other output
 // schemas are left out.
 func legacyTool(tool []byte) []byte {
-	if in := member(tool, "inputSchema"); in != nil {
-		if now, ok := legacySchema(in); ok && string(now) != string(in) {
-			tool = set(tool, now, "inputSchema")
-		}
+	if in, ok := legacySchema(member(tool, "inputSchema")); ok {
+		tool = set(tool, in, "inputSchema")
 	}
-	if out := member(tool, "outputSchema"); out != nil {
-		now, ok := legacySchema(out)
-		switch {
-		case !ok:
-			tool = without(tool, "outputSchema")
-		case string(now) != string(out):
-			tool = set(tool, now, "outputSchema")
-		}
+	if out, ok := legacySchema(member(tool, "outputSchema")); ok {
+		return set(tool, out, "outputSchema")
 	}
-	return tool
+	return without(tool, "outputSchema")
 }
 
 // legacySchema returns a raw JSON Schema as legacy clients can read it: properties are described by objects, not by true
@@ -34,15 +26,12 @@ func legacySchema(schema []byte) ([]byte, bool) {
 	case !jsonrpc.IsObject(properties):
 		schema = without(schema, "properties")
 	default:
-		now := mapped(properties, func(_ string, property []byte) []byte {
+		schema = set(schema, mapped(properties, func(_ string, property []byte) []byte {
 			if jsonrpc.IsObject(property) {
 				return property
 			}
 			return anyOrNone(property)
-		})
-		if string(now) != string(properties) {
-			schema = set(schema, now, "properties")
-		}
+		}), "properties")
 	}
 	if required := member(schema, "required"); required != nil && !isStrings(required) {
 		schema = without(schema, "required")
