@@ -131,13 +131,14 @@ func (qs *questions) withdrawn(id []byte) {
 
 // expire refuses questions that have had no call for too long.
 func (qs *questions) expire() {
-	for _, q := range slices.Clone(qs.Open) {
-		if qs.due(q.Until) {
-			qs.Open = slices.DeleteFunc(qs.Open, func(one *question) bool { return one == q })
+	late := func(q *question) bool { return qs.due(q.Until) }
+	for _, q := range qs.Open {
+		if late(q) {
 			qs.toServer(jsonrpc.AppendError(nil, q.ID, jsonrpc.MethodNotFound,
 				"the client cannot be asked: it is not clear which of its calls this is for", nil))
 		}
 	}
+	qs.Open = slices.DeleteFunc(qs.Open, late)
 }
 
 // deadline is when something is to be done about the questions; zero: never.

@@ -18,8 +18,7 @@ func withCode(err []byte, code int) []byte {
 // legacyError is a modern server's raw error for a legacy client. The codes of that era mean nothing there, or something
 // else; the text says what happened.
 func legacyError(err []byte) []byte {
-	switch jsonrpc.ErrorCode(err) {
-	case mcp.CodeCapability, mcp.CodeVersion:
+	if code := jsonrpc.ErrorCode(err); code == mcp.CodeCapability || code == mcp.CodeVersion {
 		return withCode(err, jsonrpc.InvalidRequest)
 	}
 	return err

@@ -13,11 +13,11 @@ import (
 // listen is one open subscriptions/listen of a modern client. The legacy server has one set of subscribed resources for
 // the connection; a resource is in it as long as a listen wants it.
 type listen struct {
-	*session.Listen                   // Acked is what an earlier server has granted
-	Lists           map[mcp.List]bool // of whose changes it asks to be told, and the server tells; one for each notification
-	URIs            []string          // resources, but those the server has refused
-	Waiting         int               // resources that the server has not answered for
-	Open            bool              // this server has answered for all of it
+	*session.Listen          // Acked is what an earlier server has granted
+	Lists           []byte   // raw filter of the lists of whose changes it asks to be told, and the server tells; nil: not known yet
+	URIs            []string // resources, but those the server has refused
+	Waiting         int      // resources that the server has not answered for
+	Open            bool     // this server has answered for all of it
 }
 
 // listens are the open ones of a modern client.
@@ -46,12 +46,9 @@ func (s *listens) open(id, line, capabilities []byte) {
 
 // ask asks the server for what a raw filter names, as far as its raw capabilities allow.
 func (s *listens) ask(l *listen, filter, capabilities []byte) {
-	l.Lists = map[mcp.List]bool{}
-	for _, one := range mcp.Announced {
-		if one.In(filter) && string(member(capabilities, one.Capability(), "listChanged")) == "true" {
-			l.Lists[one] = true
-		}
-	}
+	l.Lists = mcp.ListenFilter(func(one mcp.List) bool {
+		return one.In(filter) && string(member(capabilities, one.Capability(), "listChanged")) == "true"
+	}, nil)
 	uris := member(filter, "resourceSubscriptions")
 	if string(member(capabilities, "resources", "subscribe")) == "true" {
 		for at := range jsonrpc.Elements(uris) {
@@ -116,7 +113,7 @@ func (s *listens) acknowledge(l *listen) {
 
 // granted is the raw filter of what the client hears of.
 func (l *listen) granted() []byte {
-	return mcp.ListenFilter(func(list mcp.List) bool { return l.Lists[list] }, quoted(l.URIs))
+	return mcp.ListenFilter(func(one mcp.List) bool { return one.In(l.Lists) }, quoted(l.URIs))
 }
 
 // quoted are texts as raw strings.
@@ -175,8 +172,7 @@ func (s *listens) changed(m mcp.Method, line []byte) {
 // wants reports whether a change is one that was asked for; a resource may be a part of one that was.
 func (l *listen) wants(m mcp.Method, uri string) bool {
 	if m != mcp.NoteResourceUpdated {
-		i := slices.IndexFunc(mcp.Announced, func(one mcp.List) bool { return one.Changed() == m })
-		return i >= 0 && l.Lists[mcp.Announced[i]]
+		return slices.ContainsFunc(mcp.Announced, func(one mcp.List) bool { return one.Changed() == m && one.In(l.Lists) })
 	}
 	return slices.ContainsFunc(l.URIs, func(one string) bool { return strings.HasPrefix(uri, one) })
 }

@@ -98,11 +98,8 @@ func (s *modernSide) logged(line []byte) {
 	if maybe, _ := s.Questions.candidates(cancelled, living); s.Questions.Shared && len(living)+len(maybe) > 1 {
 		return // whose it is cannot be told
 	}
-	for _, c := range living {
-		if c.awaited() && c.Level >= 0 && level >= c.Level {
-			s.toClient(s.plain(line))
-			return
-		}
+	if living.has(func(c *call) bool { return c.awaited() && c.Level >= 0 && level >= c.Level }) {
+		s.toClient(s.plain(line))
 	}
 }
 
