@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
@@ -14,9 +13,6 @@ const (
 	askForm   = "elicitation/create"
 	askRoots  = "roots/list"
 )
-
-// errUnable says that a client cannot be asked.
-var errUnable = errors.New("the client cannot be asked for this")
 
 // need returns the ability that a question needs.
 func need(method string, params []byte) (abilities, bool) {
@@ -38,30 +34,30 @@ func need(method string, params []byte) (abilities, bool) {
 }
 
 // legacyAsk are the raw params with which a client that settled on version is asked what a modern server wants; nil for
-// none. elicitation is the raw id of one by URL.
-func legacyAsk(method string, params []byte, can abilities, version string, elicitation []byte) ([]byte, error) {
+// none. It reports whether the client can be asked. elicitation is the raw id of one by URL.
+func legacyAsk(method string, params []byte, can abilities, version string, elicitation []byte) ([]byte, bool) {
 	needed, known := need(method, params)
 	if !known || needed&^can != 0 {
-		return nil, errUnable
+		return nil, false
 	}
 	params = withoutReserved(params)
 	switch {
 	case needed == canURL:
-		return set(params, elicitation, "elicitationId"), nil
+		return set(params, elicitation, "elicitationId"), true
 	case needed == canForm:
 		return legacyForm(params, version)
 	case method == askSample:
 		return legacySampling(params, version)
 	}
-	return params, nil
+	return params, true
 }
 
 // legacySampling are raw params of sampling/createMessage as version has them. Older ones know no tools and one block in
 // each message; several become several messages of the same role.
-func legacySampling(params []byte, version string) ([]byte, error) {
+func legacySampling(params []byte, version string) ([]byte, bool) {
 	params = mapMember(params, "tools", legacyTool)
 	if version >= "2025-11-25" {
-		return mapMember(params, "messages", withToolResults), nil
+		return mapMember(params, "messages", withToolResults), true
 	}
 	able := true
 	params = mapMember(params, "messages", func(message []byte) []byte {
@@ -77,10 +73,7 @@ func legacySampling(params []byte, version string) ([]byte, error) {
 		}
 		return bytes.Join(out, []byte(","))
 	})
-	if !able {
-		return nil, errUnable
-	}
-	return params, nil
+	return params, able
 }
 
 // ofTools reports whether a raw block is part of the use of a tool.
@@ -106,52 +99,46 @@ func toolResult(block []byte) []byte {
 }
 
 // legacyForm are raw params of an elicitation by form as version has them.
-func legacyForm(params []byte, version string) ([]byte, error) {
+func legacyForm(params []byte, version string) ([]byte, bool) {
 	fields := member(params, "requestedSchema", "properties")
-	var unable error
+	able := true
 	now := mapped(fields, func(_ string, field []byte) []byte {
-		legacy, err := legacyField(field, version)
-		if err != nil {
-			unable = err
-			return field
-		}
+		legacy, ok := legacyField(field, version)
+		able = able && ok
 		return legacy
 	})
-	if unable != nil {
-		return nil, unable
-	}
 	if bytes.Equal(now, fields) {
-		return params, nil
+		return params, able
 	}
-	return set(params, now, "requestedSchema", "properties"), nil
+	return set(params, now, "requestedSchema", "properties"), able
 }
 
 // legacyField is one raw field of a form. Choices with titles were written otherwise before 2025-11-25, and choices of
 // several did not exist. A number's limits and default stay as they are: the legacy era's TypeScript schema, the source
 // of its specification, has fractions there like the modern one; that its generated JSON Schema says integer is a slip
 // of the generator, which neither the official SDKs nor the conformance suite follow.
-func legacyField(field []byte, version string) ([]byte, error) {
+func legacyField(field []byte, version string) ([]byte, bool) {
 	switch {
 	case version >= "2025-11-25":
-		return field, nil
+		return field, true
 	case jsonrpc.EqualString(member(field, "type"), "array"):
-		return nil, errUnable
+		return nil, false
 	}
 	choices := member(field, "oneOf")
 	if !jsonrpc.IsArray(choices) {
-		return field, nil
+		return field, true
 	}
 	values, titles := []byte("[]"), []byte("[]")
 	for at := range jsonrpc.Elements(choices) {
 		choice := at.Of(choices)
 		value, title := member(choice, "const"), member(choice, "title")
 		if value == nil || title == nil {
-			return nil, errUnable
+			return nil, false
 		}
 		values = jsonrpc.AppendElements(nil, values, value)
 		titles = jsonrpc.AppendElements(nil, titles, title)
 	}
-	return set(set(without(field, "oneOf"), values, "enum"), titles, "enumNames"), nil
+	return set(set(without(field, "oneOf"), values, "enum"), titles, "enumNames"), true
 }
 
 // modernAsk is the raw InputRequest that stands for what a legacy server asks; raw params may be nil.

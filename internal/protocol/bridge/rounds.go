@@ -65,8 +65,8 @@ func (s *legacySide) inputRequired(c *call, result []byte) {
 		method, _ := jsonrpc.Unquote(member(question, "method"))
 		a := &ask{ID: s.questionID(), Key: bytes.Clone(key.Of(questions))}
 		elicitation := jsonrpc.AppendQuoted(nil, string(a.ID))
-		params, err := legacyAsk(method, member(question, "params"), s.Can, s.Version, elicitation)
-		if err != nil {
+		params, able := legacyAsk(method, member(question, "params"), s.Can, s.Version, elicitation)
+		if !able {
 			s.fail(c, "The server asked for something that this client has not declared ("+method+").")
 			return
 		}
