@@ -79,7 +79,7 @@ func New(opts Options) *Bridge {
 	b := &Bridge{opts: opts, core: core{Asked: map[string]func([]byte){}}}
 	switch opts.Client {
 	case mcp.Legacy:
-		b.side = newLegacySide(&b.core)
+		b.side = &legacySide{core: &b.core}
 	case mcp.Modern:
 		b.side = newModernSide(&b.core, opts)
 	default:

@@ -39,10 +39,6 @@ type hello struct {
 	Tries int
 }
 
-func newLegacySide(c *core) *legacySide {
-	return &legacySide{core: c}
-}
-
 // fromClient takes one message; s.env was scanned from it.
 func (s *legacySide) fromClient(line []byte) {
 	if s.Phase == noHandshake && s.InitParams != nil { // the server that it goes on with could not be used before
@@ -158,7 +154,7 @@ func (s *legacySide) close(why string) {
 		s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 	}
 	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
-	s.closeWatch()
+	s.closeWatch(replaced)
 	s.reach(noHandshake)
 	s.Session = session.Session{Version: s.Version}
 }

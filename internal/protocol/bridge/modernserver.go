@@ -42,7 +42,7 @@ func (s *modernSide) served(c *call, line []byte) {
 // leftOver refuses the questions of a call that the server has answered before its client did.
 func (s *modernSide) leftOver(c *call) {
 	if s.Questions.Shared {
-		s.declineAll(c) // one may belong to a cancelled call that waits
+		s.declineAll(c, noLonger) // one may belong to a cancelled call that waits
 		s.proceed()
 	}
 	c.Asks, c.Next = nil, nil
@@ -51,23 +51,21 @@ func (s *modernSide) leftOver(c *call) {
 // finish sends the waiting client the server's answer. s.env was scanned from it.
 func (s *modernSide) finish(c *call, line []byte) {
 	s.Leveling.flush(c)
-	if s.env.Kind == jsonrpc.Response {
-		s.Calls.remove(c)
-		s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID},
-			jsonrpc.Change{At: s.env.Result, With: modernResult(c.Method, s.env.Result.Of(line))}))
-		return
-	}
 	raw := s.env.Error.Of(line)
-	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL && s.openURLs(c, raw) {
+	opens := jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL
+	if opens && s.openURLs(c, raw) {
 		return
 	}
 	s.Calls.remove(c)
-	if jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL {
+	body := jsonrpc.Change{At: s.env.Error, With: modernError(c.Method, raw)}
+	switch {
+	case opens:
 		s.toClient(lacksURL(c.ID, jsonrpc.ErrorMessage(raw)))
 		return
+	case s.env.Kind == jsonrpc.Response:
+		body = jsonrpc.Change{At: s.env.Result, With: modernResult(c.Method, s.env.Result.Of(line))}
 	}
-	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID},
-		jsonrpc.Change{At: s.env.Error, With: modernError(c.Method, raw)}))
+	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID}, body))
 }
 
 // told takes a notification of the server.

@@ -208,7 +208,7 @@ func (s *modernSide) drop(c *call) {
 	} else {
 		s.Calls.remove(c)
 	}
-	s.declineAll(c)
+	s.declineAll(c, noLonger)
 }
 
 // close answers all open requests of the client.

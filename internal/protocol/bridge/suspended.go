@@ -55,9 +55,8 @@ func (s *modernSide) resume(next *call) {
 	}
 	switch {
 	case c.Finished != nil:
-		if s.env.Scan(c.Finished) == nil {
-			s.finish(c, c.Finished)
-		}
+		_ = s.env.Scan(c.Finished) // it was scanned when it came
+		s.finish(c, c.Finished)
 	case c.Afresh:
 		s.beginAgain(c, answers)
 	default:
@@ -83,19 +82,16 @@ func (s *modernSide) feed(c *call, answers []byte) {
 		return
 	}
 	if c.Rounds >= roundsMost {
-		for _, q := range append(c.Asks, c.Next...) {
-			s.decline(q, hasNotAnswered)
-		}
-		c.Asks, c.Next = nil, nil
+		s.declineAll(c, hasNotAnswered)
 		return
 	}
 	s.suspend(c)
 }
 
 // declineAll refuses the questions of a call whose client no longer answers.
-func (s *modernSide) declineAll(c *call) {
+func (s *modernSide) declineAll(c *call, why string) {
 	for _, q := range append(c.Asks, c.Next...) {
-		s.decline(q, noLonger)
+		s.decline(q, why)
 	}
 	c.Asks, c.Next = nil, nil
 }

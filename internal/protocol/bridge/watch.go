@@ -92,14 +92,10 @@ func (s *legacySide) openWatch() {
 
 // rest ends the bridge's own stream, unless the client has subscriptions.
 func (s *legacySide) rest() {
-	w := &s.Watch
-	if len(w.URIs) > 0 || s.subscribing() {
-		return
+	if len(s.Watch.URIs) == 0 && !s.subscribing() {
+		s.closeWatch("the server is not needed for now")
+		s.Watch.Resting = true
 	}
-	for _, one := range []*stream{w.Now, w.Next} {
-		s.endStream(one, "the server is not needed for now")
-	}
-	*w = watch{Resting: true}
 }
 
 // wake opens again what rest has ended.
@@ -265,9 +261,9 @@ func (s *legacySide) changed(line []byte) {
 }
 
 // closeWatch ends everything.
-func (s *legacySide) closeWatch() {
-	s.endStream(s.Watch.Now, replaced)
-	s.endStream(s.Watch.Next, replaced)
+func (s *legacySide) closeWatch(why string) {
+	s.endStream(s.Watch.Now, why)
+	s.endStream(s.Watch.Next, why)
 	s.Watch = watch{Resting: s.Watch.Resting}
 }
 
