@@ -46,6 +46,26 @@ c {"jsonrpc":"2.0","id":1,"method":"prompts/list"}
 S {"jsonrpc":"2.0","id":1,"method":"prompts/list","params":{"_meta":{$meta}}}
 s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{}}}
 C {"jsonrpc":"2.0","id":1,"result":{"inputRequests":{}}}`,
+		"a number and its text are two ids": hi + `
+c {"jsonrpc":"2.0","id":5,"method":"tools/list"}
+S {"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{$meta}}}
+c {"jsonrpc":"2.0","id":"5","method":"prompts/list"}
+S {"jsonrpc":"2.0","id":"5","method":"prompts/list","params":{"_meta":{$meta}}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"5"}}
+S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"5"}}
+s {"jsonrpc":"2.0","id":5,"result":{"tools":[]}}
+C {"jsonrpc":"2.0","id":5,"result":{"tools":[]}}`,
+		"another round has the log level of now": hi + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","task":{}}}
+S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$meta}}}
+s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
+C {"jsonrpc":"2.0","id":1000000003,"method":"roots/list"}
+c {"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"warning"}}
+C {"jsonrpc":"2.0","id":2,"result":{}}
+c {"jsonrpc":"2.0","id":1000000003,"result":{"roots":[]}}
+S {"jsonrpc":"2.0","id":"b~4","method":"tools/call","params":{"name":"t","_meta":{$meta,"io.modelcontextprotocol/logLevel":"warning"},"inputResponses":{"a":{"roots":[]}}}}
+s {"jsonrpc":"2.0","id":"b~4","result":{"resultType":"complete","content":[]}}
+C {"jsonrpc":"2.0","id":1,"result":{"content":[]}}`,
 		"two questions at once, and another round": hi + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}
 S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$meta,"progressToken":"p"}}}

@@ -80,6 +80,13 @@ s {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}
 s {"jsonrpc":"2.0","id":"b~2","result":{"content":[],"isError":true}}
 c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
 C {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[],"isError":true}}`,
+		"a request that was answered with questions cannot be cancelled any more, its next round can": hiModern + asks + `
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
+S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~2"}}
+s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}`,
 		"an answer is missing, and the server asks on meanwhile": hiModern + asks + `
 s {"jsonrpc":"2.0","id":8,"method":"roots/list"}
 c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","name":"t","arguments":{"a":1,"b":2},` + able + `}}
