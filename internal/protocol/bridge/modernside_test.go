@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -268,6 +269,20 @@ func TestStates(t *testing.T) {
 		other := made()
 		if change(other); string(stateOf(other, key)) == state {
 			t.Errorf("%s has the same state", name)
+		}
+	}
+
+	suspended, next := made(), made()
+	suspended.State, next.Came = []byte(state), start.Add(-time.Second)
+	s := newModernSide(&core{Calls: calls{suspended}}, Options{Key: key})
+	for written, is := range map[string]*call{
+		state: suspended,
+		fmt.Sprintf(`"\u%04x%s`, state[1], state[2:]): suspended, // the same text
+		`"A` + state[1:]: nil,
+		`5`:              nil,
+	} {
+		if next.State = []byte(written); s.meant(next) != is {
+			t.Errorf("the state %s, brought for %s: the call that goes on is %v", written, state, s.meant(next))
 		}
 	}
 }

@@ -23,10 +23,12 @@ func stateOf(c *call, key []byte) []byte {
 }
 
 // meant returns the suspended call that a request continues; nil if it has no right to any. A state is of one client, one call and
-// one round.
+// one round. It is compared by its text, which a client may write with other escapes.
 func (s *modernSide) meant(next *call) *call {
+	brought, _ := jsonrpc.Unquote(next.State)
 	return s.Calls.first(func(c *call) bool {
-		return c.suspended() && hmac.Equal(c.State, next.State) && next.Came.Before(c.Expires) &&
+		given, _ := jsonrpc.Unquote(c.State)
+		return c.suspended() && hmac.Equal([]byte(given), []byte(brought)) && next.Came.Before(c.Expires) &&
 			c.Party == next.Party && bytes.Equal(c.digest(), next.digest())
 	})
 }
