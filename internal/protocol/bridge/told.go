@@ -92,10 +92,11 @@ func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 
 // afresh is what the client would say for the call to begin anew: only this bridge knows of its rounds.
 func (c *call) afresh() []byte {
-	if c.Rounds == 0 {
+	params := member(c.Line, "params")
+	if c.Rounds == 0 || params == nil {
 		return c.Line
 	}
-	return set(c.Line, without(member(c.Line, "params"), "inputResponses", "requestState"), "params")
+	return set(c.Line, without(params, "inputResponses", "requestState"), "params")
 }
 
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.

@@ -55,6 +55,21 @@ func TestBack(t *testing.T) {
 	}
 }
 
+// A request without params begins anew as it was, too, though the server was asked once more.
+func TestBackWithoutParams(t *testing.T) {
+	b, _ := greetLegacy(t.Fatalf, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), discovered)
+	const said = `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`
+	b.FromClient([]byte(said), start)
+	b.FromServer([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s"}}`), start)
+	again := b.Tick(start.Add(paceFirst)).ToServer
+	if len(again) != 1 {
+		t.Fatalf("the server was told %q", again)
+	}
+	if back, ok := b.Back(again[0]); !ok || string(back) != said {
+		t.Errorf("back %s, was %s", back, said)
+	}
+}
+
 // Who waits for a subscription at the end hears why there is none.
 func TestCloseSaysWhy(t *testing.T) {
 	b, _ := greetLegacy(t.Fatalf, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), discovered)
