@@ -170,7 +170,7 @@ func (b *Bridge) Waiting() bool {
 	if s, modern := b.side.(*modernSide); modern && len(s.Queue) > 0 {
 		return true
 	}
-	return len(b.Held) > 0 || b.Calls.has(func(c *call) bool { return len(c.Late) > 0 })
+	return len(b.Held) > 0 || b.Calls.has((*call).late)
 }
 
 // Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the

@@ -58,6 +58,9 @@ func (c *call) suspended() bool { return c.ID == nil && !c.cancelled() }
 // cancelled reports whether the client has given the call up. Of nil: no.
 func (c *call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
 
+// late reports whether something of the call waits for its log level.
+func (c *call) late() bool { return len(c.Late) > 0 }
+
 // blocked reports whether the call certainly has an unanswered question.
 func (c *call) blocked() bool {
 	return c.suspended() && slices.ContainsFunc(slices.Concat(c.Asks, c.Next), func(q *question) bool { return !q.Doubt })

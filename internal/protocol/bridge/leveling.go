@@ -54,7 +54,15 @@ func (l *leveling) flush(c *call) {
 	for _, line := range c.Late {
 		l.toServer(line)
 	}
-	c.Late, c.Begun = nil, true
+	c.Begun = true
+	l.forget(c)
+}
+
+// forget drops what waits of a call.
+func (l *leveling) forget(c *call) {
+	if c.Late = nil; !l.Until.IsZero() && !l.Calls.has((*call).late) {
+		l.Until = time.Time{}
+	}
 }
 
 // release sends what waits for the log level.

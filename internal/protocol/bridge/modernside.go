@@ -202,7 +202,7 @@ func (s *modernSide) cancelled(line []byte) {
 
 // drop forgets a call and refuses its questions. A shared server may still ask for one that it has begun.
 func (s *modernSide) drop(c *call) {
-	c.Late = nil
+	s.Leveling.forget(c)
 	if s.Questions.Shared && c.Begun {
 		s.Questions.cancel(c)
 	} else {

@@ -209,6 +209,15 @@ S {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{}}
 c {"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
 S {"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{}}
 s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32603,"message":"late"}}`,
+		"a log level that nobody waits for any more": hiModern + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+S {"jsonrpc":"2.0","id":"b~2","method":"logging/setLevel","params":{"level":"debug"}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+t 1s
+c {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+t 999ms
+s {"jsonrpc":"2.0","id":"b~2","result":{}}
+S {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{}}`,
 		"a log level for the rest of a call": hiModern + asks + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
 S {"jsonrpc":"2.0","id":"b~3","method":"logging/setLevel","params":{"level":"debug"}}
