@@ -12,7 +12,6 @@ require (
 )
 
 require (
-	github.com/DeRuina/timberjack v1.4.10 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect

@@ -17,7 +17,6 @@ require (
 )
 
 require (
-	github.com/DeRuina/timberjack v1.4.10 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

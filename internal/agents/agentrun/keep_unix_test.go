@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/rotation"
 )
 
 // Whatever an agent writes without a terminal is kept, whole and in its order, also when it writes more than one file may hold;
@@ -31,7 +31,7 @@ func TestOutputIsKept(t *testing.T) {
 	if err != nil || exit.Code != 3 {
 		t.Fatal(exit, err)
 	}
-	older := logline.Older(path)
+	older := rotation.Older(path)
 	if len(older) != 1 {
 		t.Errorf("rotated: %v", older)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/rotation"
 )
 
 const agentLogsLong = `Show what an agent has written to its stdout and stderr: that of its starts by the monitor (outlive agent start, restart,
@@ -54,7 +55,7 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 		return err
 	}
 	path := agentrun.LogPath(o.Home, name)
-	older := logline.Older(path)
+	older := rotation.Older(path)
 	_, err = os.Stat(path)
 	if missing := errors.Is(err, fs.ErrNotExist); missing && len(older) == 0 && !follow {
 		return fail(exitFailure, "%s: nothing is kept of its output: no monitor has started it yet; start it: outlive agent start %s%s", name, name, homeFlag(o.Home))

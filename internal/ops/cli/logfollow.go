@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
-	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/rotation"
 )
 
 // A followed log is checked this often, and its output settles after this quiet time.
@@ -22,7 +22,7 @@ const (
 // copyLog copies a log that another process appends to, the rotated files first. With follow it goes on until ctx ends.
 // After a rotation it continues with the new file. settle is called after a quiet time; it may be nil.
 func copyLog(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
-	for _, older := range logline.Older(path) {
+	for _, older := range rotation.Older(path) {
 		if err := copyFile(out, older); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/rotation"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -116,7 +117,7 @@ func showLastRun(streams streams, name string, missing error) error {
 	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
 		name, last.pid, last.ended.Format(time.DateTime), last.path)
 	out := logScreen(streams.out)
-	for _, path := range append(logline.Older(last.path), last.path) {
+	for _, path := range append(rotation.Older(last.path), last.path) {
 		if err := copyFile(out, path); err != nil {
 			return fail(exitFailure, "logs %s: %w", name, err)
 		}

@@ -49,7 +49,7 @@ func openSinks(io streams, s *settings, o logline.Options) (k *sinks, err error)
 	if s.audit == "" {
 		return k, nil
 	}
-	if k.audit, err = audit.Open(s.audit, audit.Options{OnFailure: k.lost("audit log cannot be written")}); err != nil {
+	if k.audit, err = audit.Open(s.audit, k.lost("audit log cannot be written")); err != nil {
 		return k, fail(exitUsage, "%w", err)
 	}
 	return k, nil

@@ -4,8 +4,5 @@
 // never blocks a caller. What does not fit, or cannot be written, is counted, and an event "log_lost" stands in its place.
 // [Log.Close] ends the goroutine after the queue was written, or after a short wait.
 //
-// Several processes may write one path: clients start a command twice, and a user who names a path expects everything
-// in it (each line has its proxy_pid). So lines are appended whole under an advisory lock of the file, and a
-// process that finds the file full while it holds that lock rotates it. The others notice that the path names another
-// file and open that one. The same check handles a rotation by hand ("mv mcp_audit.log mcp_audit.log.1").
+// Several processes may write one path, see [rotation.File]: lines are appended whole, and each has its proxy_pid.
 package audit

@@ -17,7 +17,7 @@ func TestFloodOfStderr(t *testing.T) {
 	r, stuck := io.Pipe()
 	log := logline.NewWriter(stuck, logline.Options{})
 	kept := logline.OpenKept(filepath.Join(dir, "server.log"), logline.KeptOptions{Pass: log.Raw})
-	l := open(t, filepath.Join(dir, "audit.jsonl"), Options{})
+	l := open(t, filepath.Join(dir, "audit.jsonl"), func(err error) { t.Error(err) })
 	const events = 100
 	for range events {
 		_, _ = kept.Write([]byte(strings.Repeat("x", 64<<10-1) + "\n"))

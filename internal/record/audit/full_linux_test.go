@@ -17,7 +17,7 @@ import (
 // /dev/full answers each write as a full disk does.
 func TestFullDisk(t *testing.T) {
 	warnings := make(chan error, 10)
-	l := open(t, "/dev/full", Options{OnFailure: func(err error) { warnings <- err }})
+	l := open(t, "/dev/full", func(err error) { warnings <- err })
 	for range 5 {
 		l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
 	}
@@ -38,7 +38,7 @@ func TestOverflowIsACountedGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pipe.Close()
-	l := open(t, path, Options{ProxyPID: 5})
+	l := open(t, path, func(err error) { t.Error(err) })
 	const events = 3000
 	for range events {
 		l.Emit(event.Event{Type: event.StdoutNoise, Time: at, Attrs: []slog.Attr{slog.String(event.KeyRawLine, strings.Repeat("x", 3000))}})
@@ -59,7 +59,7 @@ func TestOverflowIsACountedGap(t *testing.T) {
 		if got.Type == string(event.StdoutNoise) {
 			continue
 		}
-		if want := lost + 1; lost == 0 || got.Type != string(event.ServerLogLost) || got.PID != 5 || got.Count != want || kept+lost != events {
+		if want := lost + 1; lost == 0 || got.Type != string(event.ServerLogLost) || got.PID != os.Getpid() || got.Count != want || kept+lost != events {
 			t.Errorf("%+v after %d events; %d are lost", got, kept, want)
 		}
 		break

@@ -3,14 +3,10 @@ package audit
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,9 +21,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var at = time.Date(2026, 1, 15, 14, 23, 45, 123_999_000, time.UTC)
 
-func open(t *testing.T, path string, opts Options) *Log {
+func open(t *testing.T, path string, onFailure func(error)) *Log {
 	t.Helper()
-	l, err := Open(path, opts)
+	l, err := Open(path, onFailure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,151 +77,10 @@ func TestEveryLineIsOneJSONObject(t *testing.T) {
 	}
 }
 
-func TestRotationKeepsWhatIsPromisedAndNoMore(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state", "mcp_audit.log")
-	l := open(t, path, Options{MaxSizeMiB: 1, MaxBackups: 2})
-	const events = 1300
-	for i := range events { // about 4 KiB each: five files' worth
-		l.Emit(event.Event{Type: event.StdoutNoise, Time: at, Attrs: []slog.Attr{
-			slog.Int(event.KeyCount, i), slog.String(event.KeyRawLine, strings.Repeat("x", 4000))}})
-		// What is left is to be written in the time that Close has.
-		if i%32 == 31 {
-			await.Until(t, "it is written", func() bool { return l.Flush() == nil })
-		}
-	}
-	closed(t, l)
-	if l.Lost() != 0 {
-		t.Errorf("%d lost", l.Lost())
-	}
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	if err != nil || len(files) != 3 {
-		t.Fatalf("files: %v, %v", files, err)
-	}
-	for _, f := range files {
-		st, err := os.Stat(f)
-		if err != nil || st.Size() > 1<<20 || st.Mode() != private(t) {
-			t.Errorf("%s: %v, %v", f, st, err)
-		}
-	}
-	lines := readLines(t, path)
-	if last := lines[len(lines)-1][event.KeyCount]; last != float64(events-1) {
-		t.Errorf("last line is number %v", last)
-	}
-}
-
-// private is the mode of a file that its owner alone may read.
-func private(t *testing.T) os.FileMode {
-	t.Helper()
-	f, err := os.CreateTemp(t.TempDir(), "*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st.Mode()
-}
-
-func TestSeveralProcessesWriteOnePath(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mcp_audit.log")
-	const writers, each = 4, 400
-	var wg sync.WaitGroup
-	for w := range writers {
-		l := open(t, path, Options{ProxyPID: 100 + w, MaxSizeMiB: 1, MaxBackups: 100})
-		wg.Go(func() {
-			for i := range each {
-				l.Emit(event.Event{Type: event.StdoutNoise, Time: at, Attrs: []slog.Attr{
-					slog.Int(event.KeyCount, i), slog.String(event.KeyRawLine, strings.Repeat("x", 3000))}})
-			}
-			for l.Flush() != nil { // however slow the disk is
-				time.Sleep(time.Millisecond)
-			}
-			closed(t, l)
-			if l.Lost() != 0 {
-				t.Errorf("writer %d lost %d", w, l.Lost())
-			}
-		})
-	}
-	wg.Wait()
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	if len(files) < 3 {
-		t.Errorf("not rotated: %v", files)
-	}
-	seen := map[string]bool{}
-	for _, f := range files {
-		for _, line := range readLines(t, f) {
-			seen[fmt.Sprint(line["proxy_pid"], "/", line[event.KeyCount])] = true
-		}
-	}
-	if len(seen) != writers*each {
-		t.Errorf("%d different lines, want %d", len(seen), writers*each)
-	}
-}
-
-// The next writer makes the new file, whichever process it belongs to: a file made by the rotation could be emptied by it, with the lines
-// that another process had written meanwhile. Only rotated files are removed.
-func TestRotationMakesNoFile(t *testing.T) {
-	f := &file{path: filepath.Join(t.TempDir(), "mcp_audit.log"), opts: Options{MaxBackups: 2, MaxAgeDays: 14}}
-	beside := filepath.Join(filepath.Dir(f.path), "mcp_audit-notes.log")
-	old := filepath.Join(filepath.Dir(f.path), "mcp_audit-2026-11-01T09-00-00.000-size.log")
-	for _, path := range []string{beside, old} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chtimes(old, time.Time{}, time.Now().AddDate(0, 0, -15)); err != nil {
-		t.Fatal(err)
-	}
-	for want := range 4 {
-		if err := f.append(fmt.Appendf(nil, "%d\n", want)); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.rotate(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("rotated, and the path names something: %v", err)
-		}
-	}
-	var kept []string
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(f.path), "*"))
-	for _, path := range files {
-		if text, err := os.ReadFile(path); path != beside {
-			kept = append(kept, fmt.Sprint(string(text), err))
-		}
-	}
-	if want := []string{"2\n<nil>", "3\n<nil>"}; !slices.Equal(kept, want) || len(files) != 3 {
-		t.Errorf("kept %q of %q, want %q and the other file", kept, files, want)
-	}
-}
-
-// What a full disk has left of a line is taken away again, through the handle that only appends.
-func TestPartOfALineIsCut(t *testing.T) {
-	f := &file{path: filepath.Join(t.TempDir(), "mcp_audit.log")}
-	if err := f.open(); err != nil {
-		t.Fatal(err)
-	}
-	defer f.close()
-	if _, err := f.f.WriteString("{}\n{\"a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := cut(f.f, 3); err != nil {
-		t.Error(err)
-	}
-	if _, err := f.f.WriteString("{}\n"); err != nil {
-		t.Error(err)
-	}
-	if text, err := os.ReadFile(f.path); err != nil || string(text) != "{}\n{}\n" {
-		t.Errorf("%q, %v", text, err)
-	}
-}
-
 // People rotate with mv (TP-11): the log must come back at its path.
 func TestRotationByHand(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp_audit.log")
-	l := open(t, path, Options{})
+	l := open(t, path, func(err error) { t.Error(err) })
 	l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
 	await.Until(t, "something is written", func() bool { st, err := os.Stat(path); return err == nil && st.Size() > 0 })
 	if err := os.Rename(path, path+".1"); err != nil {
@@ -245,7 +100,7 @@ func TestUnwritablePathIsOneWarningAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	warnings := make(chan error, 10)
-	l := open(t, filepath.Join(blocker, "audit.log"), Options{OnFailure: func(err error) { warnings <- err }})
+	l := open(t, filepath.Join(blocker, "audit.log"), func(err error) { warnings <- err })
 	for range 20 {
 		l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
 	}
@@ -261,12 +116,9 @@ func TestUnwritablePathIsOneWarningAndCounted(t *testing.T) {
 
 func TestOpenRefusesNonsense(t *testing.T) {
 	for _, path := range []string{"", t.TempDir()} {
-		if _, err := Open(path, Options{}); err == nil {
+		if _, err := Open(path, nil); err == nil {
 			t.Errorf("Open(%q) succeeded", path)
 		}
-	}
-	if _, err := Open("x", Options{MaxBackups: -1}); err == nil {
-		t.Error("negative limit accepted")
 	}
 }
 
@@ -289,7 +141,7 @@ func readLines(t *testing.T, path string) []map[string]any {
 
 func TestFlush(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	l := open(t, path, Options{})
+	l := open(t, path, func(err error) { t.Error(err) })
 	for range 100 {
 		l.Emit(event.Event{Type: event.ProxyStarted, Message: "m"})
 	}

@@ -14,7 +14,7 @@ import (
 // The programs are those that people run on the proxy's log (TP-10), unchanged.
 func TestQueriesOfTheProxy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp_audit.log")
-	l := open(t, path, Options{ProxyPID: 1})
+	l := open(t, path, func(err error) { t.Error(err) })
 	n := 0
 	emit := func(typ event.Type, attrs ...slog.Attr) {
 		n++

@@ -2,7 +2,6 @@ package logline
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,17 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/DeRuina/timberjack"
-
-	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/record/queue"
+	"github.com/outlive-mcp/outlive/internal/record/rotation"
 )
 
-// KeptOptions are settings of a [Kept]. The zero value keeps 10 MiB a file, 5 old files, 14 days.
+// KeptOptions are settings of a [Kept].
 type KeptOptions struct {
-	MaxSizeMiB int // size at which the file is rotated; 0: 10
-	MaxBackups int // rotated files kept; 0: 5
-	MaxAgeDays int // age at which rotated files are removed; 0: 14
 	// Pass is also called with every chunk, before it is queued: [Writer.Raw]. It must not block or keep p. It may be
 	// nil.
 	Pass func(p []byte)
@@ -48,7 +42,7 @@ type Kept struct {
 	path  string
 	opts  KeptOptions
 	queue *queue.Queue // nil without a file
-	file  *rotated
+	file  *rotation.File
 
 	mu      sync.Mutex
 	tail    []byte
@@ -62,13 +56,7 @@ func OpenKept(path string, opts KeptOptions) *Kept {
 	if path == "" {
 		return k
 	}
-	k.file = &rotated{log: &timberjack.Logger{
-		Filename:   path,
-		MaxSize:    cmp.Or(opts.MaxSizeMiB, 10),
-		MaxBackups: cmp.Or(opts.MaxBackups, 5),
-		MaxAge:     cmp.Or(opts.MaxAgeDays, 14),
-		FileMode:   0o600,
-	}}
+	k.file = rotation.New(path)
 	k.queue = queue.New(k.file, func(g queue.Gap) []byte {
 		return fmt.Appendf(nil, "[outlive] %d lines (%d bytes) are missing here: they could not be written in time\n", g.Lines, g.Bytes)
 	}, queue.Options{Failed: k.failed})
@@ -83,27 +71,6 @@ func (k *Kept) failed(err error) {
 
 // Path returns the file's path; "" when there is none.
 func (k *Kept) Path() string { return k.path }
-
-// Older returns the paths of a kept file's rotated files that still exist, the oldest first. "": none.
-func Older(path string) []string {
-	if path == "" {
-		return nil
-	}
-	dir, name := filepath.Split(path)
-	end := filepath.Ext(name)
-	begin := strings.TrimSuffix(name, end) + "-" // the time of the rotation follows, so names sort by time
-	entries, err := os.ReadDir(filepath.Clean(dir))
-	if err != nil {
-		return nil
-	}
-	var paths []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), begin) && strings.HasSuffix(e.Name(), end) {
-			paths = append(paths, filepath.Join(dir, e.Name()))
-		}
-	}
-	return paths
-}
 
 // Room returns nil if there is room for more. Otherwise the channel is closed when there may be room, see
 // [Writer.Room]; call it again then.
@@ -204,44 +171,8 @@ func (k *Kept) Close() error {
 	if err := k.queue.Close(keptPatience); err != nil {
 		return fmt.Errorf("close %s: %w", k.path, err)
 	}
-	return k.file.log.Close()
-}
-
-// rotated is the file for the queue's goroutine.
-type rotated struct {
-	log  *timberjack.Logger
-	made bool // the directory was created, private because stderr may contain secrets
-}
-
-func (r *rotated) Write(p []byte) (int, error) {
-	if !r.made {
-		if err := os.MkdirAll(filepath.Dir(r.log.Filename), 0o700); err != nil {
-			return 0, err
-		}
-		r.made = true
-	}
-	n, err := r.log.Write(p)
-	if err != nil && n == 0 && r.appendBeyond(p) {
-		n, err = len(p), nil
-	}
-	return n, err
-}
-
-// appendBeyond writes to a file that cannot be rotated, such as one that a program on Windows has open. The file may become twice
-// as large as it should.
-func (r *rotated) appendBeyond(p []byte) bool {
-	f, err := atomicfile.OpenShared(r.log.Filename, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return false
-	}
-	st, err := f.Stat()
-	if err == nil && st.Size()+int64(len(p)) > 2*int64(r.log.MaxSize)<<20 {
-		err = errors.New("too long")
-	}
-	if err == nil {
-		_, err = f.Write(p)
-	}
-	return errors.Join(err, f.Close()) == nil
+	k.file.Close()
+	return nil
 }
 
 // Defaults of [Prune].

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,34 +62,6 @@ func TestTailIsBoundedAndStartsWithAWholeLine(t *testing.T) {
 	if err := k.Close(); err != nil || k.Lost() != 0 || k.Path() != "" {
 		t.Errorf("close %v, lost %d, path %q", err, k.Lost(), k.Path())
 	}
-}
-
-// In a synctest bubble no time passes during disk access, however long that takes, so that the disk is never given
-// up. The old files are distinguished by the millisecond of their rotation.
-func TestKeptRotates(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "server.log")
-	synctest.Test(t, func(t *testing.T) {
-		k := OpenKept(path, KeptOptions{MaxSizeMiB: 1, MaxBackups: 2})
-		chunk := []byte(strings.Repeat(strings.Repeat("z", 1023)+"\n", 128))
-		for range 5 {
-			for range 8 { // 1 MiB
-				if _, err := k.Write(chunk); err != nil {
-					t.Fatal(err)
-				}
-				for full := k.Room(); full != nil; full = k.Room() {
-					<-full
-				}
-			}
-			time.Sleep(time.Millisecond)
-		}
-		if err := k.Close(); err != nil {
-			t.Fatal(err)
-		}
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-		if err != nil || len(files) != 3 || k.Lost() != 0 {
-			t.Errorf("files %v, lost %d, %v", files, k.Lost(), err)
-		}
-	})
 }
 
 func TestKeptUnwritable(t *testing.T) {
