@@ -3,13 +3,16 @@
 package rotation
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
+// tryLock reports whether nobody else has the lock. Where a file system has no locks nobody can: it would be waited for at each write, and
+// the file would never be rotated.
 func tryLock(f *os.File) bool {
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	return !errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 func unlock(f *os.File) {
