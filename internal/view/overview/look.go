@@ -48,12 +48,12 @@ func (s Server) Tried(now time.Time) string {
 	}
 	if all > 0 {
 		last := Clock(cmp.Or(s.Renewals[0].Begun, s.Renewals[0].At), now)
-		text := fmt.Sprintf("has restarted it %s since then, last at %s", times(since), last)
+		text := fmt.Sprintf("has restarted it %s since then, last at %s", Times(since), last)
 		switch {
 		case since == 0:
-			text = fmt.Sprintf("has restarted it %s in the last 24 h, last at %s", times(all), last)
+			text = fmt.Sprintf("has restarted it %s in the last 24 h, last at %s", Times(all), last)
 		case since < all:
-			text += fmt.Sprintf(" (%s in the last 24 h)", times(all))
+			text += fmt.Sprintf(" (%s in the last 24 h)", Times(all))
 		}
 		done = append(done, text)
 	}
@@ -65,7 +65,8 @@ func (s Server) Tried(now time.Time) string {
 	return strings.Join(done, ", and ")
 }
 
-func times(n int) string {
+// Times is how often something was.
+func Times(n int) string {
 	if n == 1 {
 		return "once"
 	}

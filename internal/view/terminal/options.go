@@ -33,7 +33,7 @@ type Options struct {
 	// ServerText and AgentText are the end of what one has written, as lines. They may be slow.
 	ServerText func(s overview.Server) (string, error)
 	AgentText  func(a overview.Agent) (string, error)
-	// Attach is the program that joins the terminal of an agent. nil: it cannot be joined here.
+	// Attach is the program that joins the terminal of an agent, with its stderr. nil: it cannot be joined here.
 	Attach  func(a overview.Agent) *exec.Cmd
 	Colour  bool // false: bold and reversed only
 	In, Out *os.File

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -313,18 +314,18 @@ func (m *model) counted(p pane, room int) string {
 			below++
 		}
 	}
-	text := number(len(rows) - gateways) // as the first line counts
+	text := strconv.Itoa(len(rows) - gateways) // as the first line counts
 	switch {
 	case gateways == 1:
 		text += " and 1 gateway"
 	case gateways > 1:
-		text += " and " + number(gateways) + " gateways"
+		text += " and " + strconv.Itoa(gateways) + " gateways"
 	}
 	switch {
 	case wrong > 0 && p == incidentPane:
-		text += ", " + number(wrong) + " open"
+		text += ", " + strconv.Itoa(wrong) + " open"
 	case wrong > 0:
-		text += ", " + number(wrong) + " wrong"
+		text += ", " + strconv.Itoa(wrong) + " wrong"
 	}
 	if room > 0 && len(rows) > room {
 		text += fmt.Sprintf(" (%d–%d shown", from+1, min(len(rows), from+room))
@@ -404,7 +405,7 @@ func (m *model) details(width, room int) []string {
 		facts = append(facts, wrap(f, width)...)
 	}
 	if r.incident != nil && len(r.incident.Buttons) > 0 && m.opts.Control != nil {
-		facts = append(facts, wrap("Enter: "+number(len(r.incident.Buttons))+" ways to answer; a: acknowledge", width)...)
+		facts = append(facts, wrap("Enter: "+strconv.Itoa(len(r.incident.Buttons))+" ways to answer; a: acknowledge", width)...)
 	}
 	most := room - 1
 	if m.subject() != "" && room > 6 {

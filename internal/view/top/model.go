@@ -271,9 +271,10 @@ func (m *model) attach(r row) tea.Cmd {
 		return nil
 	}
 	cmd := m.opts.Attach(a)
-	said := &tailBuffer{}
-	cmd.Stderr = said.beside(cmd.Stderr)
-	return tea.ExecProcess(cmd, func(err error) tea.Msg { return attached{a.Name, said.last(), err} })
+	to := cmd.Stderr
+	said := logline.OpenKept("", logline.KeptOptions{Pass: func(p []byte) { _, _ = to.Write(p) }})
+	cmd.Stderr = said
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return attached{a.Name, strings.Join(said.Tail(1), ""), err} })
 }
 
 func attachedText(msg attached) string {

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func rowsOf(s overview.State) (all [panes][]row) {
 		r.counts, r.spark = countsOf(one, s.At)
 		r.more = joined(one.Why)
 		if r.more == "" && one.Restarts > 0 {
-			r.more = "restarted " + times(one.Restarts)
+			r.more = "restarted " + overview.Times(one.Restarts)
 		} else if r.more == "" && one.Gateway {
 			r.more = "gateway"
 		}
@@ -133,14 +134,7 @@ func restarted(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "↻ " + number(n)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return number(n) + " ×"
+	return "↻ " + strconv.Itoa(n)
 }
 
 // joined are a text's lines on one, as a terminal may show them.
