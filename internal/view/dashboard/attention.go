@@ -9,13 +9,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// attention is what is wrong now.
+// attention is what is wrong now, as far as there is room for it.
 type attention struct {
-	Servers   []overview.Server
-	Agents    []overview.Agent
-	Incidents []overview.Incident
-	Hosts     []overview.Host
-
+	overview.Attention
 	Sum     string  // how many of how many; "": nothing
 	Names   []named // which those are, the worst of each kind first
 	Unnamed int     // that are left out there
@@ -34,8 +30,9 @@ const (
 	cardsShown = 8 // of each kind
 )
 
-// short sums up what is wrong, and drops the cards for which there is no room.
-func (a attention) short(s overview.State) attention {
+// attentionOf sums up what is wrong, and drops the cards for which there is no room.
+func attentionOf(s overview.State) attention {
+	a := attention{Attention: s.Attention()}
 	var sums []string
 	sum := func(wrong, all int, what string) {
 		if all == 1 {
@@ -47,12 +44,11 @@ func (a attention) short(s overview.State) attention {
 	}
 	wrong, all := 0, 0
 	for _, one := range s.Servers {
-		is := one.Health.Wrong() && (!one.Gateway || one.Health == overview.Bad)
-		if is {
+		if one.Wrong() {
 			wrong++
 			a.Names = append(a.Names, named{one.Name, "/server/" + one.Key, one.Health})
 		}
-		if is || !one.Gateway && !one.Gone {
+		if one.Wrong() || !one.Gateway && !one.Gone {
 			all++
 		}
 	}
@@ -97,33 +93,8 @@ func serverOf(i overview.Incident, all []overview.Server) *overview.Server {
 	return nil
 }
 
-// attentionOf is what of a state is wrong, each once.
-func attentionOf(s overview.State) (a attention) {
-	for _, i := range s.Incidents {
-		if i.Waits() {
-			a.Incidents = append(a.Incidents, i)
-		}
-	}
-	for _, one := range s.Servers {
-		if s.NeedsLook(one) {
-			a.Servers = append(a.Servers, one)
-		}
-	}
-	for _, one := range s.Agents {
-		if one.Health.Wrong() && !slices.ContainsFunc(a.Incidents, func(i overview.Incident) bool { return i.About(one.Key) }) {
-			a.Agents = append(a.Agents, one)
-		}
-	}
-	for _, one := range s.Hosts {
-		if one.Health.Wrong() {
-			a.Hosts = append(a.Hosts, one)
-		}
-	}
-	return a
-}
-
 // besides is what is wrong and has no open incident: neither one that waits nor one that is acknowledged.
-func besides(a attention, acknowledged []overview.Incident) attention {
+func besides(a overview.Attention, acknowledged []overview.Incident) overview.Attention {
 	a.Incidents = nil
 	a.Servers = slices.DeleteFunc(a.Servers, func(o overview.Server) bool {
 		return slices.ContainsFunc(acknowledged, func(i overview.Incident) bool { return i.AboutServer(o) })

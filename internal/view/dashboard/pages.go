@@ -147,7 +147,7 @@ func agentRows(m *maker, list []overview.Agent) []part {
 
 func overviewPage(m *maker, _ string, _ url.Values) (string, bool) {
 	s := m.State
-	m.add("attention", "attention", attentionOf(s).short(s))
+	m.add("attention", "attention", attentionOf(s))
 	if len(s.Hosts) > 0 {
 		m.addRows("hosts", "hosts", len(s.Hosts), rowsOf(m, "host-row", s.Hosts, func(o overview.Host) string { return o.Name }))
 	}
@@ -265,7 +265,7 @@ func incidentsPage(m *maker, _ string, _ url.Values) (string, bool) {
 	}
 	m.addIncidents(group{ID: "waiting", Title: "Open: somebody has to look", None: "None.", Live: true}, waiting)
 	m.addIncidents(group{ID: "acknowledged", Title: "Acknowledged: somebody deals with it", None: "None."}, acknowledged)
-	m.add("others", "others", besides(attentionOf(m.State), acknowledged))
+	m.add("others", "others", besides(m.State.Attention(), acknowledged))
 	m.addIncidents(group{ID: "over", Title: "Over, in the last 24 hours", None: "None."}, over)
 	return "Incidents", true
 }

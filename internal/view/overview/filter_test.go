@@ -101,10 +101,8 @@ func TestTheServerOfAnIncident(t *testing.T) {
 		Incidents: []Incident{{Server: "till"}, {Server: "gw/till", State: "acknowledged"}, {Server: "till", Host: "far", Resolved: time.Unix(1, 0)}, {Server: "@acme/shop"}, {Agent: "till"}},
 	}
 	var look []string
-	for _, one := range s.Servers {
-		if s.NeedsLook(one) {
-			look = append(look, one.Key)
-		}
+	for _, one := range s.Attention().Servers {
+		look = append(look, one.Key)
 	}
 	if diff := cmp.Diff([]string{"gw@8/till", "far/till@9"}, look); diff != "" {
 		t.Errorf("beside the incidents that wait (-want +got):\n%s", diff)

@@ -284,6 +284,17 @@ func (i Incident) Open() bool { return i.Resolved.IsZero() }
 // Waits reports whether somebody is asked to do something.
 func (i Incident) Waits() bool { return i.Open() && i.State != "acknowledged" }
 
+// Health is how bad it is.
+func (i Incident) Health() Health {
+	switch {
+	case i.Waits():
+		return Bad
+	case i.Open():
+		return Warn
+	}
+	return Idle
+}
+
 // Button is something that can be done about an incident.
 type Button struct {
 	Verb   string `json:"verb"`
@@ -380,36 +391,43 @@ func (s *State) Leave(gone []Server) {
 	s.countWrong()
 }
 
-// NeedsLook reports whether something is wrong with a server that no waiting incident is about. Of a gateway whose servers say it
-// themselves nothing is.
-func (s *State) NeedsLook(one Server) bool {
-	return one.Health.Wrong() && (!one.Gateway || one.Health == Bad) && !s.waits(func(i Incident) bool { return i.AboutServer(one) })
+// Wrong reports whether somebody should look at it. Of a gateway whose servers say it themselves nothing is wrong.
+func (s Server) Wrong() bool { return s.Health.Wrong() && (!s.Gateway || s.Health == Bad) }
+
+// Attention is what of a state is wrong, each once.
+type Attention struct {
+	Incidents []Incident // that wait
+	Servers   []Server   // that none of these is about; likewise the others
+	Agents    []Agent
+	Hosts     []Host
 }
 
-func (s *State) waits(about func(Incident) bool) bool {
-	return slices.ContainsFunc(s.Incidents, func(i Incident) bool { return i.Waits() && about(i) })
-}
-
-func (s *State) countWrong() {
-	s.Wrong, s.Waiting = 0, 0
+// Attention finds what is wrong.
+func (s *State) Attention() (a Attention) {
+	for _, i := range s.Incidents {
+		if i.Waits() {
+			a.Incidents = append(a.Incidents, i)
+		}
+	}
 	for _, one := range s.Servers {
-		if s.NeedsLook(one) {
-			s.Wrong++
+		if one.Wrong() && !slices.ContainsFunc(a.Incidents, func(i Incident) bool { return i.AboutServer(one) }) {
+			a.Servers = append(a.Servers, one)
 		}
 	}
 	for _, one := range s.Agents {
-		if one.Health.Wrong() && !s.waits(func(i Incident) bool { return i.About(one.Key) }) {
-			s.Wrong++
+		if one.Health.Wrong() && !slices.ContainsFunc(a.Incidents, func(i Incident) bool { return i.About(one.Key) }) {
+			a.Agents = append(a.Agents, one)
 		}
 	}
 	for _, one := range s.Hosts {
 		if one.Health.Wrong() {
-			s.Wrong++
+			a.Hosts = append(a.Hosts, one)
 		}
 	}
-	for _, i := range s.Incidents {
-		if i.Waits() {
-			s.Waiting++
-		}
-	}
+	return a
+}
+
+func (s *State) countWrong() {
+	a := s.Attention()
+	s.Wrong, s.Waiting = len(a.Servers)+len(a.Agents)+len(a.Hosts), len(a.Incidents)
 }

@@ -103,17 +103,6 @@ func IncidentState(i overview.Incident) string {
 	return "over"
 }
 
-// IncidentHealth is how bad that is.
-func IncidentHealth(i overview.Incident) overview.Health {
-	switch {
-	case i.Waits():
-		return overview.Bad
-	case i.Open():
-		return overview.Warn
-	}
-	return overview.Idle
-}
-
 // IncidentFacts are what there is to say of an incident: since when, what is wrong, what was done, what is to be done.
 func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
 	since := "since " + overview.Clock(i.Since(), s.At)

@@ -51,7 +51,7 @@ func (r row) matches(filter string) bool {
 
 func rowsOf(s overview.State) (all [panes][]row) {
 	for _, i := range s.Incidents {
-		r := row{key: i.ID, health: terminal.IncidentHealth(i), name: i.Title, state: terminal.IncidentState(i), since: clock(i.Since(), s.At), incident: &i}
+		r := row{key: i.ID, health: i.Health(), name: i.Title, state: terminal.IncidentState(i), since: clock(i.Since(), s.At), incident: &i}
 		r.facts = terminal.IncidentFacts(i, s)
 		r.more = joined(i.Details)
 		all[incidentPane] = append(all[incidentPane], r)
