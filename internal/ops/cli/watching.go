@@ -185,9 +185,9 @@ type watching struct {
 	io     streams
 	asJSON bool
 	only   overview.Filter
-	out    io.Writer          // for people
-	since  time.Time          // what was before that is the past
-	past   map[toldEvent]bool // that was written
+	out    io.Writer                  // for people
+	since  time.Time                  // what was before that is the past
+	past   map[overview.EventKey]bool // that was written
 	failed chan error
 
 	mu      sync.Mutex
@@ -200,7 +200,7 @@ func (w *watching) event(e overview.Event, line []byte) {
 	if e.At.Before(w.since) && e.Host == "" && line != nil {
 		return
 	}
-	if w.past[toldOf(e)] {
+	if w.past[e.Key()] {
 		return
 	}
 	w.mu.Lock()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
-	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -26,29 +25,17 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// toldEvent tells events apart that come from the audit log and from the running outlive.
-type toldEvent struct {
-	pid     int
-	at      int64 // Unix milliseconds
-	kind    event.Type
-	message string
-}
-
-func toldOf(e overview.Event) toldEvent {
-	return toldEvent{e.PID, e.At.UnixMilli(), e.Type, e.Message}
-}
-
 // rotatedName is the end of a rotated audit log's name.
 var rotatedName = lazyregexp.New(`-\d{4}-\d\d-\d\dT[-.\d]+.*$`)
 
 // past writes the events of the audit logs from a time on.
 func (w *watching) writePast(since time.Time) {
-	written := map[toldEvent]bool{}
+	written := map[overview.EventKey]bool{}
 	for _, l := range collect.Since(auditLogs(), since) {
 		e := l.Event
 		name := rotatedName.ReplaceAllString(strings.TrimSuffix(filepath.Base(l.Path), ".jsonl"), "")
 		e.Instance = cmp.Or(e.Instance, fmt.Sprintf("%s@%d", name, e.PID))
-		written[toldOf(e)] = true
+		written[e.Key()] = true
 		w.event(e, l.Line)
 	}
 	w.past = written // from here on they are not written again

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -13,20 +12,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-const (
-	auditTail = 8 << 20 // how much of the end of one audit log is read, in bytes
-	lineLimit = 128 << 10
-)
+// lineLimit is the longest line, in bytes. A longer one is none: where a machine has lost its power, a file may have a hole.
+const lineLimit = 128 << 10
 
 // readAudit reads the events of the last day from audit logs. What cannot be read is left out: the running outlives tell of
 // what happens from now on.
 func readAudit(paths []string, now time.Time) (list []overview.Event) {
-	for _, path := range paths {
-		if st, err := os.Stat(path); err != nil || now.Sub(st.ModTime()) > overview.Day {
-			continue
+	readLogs(paths, now.Add(-overview.Day), func(l Logged) {
+		if l.Level != "DEBUG" {
+			list = append(list, l.Event)
 		}
-		list = append(list, readTail(path, now)...)
-	}
+	})
 	slices.SortStableFunc(list, func(a, b overview.Event) int { return a.At.Compare(b.At) })
 	return list[max(0, len(list)-eventsKept):]
 }
@@ -40,40 +36,29 @@ type Logged struct {
 
 // Since reads the events of audit logs from that time on, the oldest first. What cannot be read is left out.
 func Since(paths []string, since time.Time) (list []Logged) {
-	for _, path := range paths {
-		if st, err := os.Stat(path); err != nil || st.ModTime().Before(since) {
-			continue
-		}
-		readEnd(path, 0, func(e overview.Event, line []byte) {
-			if !e.At.Before(since) {
-				list = append(list, Logged{e, path, slices.Clone(line)})
-			}
-		})
-	}
+	readLogs(paths, since, func(l Logged) {
+		l.Line = slices.Clone(l.Line)
+		list = append(list, l)
+	})
 	slices.SortStableFunc(list, func(a, b Logged) int { return a.At.Compare(b.At) })
 	return list
 }
 
-func readTail(path string, now time.Time) (list []overview.Event) {
-	readEnd(path, auditTail, func(e overview.Event, _ []byte) {
-		if now.Sub(e.At) <= overview.Day && e.Level != "DEBUG" {
-			list = append(list, e)
+// readLogs hands on the events of audit logs from a time on. A line is valid until the next one.
+func readLogs(paths []string, since time.Time, each func(Logged)) {
+	for _, path := range paths {
+		if st, err := os.Stat(path); err == nil && !st.ModTime().Before(since) {
+			readLog(path, since, each)
 		}
-	})
-	return list
+	}
 }
 
-// readEnd reads the last bytes of an audit log; 0: all of it. A line is valid until the next one. One that is too long is none: where a
-// machine has lost its power, a file may have a hole.
-func readEnd(path string, most int64, each func(e overview.Event, line []byte)) {
+func readLog(path string, since time.Time, each func(Logged)) {
 	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && most > 0 && st.Size() > most {
-		_, _ = f.Seek(-most, io.SeekEnd) // the first line is cut then, and passed over
-	}
 	in := bufio.NewReaderSize(f, lineLimit)
 	for {
 		line, err := in.ReadSlice('\n')
@@ -82,8 +67,8 @@ func readEnd(path string, most int64, each func(e overview.Event, line []byte)) 
 			_, err = in.ReadSlice('\n')
 		}
 		if line = bytes.TrimRight(line, "\r\n"); !tooLong {
-			if e, wrong := overview.ParseEvent(line); wrong == nil {
-				each(e, line)
+			if e, wrong := overview.ParseEvent(line); wrong == nil && !e.At.Before(since) {
+				each(Logged{e, path, line})
 			}
 		}
 		if err != nil {

@@ -22,6 +22,7 @@ const (
 	homeShare  = 60                     // of the time, one part at most is spent on looks at a home
 	homeSeldom = 10 * time.Second       // most time between two looks at a home while somebody watches
 	wantedFor  = 10 * time.Second       // after somebody has asked
+	seldom     = 30 * time.Second       // between two looks when nobody has
 )
 
 // Options are a collector's settings. The zero value looks nowhere.
@@ -38,8 +39,7 @@ type Options struct {
 	// Every is the time between two looks while somebody watches; 0: 1 s. At each of them those outlives are asked which have told of
 	// something or have worked since, and those that somebody attends to; the others at every fifth.
 	Every  time.Duration
-	Curves bool          // also how servers did minute by minute
-	Seldom time.Duration // otherwise; 0: 30 s
+	Curves bool // also how servers did minute by minute
 	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
 	HomeNews <-chan struct{}
 	// HomeEvery is the least time between two looks at the home; 0: 2 s. A home whose look takes long is looked at less often, though
@@ -77,13 +77,13 @@ type Collector struct {
 
 	mu        sync.Mutex
 	events    []overview.Event
-	audited   map[eventKey]bool    // of audit logs, and not heard of otherwise
-	followed  map[string]*followed // by socket
-	told      map[string]bool      // by socket: something has happened since it was asked
-	attended  map[string]time.Time // until when somebody looks at a server, by its key
-	gone      []departed           // servers that are not there any more
-	killed    map[string]time.Time // by the label of an outlive: when it was known to have been killed
-	nameless  bool                 // there may be events whose outlive has become known
+	audited   map[overview.EventKey]bool // of audit logs, and not heard of otherwise
+	followed  map[string]*followed       // by socket
+	told      map[string]bool            // by socket: something has happened since it was asked
+	attended  map[string]time.Time       // until when somebody looks at a server, by its key
+	gone      []departed                 // servers that are not there any more
+	killed    map[string]time.Time       // by the label of an outlive: when it was known to have been killed
+	nameless  bool                       // there may be events whose outlive has become known
 	memory    overview.Memory
 	home      *overview.Home
 	homeAt    time.Time
@@ -100,9 +100,6 @@ func New(opts Options) *Collector {
 	if opts.Every == 0 {
 		opts.Every = time.Second
 	}
-	if opts.Seldom == 0 {
-		opts.Seldom = 30 * time.Second
-	}
 	if opts.HomeEvery == 0 {
 		opts.HomeEvery = 2 * time.Second
 	}
@@ -110,9 +107,9 @@ func New(opts Options) *Collector {
 	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), poke: make(chan struct{}, 1), followed: map[string]*followed{}, listeners: map[chan struct{}]bool{},
 		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, attended: map[string]time.Time{}, killed: map[string]time.Time{}, all: true}
 	if opts.History && opts.Audit != nil {
-		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[eventKey]bool{}
+		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[overview.EventKey]bool{}
 		for _, e := range c.events {
-			c.audited[keyOf(e)] = true
+			c.audited[e.Key()] = true
 		}
 	}
 	for _, r := range opts.Remotes {
@@ -198,7 +195,7 @@ func (c *Collector) Listen() (news <-chan struct{}, stop func()) {
 
 func (c *Collector) run(ctx context.Context) {
 	for {
-		wait := c.opts.Seldom
+		wait := max(seldom, c.opts.Every)
 		if time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
 			wait = c.opts.Every
 		}
@@ -392,7 +389,7 @@ func (c *Collector) followOne(ctx context.Context, i control.Instance, after str
 // add takes an event. What is seen of the servers may have changed with it.
 func (c *Collector) add(e overview.Event, line []byte) {
 	c.mu.Lock()
-	key := keyOf(e)
+	key := e.Key()
 	known := c.audited[key]
 	delete(c.audited, key)
 	if !known && e.Level != "DEBUG" {
@@ -414,19 +411,6 @@ func (c *Collector) add(e overview.Event, line []byte) {
 	if telling(e.Type) && time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
 		c.lookAgain()
 	}
-}
-
-// eventKey tells events apart.
-type eventKey struct {
-	host    string
-	pid     int
-	at      int64
-	kind    event.Type
-	message string
-}
-
-func keyOf(e overview.Event) eventKey {
-	return eventKey{e.Host, e.PID, e.At.UnixMilli(), e.Type, e.Message}
 }
 
 // telling reports events that change how a server stands: the page is to show them at once.

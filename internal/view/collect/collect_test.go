@@ -86,7 +86,7 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 	dir := socketDir(t)
 	s, _ := start(t, dir)
 	s.say(event.ServerReady, "before")
-	c := New(Options{Dirs: []string{dir}, History: true, Every: time.Minute, Seldom: time.Minute})
+	c := New(Options{Dirs: []string{dir}, History: true, Every: time.Minute})
 	defer c.Close()
 	if got := c.State(); len(got.Servers) != 1 || got.Servers[0].State != "ready" {
 		t.Fatalf("at first: %+v", got)
@@ -132,7 +132,7 @@ func TestARunThatEndsWhileLookingBegins(t *testing.T) {
 	s, server := start(t, dir)
 	s.say(event.ServerExited, "exited")
 	s.say(event.ProxyStopped, "stopped")
-	c := New(Options{Dirs: []string{dir}, Every: time.Minute, Seldom: time.Minute})
+	c := New(Options{Dirs: []string{dir}, Every: time.Minute})
 	defer c.Close()
 	heard := make(chan struct{})
 	found, err := control.Discover(dir)
@@ -218,7 +218,7 @@ func TestWhyAServerIsNotThereAnyMore(t *testing.T) {
 func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
 	dir := socketDir(t)
 	heard := make(chan overview.Event, 16)
-	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Seldom: time.Hour, OnEvent: func(e overview.Event, _ []byte) { heard <- e }})
+	c := New(Options{Dirs: []string{dir}, Every: time.Hour, OnEvent: func(e overview.Event, _ []byte) { heard <- e }})
 	defer c.Close()
 	for n := range 3 {
 		s, server := start(t, dir)
@@ -282,7 +282,7 @@ func TestNewsOfTheHomeAreLookedAtAtOnce(t *testing.T) {
 	class.Store("working")
 	news := make(chan struct{}, 1)
 	c := New(Options{
-		Every: time.Hour, Seldom: time.Hour, HomeEvery: time.Hour, HomeNews: news,
+		Every: time.Hour, HomeEvery: time.Hour, HomeNews: news,
 		Home: func(context.Context) (*overview.Home, error) {
 			return &overview.Home{At: time.Now(), Agents: []overview.Agent{{Key: "a", Class: class.Load().(string)}}}, nil
 		},
@@ -327,7 +327,7 @@ func TestWhatIsAtRestIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Seldom: time.Hour})
+	c := New(Options{Dirs: []string{dir}, Every: time.Hour})
 	defer c.Close()
 	c.State()
 	stands := func(name, state string) func(overview.State) bool { // the worst stands first
@@ -390,7 +390,7 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 	}
 	defer server.Close()
 	home := make(chan struct{})
-	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Seldom: time.Hour, Home: func(context.Context) (*overview.Home, error) {
+	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Home: func(context.Context) (*overview.Home, error) {
 		<-home
 		return &overview.Home{Path: "/h"}, nil
 	}})

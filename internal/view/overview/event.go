@@ -30,6 +30,18 @@ type Event struct {
 	Lived      time.Duration // of a process that has exited
 }
 
+// EventKey tells events apart, of which an audit log has one and the running outlive tells, too.
+type EventKey struct {
+	host    string
+	pid     int
+	at      int64 // Unix milliseconds
+	kind    event.Type
+	message string
+}
+
+// Key is the event's.
+func (e Event) Key() EventKey { return EventKey{e.Host, e.PID, e.At.UnixMilli(), e.Type, e.Message} }
+
 // eventLine is an event as the audit log has it, with what outlive watch adds.
 type eventLine struct {
 	Instance   string    `json:"instance,omitempty"`
