@@ -166,7 +166,7 @@ func TestJobParts(t *testing.T) {
 
 // The state that is read is the one that was written, and what only counts is no change.
 func TestStates(t *testing.T) {
-	s := overview.Snapshot{Version: "v1", At: time.Now().UTC().Truncate(time.Second), Instances: []overview.RunningInstance{{Name: "one", PID: 7}}}
+	s := overview.Snapshot{Version: "v1", At: time.Now().UTC().Truncate(time.Second), Instances: []overview.Instance{{Instance: control.Instance{Name: "one", PID: 7}}}}
 	text, err := packed(stated{Snapshot: s})
 	if err != nil {
 		t.Fatal(err)
@@ -176,9 +176,9 @@ func TestStates(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	counted, crashed := s, s
-	counted.Instances = []overview.RunningInstance{{Name: "one", PID: 7, Status: control.Status{}}}
+	counted.Instances = []overview.Instance{{Instance: control.Instance{Name: "one", PID: 7}}}
 	counted.Instances[0].Status.InFlight = 3
-	crashed.Instances = []overview.RunningInstance{{Name: "one", PID: 7}}
+	crashed.Instances = []overview.Instance{{Instance: control.Instance{Name: "one", PID: 7}}}
 	crashed.Instances[0].Status.State = "backoff"
 	if signOf(counted) != signOf(s) {
 		t.Error("a count is told at once")

@@ -139,7 +139,7 @@ func machine() overview.Snapshot {
 		})
 	}
 	for i := range 5 {
-		one := overview.RunningInstance{}
+		one := overview.Instance{}
 		one.Status.Name = fmt.Sprintf("server%d", i)
 		one.Status.State = "ready"
 		s.Instances = append(s.Instances, one)

@@ -39,7 +39,7 @@ func stateOf(t *testing.T, state string, at time.Time, events ...overview.Event)
 	t.Helper()
 	s := overview.Snapshot{
 		Version: "2", At: at, Events: events,
-		Instances: []overview.RunningInstance{{Name: "x", PID: 7, Status: control.Status{PID: 7, StartedAt: at, Status: backend.Status{Name: "x", Command: []string{"x"}, State: state}}}},
+		Instances: []overview.Instance{{Instance: control.Instance{Name: "x", PID: 7}, Status: control.Status{PID: 7, StartedAt: at, Status: backend.Status{Name: "x", Command: []string{"x"}, State: state}}}},
 		Home: &overview.Home{
 			Monitor: 3, At: at, Agents: []overview.Agent{{Key: "shop", Name: "shop", Health: overview.Bad, Class: "crashed", State: "has crashed"}},
 			Incidents: []overview.Incident{{ID: "i1", Agent: "shop", Members: []string{"shop"}, Title: "shop has crashed", State: "open", Opened: at, Buttons: []overview.Button{{Verb: "ack", Label: "Acknowledge"}}}},

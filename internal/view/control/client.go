@@ -33,11 +33,11 @@ var ErrGone = errors.New("no longer running")
 
 // Instance is a running outlive, found by its socket.
 type Instance struct {
-	Name string // of its server; cut if it is over 40 bytes, see [Instance.Is]
-	PID  int    // of outlive
-	Path string // of the socket
+	Name string `json:"name"` // of its server; cut if it is over 40 bytes, see [Instance.Is]
+	PID  int    `json:"pid"`  // of outlive
+	Path string `json:"-"`    // of the socket
 
-	Server string // of a gateway: which of its servers is meant; "": none in particular
+	Server string `json:"-"` // of a gateway: which of its servers is meant; "": none in particular
 }
 
 // Discover lists the instances that live in dirs, ordered by name and process id. It removes the sockets of those that

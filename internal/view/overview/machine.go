@@ -5,37 +5,23 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
 // Snapshot is how everything stands on a machine, as it tells others. Members that are not known are ignored, so that versions
 // may differ.
 type Snapshot struct {
-	Version   string            `json:"version"` // of the outlive that tells it
-	At        time.Time         `json:"at"`      // by its clock
-	Instances []RunningInstance `json:"instances"`
-	Home      *Home             `json:"home,omitempty"`
-	Trouble   []string          `json:"trouble,omitempty"`
+	Version   string     `json:"version"` // of the outlive that tells it
+	At        time.Time  `json:"at"`      // by its clock
+	Instances []Instance `json:"instances"`
+	Home      *Home      `json:"home,omitempty"`
+	Trouble   []string   `json:"trouble,omitempty"`
 	// Events are those of the last day, the newest first; in the first snapshot only, if they were asked for.
 	Events []Event `json:"events,omitempty"`
 }
 
-// RunningInstance is an [Instance] as others are told of it.
-type RunningInstance struct {
-	Name   string         `json:"name"`
-	PID    int            `json:"pid"`
-	Status control.Status `json:"status"`
-	Silent bool           `json:"silent,omitempty"` // it did not answer; Status is empty then
-}
-
 // SnapshotOf is what was gathered, for others.
 func SnapshotOf(in Input, version string) Snapshot {
-	s := Snapshot{Version: version, At: in.At.UTC(), Instances: []RunningInstance{}, Home: in.Home, Trouble: in.Trouble}
-	for _, i := range in.Instances {
-		s.Instances = append(s.Instances, RunningInstance{i.Name, i.PID, i.Status, i.Silent})
-	}
-	return s
+	return Snapshot{Version: version, At: in.At.UTC(), Instances: append([]Instance{}, in.Instances...), Home: in.Home, Trouble: in.Trouble}
 }
 
 // Machine is another machine, and what was heard of it last.
@@ -72,11 +58,7 @@ func (s *State) addMachine(m Machine, w *Memory) {
 	if text := ClockText(m.Seen.At.Sub(m.Heard)); m.Answers && text != "" {
 		h.Health, h.Why = Warn, strings.TrimPrefix(h.Why+"; "+text, "; ")
 	}
-	var all []Instance
-	for _, i := range m.Seen.Instances {
-		all = append(all, Instance{Instance: control.Instance{Name: i.Name, PID: i.PID}, Status: i.Status, Silent: i.Silent})
-	}
-	servers := allServers(all, w, m.Name, s.At)
+	servers := allServers(m.Seen.Instances, w, m.Name, s.At)
 	var agents []Agent
 	if m.Seen.Home != nil {
 		agents = agentsOf(m.Seen.Home, w, s.At)

@@ -60,11 +60,11 @@ type Input struct {
 // Instance is a running outlive and what it said.
 type Instance struct {
 	control.Instance
-	Status control.Status
-	Silent bool      // it did not answer in time; Status has nothing but the path of the log then
-	Heard  time.Time // when it answered last; zero: never
+	Status control.Status `json:"status"`
+	Silent bool           `json:"silent,omitempty"` // it did not answer in time; Status has nothing but the path of the log then
+	Heard  time.Time      `json:"-"`                // when it answered last; zero: never
 	// Curves are how its servers did, by their names: of those that were called while it was looked at.
-	Curves map[string]*curve.Curve
+	Curves map[string]*curve.Curve `json:"-"`
 }
 
 // State is everything there is to show.
