@@ -86,9 +86,10 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Instance: e.Instance, Timestamp: e.At.UTC(), Level: e.Level, Message: e.Message, Type: string(e.Type), Agent: e.Agent, ServerPID: e.ServerPID,
 		Generation: e.Generation, Server: e.Server, Cause: e.Cause, Source: e.Source, Reason: e.Reason, RestartMS: e.Took.Milliseconds(), UptimeMS: e.Lived.Milliseconds(),
 	}
-	if e.Agent != "" {
+	switch e.Type {
+	case event.AgentChanged, event.AgentActed, event.IncidentOpened, event.IncidentAcknowledged, event.IncidentResolved:
 		l.Monitor = e.PID
-	} else {
+	default:
 		l.PID = e.PID
 	}
 	return json.Marshal(l)

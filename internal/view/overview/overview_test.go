@@ -1,8 +1,10 @@
 package overview
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -393,6 +395,20 @@ func TestEventsOfTheDay(t *testing.T) {
 	old.At = ago(25 * time.Hour)
 	if list := Newest([]Event{debug, old, e}, Filter{}, 9, noon); len(list) != 1 {
 		t.Errorf("shown: %+v", list)
+	}
+}
+
+// An incident of several agents is the monitor's, too, and its process no outlive's.
+func TestWhoseEventsAre(t *testing.T) {
+	for kind, want := range map[event.Type]string{event.IncidentOpened: `"monitor_pid":9`, event.AgentChanged: `"monitor_pid":9`, event.ProxyLost: `"proxy_pid":9`} {
+		e := Event{At: noon, Type: kind, PID: 9, Message: "m"}
+		text, err := json.Marshal(e)
+		if err != nil || !strings.Contains(string(text), want) || strings.Count(string(text), "_pid") != 1 {
+			t.Errorf("%s: %s, %v", kind, text, err)
+		}
+		if back, err := ParseEvent(text); err != nil || !back.At.Equal(e.At) || back.PID != e.PID || back.Type != e.Type {
+			t.Errorf("%s: read back it is %+v, %v", text, back, err)
+		}
 	}
 }
 
