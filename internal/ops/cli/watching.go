@@ -316,28 +316,14 @@ func eventText(e overview.Event) string {
 	return clock + " " + who + ": " + e.Message
 }
 
-// eventJSON is one event for programs: the line of the audit log with the instance, or the same fields of the monitor's. The line
-// of another machine, which has them, gets the host.
+// eventJSON is one event for programs: the line of the audit log with the instance, or the same fields of the monitor's. That of
+// another machine has the instance, and gets the host.
 func eventJSON(e overview.Event, line []byte) []byte {
 	if line == nil {
-		l := struct {
-			Host      string    `json:"host,omitempty"`
-			Instance  string    `json:"instance,omitempty"`
-			Timestamp time.Time `json:"timestamp"`
-			Level     string    `json:"level"`
-			Message   string    `json:"message"`
-			Type      string    `json:"event_type"`
-			Agent     string    `json:"agent,omitempty"`
-			Monitor   int       `json:"monitor_pid,omitempty"`
-			Proxy     int       `json:"proxy_pid,omitempty"`
-		}{Host: e.Host, Instance: e.Instance, Timestamp: e.At.UTC(), Level: e.Level, Message: e.Message, Type: string(e.Type), Agent: e.Agent}
-		if e.Instance == "" {
-			l.Monitor = e.PID
-		} else {
-			l.Proxy = e.PID
+		line, _ = json.Marshal(e) // strings and numbers only: no error
+		if e.Host == "" {
+			return line
 		}
-		text, _ := json.Marshal(l) // strings and numbers only: no error
-		return text
 	}
 	key, name := "instance", e.Instance
 	if e.Host != "" {
