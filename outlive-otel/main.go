@@ -163,7 +163,7 @@ func (s settings) watchHome(ctx context.Context, r *recorder) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if e, err := overview.ParseEvent(lines.Bytes()); err == nil && e.Agent != "" {
+		if e, err := overview.ParseEvent(lines.Bytes()); err == nil && e.OfMonitor() {
 			r.event("", e)
 		}
 	}

@@ -274,7 +274,7 @@ func (r *recorder) event(instance string, e overview.Event) {
 			record.AddAttributes(attribute.String(name, text))
 		}
 	}
-	if e.Agent == "" {
+	if !e.OfMonitor() {
 		record.AddAttributes(attribute.Int("outlive.server.generation", e.Generation))
 	}
 	r.logger.Emit(ctx, record)

@@ -86,11 +86,19 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Instance: e.Instance, Timestamp: e.At.UTC(), Level: e.Level, Message: e.Message, Type: string(e.Type), Agent: e.Agent, ServerPID: e.ServerPID,
 		Generation: e.Generation, Server: e.Server, Cause: e.Cause, Source: e.Source, Reason: e.Reason, RestartMS: e.Took.Milliseconds(), UptimeMS: e.Lived.Milliseconds(),
 	}
-	switch e.Type {
-	case event.AgentChanged, event.AgentActed, event.IncidentOpened, event.IncidentAcknowledged, event.IncidentResolved:
+	if e.OfMonitor() {
 		l.Monitor = e.PID
-	default:
+	} else {
 		l.PID = e.PID
 	}
 	return json.Marshal(l)
+}
+
+// OfMonitor reports whether the monitor is who tells of it, and no running outlive.
+func (e Event) OfMonitor() bool {
+	switch e.Type {
+	case event.AgentChanged, event.AgentActed, event.IncidentOpened, event.IncidentAcknowledged, event.IncidentResolved:
+		return true
+	}
+	return false
 }
