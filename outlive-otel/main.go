@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -34,16 +33,10 @@ const (
 	lastExport = 4 * time.Second
 )
 
-// dirs is a flag that may be given several times.
-type dirs []string
-
-func (d *dirs) String() string     { return strings.Join(*d, ",") }
-func (d *dirs) Set(s string) error { *d = append(*d, s); return nil }
-
 // settings are what outlive says.
 type settings struct {
 	key, state, release, home, program string
-	dirs                               dirs
+	dirs                               []string
 }
 
 func main() {
@@ -53,7 +46,7 @@ func main() {
 	flag.StringVar(&s.release, "release", "", "outlive's version")
 	flag.StringVar(&s.home, "home", "", "export what happens in this monitor's home instead, until stdin ends")
 	flag.StringVar(&s.program, "program", "outlive", "outlive itself; with --home")
-	flag.Var(&s.dirs, "dir", "directory of control sockets; may be given several times")
+	flag.Func("dir", "directory of control sockets; may be given several times", func(dir string) error { s.dirs = append(s.dirs, dir); return nil })
 	flag.Parse()
 	if s.key == "" || s.state == "" {
 		fmt.Fprintln(os.Stderr, "outlive-otel: outlive starts this if OTEL_… asks for it, see docs/METRICS.md")
