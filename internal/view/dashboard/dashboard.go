@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"fmt"
 	"html/template"
 	"net"
 	"net/http"
@@ -158,5 +159,8 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request) {
 
 // title counts what is wrong, where a tab is all that is seen.
 func title(s overview.State, heading string) string {
-	return count(s.Wrong+s.Waiting) + heading + " · outlive"
+	if n := s.Wrong + s.Waiting; n > 0 {
+		heading = fmt.Sprintf("(%d!) %s", n, heading)
+	}
+	return heading + " · outlive"
 }

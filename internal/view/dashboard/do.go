@@ -28,8 +28,8 @@ func (d *Dashboard) do(w http.ResponseWriter, r *http.Request) {
 	if bad {
 		text = err.Error()
 	}
-	back := "/" + trimSlashes(r.PostFormValue("back"))
-	http.Redirect(w, r, strings.SplitN(back, "?", 2)[0]+"?"+answerParameter+"="+strconv.Itoa(d.keep(text, bad)), http.StatusSeeOther)
+	back, _, _ := strings.Cut(onThisHost(r.PostFormValue("back")), "?")
+	http.Redirect(w, r, back+"?"+answerParameter+"="+strconv.Itoa(d.keep(text, bad)), http.StatusSeeOther)
 }
 
 // notShown is the error for a thing that is not there any more.

@@ -41,7 +41,7 @@ func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if given := r.URL.Query().Get("token"); given != "" && r.Method == http.MethodGet && same(given, d.door.token) {
 		http.SetCookie(w, &http.Cookie{Name: d.door.cookie, Value: d.door.seat, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
-		http.Redirect(w, r, (&url.URL{Path: "/" + trimSlashes(r.URL.Path)}).String(), http.StatusSeeOther)
+		http.Redirect(w, r, (&url.URL{Path: onThisHost(r.URL.Path)}).String(), http.StatusSeeOther)
 		return false
 	}
 	if c, err := r.Cookie(d.door.cookie); err == nil && same(c.Value, d.door.seat) {
@@ -59,13 +59,8 @@ func (d *Dashboard) admitsScraper(r *http.Request) bool {
 	return d.opts.Peer != nil || ok && same(token, d.door.token)
 }
 
-// trimSlashes keeps a redirection on this host: //x would be another one.
-func trimSlashes(path string) string {
-	for path != "" && (path[0] == '/' || path[0] == '\\') {
-		path = path[1:]
-	}
-	return path
-}
+// onThisHost keeps a redirection on this host: //x would be another one.
+func onThisHost(path string) string { return "/" + strings.TrimLeft(path, `/\`) }
 
 func (d *Dashboard) checkPeer(r *http.Request) error {
 	if d.opts.Peer == nil {

@@ -42,15 +42,8 @@ type shown struct {
 	overview.State
 	Control bool
 	CSRF    string
-	Path    string
 	Of      any
 	Rows    []part
-}
-
-func (d *Dashboard) render(p page, s overview.State, key string, query url.Values) (heading string, list []section, found bool) {
-	m := &maker{d: d, State: s}
-	heading, found = p(m, key, query)
-	return heading, m.sections, found
 }
 
 // text executes a template; what cannot be rendered is our own mistake, and said in its place.
@@ -358,7 +351,7 @@ type output struct {
 // functions are what templates call.
 var functions = template.FuncMap{
 	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
-	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
+	"healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
 	"well": overview.WellText, "tried": overview.Server.Tried, "ends": endsOf, "turn": turnOf, "date": dateText,
 	"ended": endedText, "logs": logsCommand, "attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "eventKey": eventKey, "serverOf": serverOf,
 	"form": func(s shown, of any) shown { s.Of = of; return s },
@@ -389,13 +382,6 @@ func attachCommand(a overview.Agent) string {
 		return "ssh -t " + a.Host + " outlive agent attach " + overview.There(a.Host, a.Key)
 	}
 	return "outlive agent attach " + a.Key
-}
-
-func count(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("(%d!) ", n)
 }
 
 // until is the end of something; what goes on has none yet.

@@ -55,10 +55,10 @@ func (d *Dashboard) viewOf(path string) (overview.State, *view) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.view == nil || !at.view.at.Equal(s.At) {
-		v := &view{at: s.At}
+		m := &maker{d: d, State: s}
 		p, key, query := pageAt(path)
-		v.heading, v.sections, v.found = d.render(p, s, key, query)
-		at.view = v
+		heading, found := p(m, key, query)
+		at.view = &view{s.At, heading, m.sections, found}
 	}
 	return s, at.view
 }
