@@ -54,6 +54,9 @@ const NoAnswer = "no answer"
 // Gateway reports whether it is a gateway with a configuration that stands so.
 func (s Status) Gateway() bool { return s.Config != "" }
 
+// Run reports whether it is a run, which has one server, and no gateway or daemon with several.
+func (s Status) Run() bool { return s.Servers == nil && !s.Gateway() && s.Command != nil }
+
 // ServerNames are the names of a gateway's servers, in the order of its configuration.
 func (s Status) ServerNames() []string {
 	names := make([]string, len(s.Servers))

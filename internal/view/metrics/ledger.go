@@ -134,7 +134,7 @@ func fill[V any](m *map[string]V) {
 // CountedBy is what a running outlive has counted, by server as outlive status names it. The daemon of shared servers does not count requests: the runs do.
 func CountedBy(s control.Status) map[string]Counted {
 	all := map[string]Counted{}
-	if s.Servers == nil && !s.Gateway() && s.Command != nil {
+	if s.Run() {
 		all[s.Name] = Counted{Counters: s.Counters}
 	}
 	for _, m := range s.Servers {

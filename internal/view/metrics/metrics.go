@@ -67,39 +67,28 @@ func kindOf(i overview.Instance) string {
 
 // present adds how the servers of an outlive are now.
 func (x exposition) present(s control.Status) {
-	name := func(m control.Member) string { return nameOf(s, m) }
-	if s.Servers == nil && !s.Gateway() && s.Command != nil {
+	if s.Run() {
 		x.add(serverRestarts, float64(s.RestartCount), labelServer, s.Name)
 		x.process(s.Name, s.Status, overview.RunState(s.Status) == "ready", s.State == "failed" || s.State == "backoff" || s.Trouble != "")
 		return
 	}
-	if !s.Gateway() { // the runs that share its servers say the rest
-		for _, m := range s.Servers {
-			for _, l := range m.Links {
-				x.add(serverResident, float64(l.RSS), labelServer, name(m))
-			}
-			x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, name(m))
-		}
-		return
-	}
 	for _, m := range s.Servers {
-		x.add(serverTools, float64(m.Tools), labelServer, name(m))
-		x.add(serverUp, 0, labelServer, name(m))
-		x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, name(m))
-		failed := 0
+		name := nameOf(s, m)
+		x.add(serverRestarts, float64(overview.RestartsOf(m.ServerStatus)), labelServer, name)
+		if !s.Gateway() { // the runs that share its servers say the rest
+			for _, l := range m.Links {
+				x.add(serverResident, float64(l.RSS), labelServer, name)
+			}
+			continue
+		}
+		x.add(serverTools, float64(m.Tools), labelServer, name)
+		failed := m.Standing == "unusable" // and none of its processes counts as that
 		for _, l := range m.Links {
 			gone := l.Phase == "failed" || l.State == "failed" || l.State == "backoff"
-			if gone {
-				failed++
-			}
-			x.process(name(m), l.Status, l.Phase == "ready" && l.Failing == "" && !gone, gone)
+			failed = failed && !gone
+			x.process(name, l.Status, l.Phase == "ready" && l.Failing == "" && !gone, gone)
 		}
-		if failed == 0 && m.Standing == "unusable" {
-			x.add(serverFailed, 1, labelServer, name(m))
-		}
-		if len(m.Links) == 0 {
-			x.process(name(m), backend.Status{}, false, false)
-		}
+		x.process(name, backend.Status{}, false, failed)
 	}
 }
 

@@ -22,7 +22,7 @@ func serversOf(i Instance, events eventsOf, now time.Time) []Server {
 		}}
 	}
 	s := i.Status
-	if !s.Gateway() && s.Servers == nil && s.Command != nil {
+	if s.Run() {
 		return []Server{serverOf(i, events, now)}
 	}
 	first := Server{
