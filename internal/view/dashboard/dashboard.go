@@ -78,7 +78,7 @@ const answersKept = 16
 
 // New returns a dashboard. [Dashboard.Token] belongs into the link.
 func New(opts Options) *Dashboard {
-	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux(), views: views{byPath: map[string]*place{}, rows: map[string]row{}, sent: map[string]sent{}}}
+	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux(), views: views{byPath: map[string]*place{}, sent: map[string]*view{}}}
 	d.pages = template.Must(template.New("").Funcs(functions).ParseFS(assets, "assets/*.html"))
 	for _, pattern := range []string{"GET /{$}", "GET /server/{key...}", "GET /agent/{key...}", "GET /incidents", "GET /events"} {
 		d.mux.HandleFunc(pattern, d.show)

@@ -345,20 +345,18 @@ func TestARepeatedEventChangesItsRow(t *testing.T) {
 	f.events = lost(2)
 	c, at, d := open(t, Options{Source: f})
 	_, was := d.viewOf("/events")
-	has := sent{}
-	has.all(was.sections)
 	f.events = lost(3)
 	for n := range f.events { // one more has come
 		f.events[n].At = f.events[n].At.Add(time.Minute)
 	}
 	f.state.At = f.state.At.Add(time.Minute)
 	_, is := d.viewOf("/events")
-	news := has.news(is.sections)
-	if len(news) != 1 || !strings.Contains(string(news[0].HTML), "3 × since 11:59:00") {
-		t.Fatalf("the page gets %v", news)
+	list := news(was.sections, is.sections)
+	if len(list) != 1 || !strings.Contains(string(list[0].HTML), "3 × since 11:59:00") {
+		t.Fatalf("the page gets %v", list)
 	}
-	if _, page := get(t, c, at+"/events"); !strings.Contains(page, `id="`+news[0].ID+`"`) {
-		t.Errorf("the page has no row %s:\n%s", news[0].ID, page)
+	if _, page := get(t, c, at+"/events"); !strings.Contains(page, `id="`+list[0].ID+`"`) {
+		t.Errorf("the page has no row %s:\n%s", list[0].ID, page)
 	}
 }
 
@@ -510,21 +508,24 @@ func TestStreamSendsWhatChanges(t *testing.T) {
 	}
 }
 
-// A page of events that is open for days does not keep the number of each event there ever was.
-func TestAPageForgetsRowsThatAreGone(t *testing.T) {
-	has := sent{}
-	for n := range 1000 {
-		rows := []part{{ID: fmt.Sprint("row ", n)}, {ID: fmt.Sprint("row ", n+1)}}
-		one := section{ID: "events", Rows: rows, shape: uint64(n), whole: func() template.HTML { return "all" }}
-		if list := has.news([]section{one}); len(list) != 1 || list[0].ID != "events" {
-			t.Fatalf("%d: %v", n, list)
-		}
-		if list := has.news([]section{one}); list != nil {
-			t.Fatalf("%d again: %v", n, list)
-		}
+// A row that has changed is replaced by itself, and the section where other rows stand in it.
+func TestNewsOfRows(t *testing.T) {
+	page := func(shape uint64, rows ...part) []section {
+		return []section{{ID: "head", shape: 1}, {ID: "events", Rows: rows, shape: shape, whole: func() template.HTML { return "all" }}}
 	}
-	if len(has) > 6 {
-		t.Errorf("%d are kept", len(has))
+	is := page(1, part{ID: "a", sum: 1}, part{ID: "b", sum: 2})
+	for _, tt := range []struct {
+		was  []section
+		want string
+	}{
+		{is, "[]"},
+		{page(1, part{ID: "a", sum: 1}, part{ID: "b", sum: 1}), "[{b  2}]"},
+		{page(2, part{ID: "b", sum: 2}), "[{events all 0}]"},
+		{page(2, part{ID: "a", sum: 1}, part{ID: "b", sum: 2}, part{ID: "c", sum: 3}), "[{events all 0}]"},
+	} {
+		if got := fmt.Sprint(news(tt.was, is)); got != tt.want {
+			t.Errorf("of %v come %s, want %s", tt.was[1].Rows, got, tt.want)
+		}
 	}
 }
 

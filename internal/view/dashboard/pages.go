@@ -35,6 +35,8 @@ type maker struct {
 	d        *Dashboard
 	State    overview.State
 	sections []section
+
+	was, rows map[string]row // of the page as it was, and as it is
 }
 
 // shown is what a template gets.
@@ -86,13 +88,12 @@ func rowsOf[T any](m *maker, kind string, list []T, key func(T) string) []part {
 	day := m.State.At.Local().Format(time.DateOnly)
 	for n, one := range list {
 		id := idOf(kind, key(one))
-		if was, known := m.d.views.row(id); known && was.day == day && reflect.DeepEqual(was.of, one) {
-			rows[n] = was.part
-			continue
+		r := m.was[id]
+		if r.day != day || !reflect.DeepEqual(r.of, any(one)) {
+			html := m.text(kind, one, nil)
+			r = row{part{id, html, sumOf(string(html))}, one, day}
 		}
-		html := m.text(kind, one, nil)
-		rows[n] = part{id, html, sumOf(string(html))}
-		m.d.views.keep(id, row{rows[n], one, day})
+		rows[n], m.rows[id] = r.part, r
 	}
 	return rows
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,67 +29,27 @@ type section struct {
 	ID    string
 	whole func() template.HTML
 	Rows  []part
-	shape uint64 // sum of what makes the section another one beside its rows
+	shape uint64 // sum of what makes the section another one: all but what its rows show
 }
 
 // HTML is the whole section; with rows it is long, and made when somebody needs it.
 func (s section) HTML() template.HTML { return s.whole() }
 
-// sent is what a page has: the sum of each element, by id.
-type sent map[string]uint64
-
-func (s sent) changed(id string, sum uint64) bool {
-	if was, known := s[id]; known && was == sum {
-		return false
-	}
-	s[id] = sum
-	return true
-}
-
-// all notes that a page has these sections.
-func (s sent) all(sections []section) {
-	for _, one := range sections {
-		s.changed(one.ID+"#shape", one.shape)
-		for _, row := range one.Rows {
-			s.changed(row.ID, row.sum)
-		}
-	}
-}
-
-// news are the parts of sections that a page does not have as they are now.
-func (s sent) news(sections []section) (list []part) {
-	for _, one := range sections {
-		whole := s.changed(one.ID+"#shape", one.shape)
-		if whole {
+// news are the parts of a page that are others than they were: sections, and rows of those that are the same.
+func news(was, is []section) (list []part) {
+	for _, one := range is {
+		at := slices.IndexFunc(was, func(o section) bool { return o.ID == one.ID })
+		if at < 0 || was[at].shape != one.shape {
 			list = append(list, part{ID: one.ID, HTML: one.whole()})
+			continue
 		}
-		for _, row := range one.Rows {
-			if s.changed(row.ID, row.sum) && !whole {
+		for n, row := range one.Rows { // the same ones, in the same order
+			if row.sum != was[at].Rows[n].sum {
 				list = append(list, row)
 			}
 		}
 	}
-	s.forget(sections)
 	return list
-}
-
-// forget drops what no section has any more, once that is most of it. A page of events is open for days.
-func (s sent) forget(sections []section) {
-	n := 0
-	for _, one := range sections {
-		n += 1 + len(one.Rows)
-	}
-	if len(s) <= 2*n {
-		return
-	}
-	has := make(map[string]bool, n)
-	for _, one := range sections {
-		has[one.ID+"#shape"] = true
-		for _, row := range one.Rows {
-			has[row.ID] = true
-		}
-	}
-	maps.DeleteFunc(s, func(id string, _ uint64) bool { return !has[id] })
 }
 
 // tick says how old what the page shows is.
@@ -118,16 +78,15 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		return err == nil
 	}
-	news, stop := d.opts.Source.Listen()
+	looks, stop := d.opts.Source.Listen()
 	defer stop()
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
-	has := d.views.recall(r.URL.Query().Get("page"))
-	var was *view
+	was := d.views.recall(r.URL.Query().Get("page"))
 	for {
 		s, v := d.viewOf(path)
 		if v != was {
-			if list := has.news(v.sections); len(list) > 0 && !write("parts", list) {
+			if list := news(was.sections, v.sections); len(list) > 0 && !write("parts", list) {
 				return
 			}
 		}
@@ -138,7 +97,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-news:
+		case <-looks:
 		case <-every.C:
 		}
 	}

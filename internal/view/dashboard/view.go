@@ -22,12 +22,12 @@ type view struct {
 	heading  string
 	sections []section
 	found    bool
+	rows     map[string]row // by id
 }
 
 const (
 	viewsKept = 32 // pages whose view is kept
-	pagesKept = 64 // pages that were sent, and whose streams have not begun
-	rowsKept  = 4096
+	pagesKept = 16 // pages that were sent, and whose streams have not begun
 )
 
 // row is a row of a table as it was rendered last.
@@ -41,11 +41,8 @@ type row struct {
 type views struct {
 	mu     sync.Mutex
 	byPath map[string]*place
-	rows   map[string]row // by id
-
-	// sent is what pages have that were sent whole, by their number, until their streams ask.
-	sent map[string]sent
-	last int
+	sent   map[string]*view // what pages have that were sent whole, by their number, until their streams ask
+	last   int
 }
 
 // viewOf returns a page as it is now, and the state that it shows. The path has the parameters.
@@ -55,10 +52,13 @@ func (d *Dashboard) viewOf(path string) (overview.State, *view) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.view == nil || !at.view.at.Equal(s.At) {
-		m := &maker{d: d, State: s}
+		m := &maker{d: d, State: s, rows: map[string]row{}}
+		if at.view != nil {
+			m.was = at.view.rows
+		}
 		p, key, query := pageAt(path)
 		heading, found := p(m, key, query)
-		at.view = &view{s.At, heading, m.sections, found}
+		at.view = &view{s.At, heading, m.sections, found, m.rows}
 	}
 	return s, at.view
 }
@@ -78,47 +78,27 @@ func (w *views) of(path string) *place {
 	return at
 }
 
-// row is the row with an id as it was rendered last, if it was.
-func (w *views) row(id string) (row, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, known := w.rows[id]
-	return r, known
-}
-
-// keep keeps a row for the next time.
-func (w *views) keep(id string, r row) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.rows) >= rowsKept {
-		clear(w.rows)
-	}
-	w.rows[id] = r
-}
-
 // remember keeps what a page has, and returns the number that the page's stream asks with.
 func (w *views) remember(v *view) string {
-	has := sent{}
-	has.all(v.sections)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last++
 	delete(w.sent, strconv.Itoa(w.last-pagesKept))
 	number := strconv.Itoa(w.last)
-	w.sent[number] = has
+	w.sent[number] = v
 	return number
 }
 
 // recall returns what the page of that number has. Once only: a stream that was lost has changed the page since.
-func (w *views) recall(number string) sent {
+func (w *views) recall(number string) *view {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	has, known := w.sent[number]
-	if !known {
-		return sent{}
+	v := w.sent[number]
+	if v == nil {
+		return &view{}
 	}
 	delete(w.sent, number)
-	return has
+	return v
 }
 
 var seed = maphash.MakeSeed()
