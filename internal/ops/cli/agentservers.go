@@ -78,7 +78,7 @@ func (k *keptServers) Restart(ctx context.Context, key, reason string) error {
 	if !known {
 		return fmt.Errorf("the server %s is no longer running", key)
 	}
-	_, err := i.RestartStalled(ctx, reason)
+	_, err := i.Restart(ctx, control.Order{Reason: reason, Stalled: true})
 	return err
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/dashboard"
 	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -215,7 +216,7 @@ func (c controls) Restart(ctx context.Context, s overview.Server) (string, error
 	if s.Host != "" {
 		return c.there(ctx, s.Host, "restart", overview.There(s.Host, s.Key), "--reason", reason, "--timeout", restartPatience.String())
 	}
-	r, err := s.Instance.Restart(ctx, reason)
+	r, err := s.Instance.Restart(ctx, control.Order{Reason: reason})
 	if err != nil {
 		return "", err
 	}

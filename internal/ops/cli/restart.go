@@ -165,7 +165,7 @@ func (o restartOrder) tell(list []restartRecord, err error) error {
 
 // restartOne restarts one server.
 func restartOne(ctx context.Context, i control.Instance, reason string) (restartRecord, error) {
-	result, err := i.Restart(ctx, reason)
+	result, err := i.Restart(ctx, control.Order{Reason: reason})
 	r := restartRecord{Name: i.Label(), TookMS: result.TookMS, ServerPID: result.ServerPID, Generation: result.Generation, Processes: result.Processes}
 	if err != nil {
 		r.Error = err.Error()

@@ -159,19 +159,9 @@ func (i Instance) Status(ctx context.Context) (Status, error) {
 
 // Restart restarts its server and returns when the new process is ready. An error is the server's own if it does not
 // come up; it wraps [ErrGone] if the instance has ended.
-func (i Instance) Restart(ctx context.Context, reason string) (Result, error) {
-	return i.restart(ctx, Order{Reason: reason, Server: i.Server})
-}
-
-// RestartStalled is [Instance.Restart] for a server that has calls which do not go on: they are answered within seconds
-// after the new process is ready.
-func (i Instance) RestartStalled(ctx context.Context, reason string) (Result, error) {
-	return i.restart(ctx, Order{Reason: reason, Server: i.Server, Stalled: true})
-}
-
-func (i Instance) restart(ctx context.Context, o Order) (Result, error) {
-	var r Result
-	err := i.ask(ctx, http.MethodPost, "/v1/restart", o, &r)
+func (i Instance) Restart(ctx context.Context, o Order) (r Result, err error) {
+	o.Server = i.Server
+	err = i.ask(ctx, http.MethodPost, "/v1/restart", o, &r)
 	return r, err
 }
 

@@ -161,12 +161,12 @@ func TestStatusAndRestart(t *testing.T) {
 	if d := cmp.Diff(f.status, got); d != "" {
 		t.Errorf("status (-want +got):\n%s", d)
 	}
-	result, err := all[0].Restart(ctx, "new code ✓")
+	result, err := all[0].Restart(ctx, Order{Reason: "new code ✓"})
 	if err != nil || result.ServerPID != 77 || <-f.reasons != "new code ✓" {
 		t.Errorf("restart: %+v, %v", result, err)
 	}
 	f.fail = errors.New("exited (exit 3): no config")
-	if _, err := all[0].Restart(ctx, ""); err == nil || !strings.Contains(err.Error(), "exited (exit 3): no config") {
+	if _, err := all[0].Restart(ctx, Order{}); err == nil || !strings.Contains(err.Error(), "exited (exit 3): no config") {
 		t.Errorf("failed restart: %v", err)
 	}
 	<-f.reasons
@@ -381,7 +381,7 @@ func TestGateway(t *testing.T) {
 		t.Errorf("%+v is called %s", got, i.Label())
 	}
 	i.Server = "a"
-	if _, err := i.Restart(t.Context(), "r"); err != nil || <-f.reasons != "r" || <-f.servers != "a" {
+	if _, err := i.Restart(t.Context(), Order{Reason: "r"}); err != nil || <-f.reasons != "r" || <-f.servers != "a" {
 		t.Errorf("restart of one server: %v", err)
 	}
 	f.log <- "one\n"

@@ -17,9 +17,8 @@ import (
 const (
 	// messagesEvery is how often what has passed is handed on. The path of a call never wakes anybody up for it.
 	messagesEvery = 25 * time.Millisecond
-	// messageLimit is the longest line of the stream, in bytes: a message of 16 MiB, in the worst case of characters that are escaped,
-	// and what is said of it.
-	messageLimit = 128 << 20
+	// messagesPiece is how much is written at once, in bytes.
+	messagesPiece = 64 << 10
 )
 
 // serveMessages answers with the messages as they pass, one line of JSON each (see [tap.Record]), until the client goes. A reader that
@@ -74,9 +73,6 @@ func serveMessages(w http.ResponseWriter, r *http.Request, t *tap.Tap) {
 	}
 }
 
-// messagesPiece is how much is written at once, in bytes.
-const messagesPiece = 64 << 10
-
 // Messages hands on each message of the instance as it passes, as a line of JSON that is valid during the call (see [tap.Record]), until
 // ctx ends, the instance does, or each returns an error, which is returned. more says that further ones are there already. The error wraps
 // [ErrGone] if nobody listens there any more. Of a gateway it is the messages of [Instance.Server], or of all its servers. watching is
@@ -94,32 +90,15 @@ func (i Instance) Messages(ctx context.Context, bodies bool, watching func(), ea
 	watching()
 	in := bufio.NewReaderSize(resp.Body, messagesPiece)
 	for {
-		line, err := readLine(in)
+		line, err := in.ReadBytes('\n') // of our own user's outlive, and no longer than a message of a server may be
 		if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("messages of %s (pid %d): %w", i.Name, i.PID, err)
 		}
-		if err := each(line, in.Buffered() > 0); err != nil {
+		if err := each(bytes.TrimSuffix(line, []byte("\n")), in.Buffered() > 0); err != nil {
 			return err
 		}
 	}
-}
-
-// readLine reads one line, without its newline.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	line, err := in.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return bytes.TrimSuffix(line, []byte("\n")), err
-	}
-	long := bytes.Clone(line)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(long) > messageLimit {
-			return nil, fmt.Errorf("a line of more than %d bytes", messageLimit)
-		}
-		line, err = in.ReadSlice('\n')
-		long = append(long, line...)
-	}
-	return bytes.TrimSuffix(long, []byte("\n")), err
 }

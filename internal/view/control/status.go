@@ -76,8 +76,9 @@ type Lost struct {
 // Order asks for a restart.
 type Order struct {
 	Reason string `json:"reason"`
-	Server string `json:"server,omitempty"` // one of a gateway's, "" otherwise
-	// Stalled says that calls which the server has do not go on: it is not given the usual time to finish them.
+	Server string `json:"server,omitempty"` // one of a gateway's, "" otherwise; the client fills it in
+	// Stalled says that calls which the server has do not go on: it is not given the usual time to finish them, and they are answered
+	// within seconds after the new process is ready.
 	Stalled bool `json:"stalled,omitempty"`
 }
 
