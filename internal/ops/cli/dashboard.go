@@ -197,7 +197,7 @@ func agentText(path string) (string, error) {
 	return b.String(), err
 }
 
-// controls are the buttons of a page, and the keys of a screen: they implement dashboard.Controls and terminal.Controls.
+// controls are the buttons of a page, and the keys of a screen: they implement dashboard.Controls and top.Controls.
 type controls struct {
 	seen  *collect.Collector
 	home  string

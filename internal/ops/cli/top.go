@@ -82,7 +82,7 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	if f.plain {
 		return asFailure(printPlain(ctx, streams.out, c))
 	}
-	o := terminal.Options{
+	o := top.Options{
 		Source: c, In: streams.in, Out: streams.out, Colour: os.Getenv("NO_COLOR") == "",
 		ServerText: f.serverLines,
 		AgentText:  agentLines,

@@ -13,7 +13,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
-	"github.com/outlive-mcp/outlive/internal/view/terminal"
 )
 
 // phase is what keys are for.
@@ -31,7 +30,7 @@ const (
 // model is the state of the screen. Only the program's goroutine has it.
 type model struct {
 	ctx  context.Context
-	opts terminal.Options
+	opts Options
 	news <-chan struct{}
 
 	state  overview.State
@@ -73,7 +72,7 @@ type (
 	}
 )
 
-func newModel(ctx context.Context, o terminal.Options, news <-chan struct{}) *model {
+func newModel(ctx context.Context, o Options, news <-chan struct{}) *model {
 	m := &model{ctx: ctx, opts: o, news: news, now: time.Now(), pane: serverPane, asked: map[string]time.Time{}}
 	m.take(o.Source.State())
 	if len(m.panes[incidentPane]) > 0 && m.state.Waiting > 0 {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/record/curve"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
-	"github.com/outlive-mcp/outlive/internal/view/terminal"
 )
 
 func TestMain(m *testing.M) {
@@ -49,8 +48,8 @@ func (s *scripted) Press(_ context.Context, id string, b overview.Button) (strin
 	return "acknowledged", s.err
 }
 
-func (s *scripted) options() terminal.Options {
-	return terminal.Options{
+func (s *scripted) options() Options {
+	return Options{
 		Source: s, Control: s,
 		ServerText: func(one overview.Server) (string, error) {
 			if s.slow != nil {
