@@ -188,13 +188,37 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 			}
 		}
 		for _, link := range links {
-			if !strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "#") && link != "data:," {
+			if !strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "#") && !strings.HasPrefix(link, "data:image/svg+xml,") {
 				t.Errorf("%s asks %s", path, link)
 			}
 		}
 	}
 	if code, page := get(t, c, at+"/server/none@1"); code != 404 || !strings.Contains(page, "not there any more") {
 		t.Errorf("a server that has gone: %d\n%s", code, page)
+	}
+}
+
+// The tab has its sign from the first moment on, and without JavaScript: a square where something is wrong, a circle where nothing is.
+func TestTheSignOfTheTab(t *testing.T) {
+	square, circle, ring := "d='M1 1h14v14H1z'", "r='7'", "r='6'"
+	for want, s := range map[string]overview.State{square: example(), circle: {At: noon}} {
+		c, at, _ := open(t, Options{Source: &fixed{state: s}})
+		_, page := get(t, c, at+"/")
+		icon, _, _ := strings.Cut(page[strings.Index(page, `<link rel="icon" href="`):], ">")
+		shown, others, _ := strings.Cut(icon, ` data-good="`)
+		if !strings.HasPrefix(shown, `<link rel="icon" href="data:image/svg+xml,%3Csvg `) || !strings.Contains(shown, want) {
+			t.Errorf("the sign is no %s: %s", want, icon)
+		}
+		for _, shape := range []string{circle, square, ring} { // for the script
+			if strings.Count(others, shape) != 1 {
+				t.Errorf("the script has no %s, or several: %s", shape, others)
+			}
+		}
+		stranger := &http.Client{Transport: &http.Transport{}}
+		t.Cleanup(stranger.CloseIdleConnections)
+		if code, page := get(t, stranger, at+"/"); code != 401 || !strings.Contains(page, ring) {
+			t.Errorf("a page that is closed: %d\n%s", code, page)
+		}
 	}
 }
 

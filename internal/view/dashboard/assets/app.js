@@ -53,10 +53,8 @@
   // The sign of the tab: a square where something is wrong, a circle where nothing is, a ring when nothing is heard.
   const icon = document.querySelector("link[rel=icon]");
   const sign = () => {
-    const shape = document.title.startsWith("(?)") ? '<circle cx="8" cy="8" r="6" fill="none" stroke="#888" stroke-width="3"/>'
-      : document.title.startsWith("(") ? '<path d="M1 1h14v14H1z" fill="#c33b30"/>' : '<circle cx="8" cy="8" r="7" fill="#2f9d5f"/>';
-    const href = "data:image/svg+xml," + encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">' + shape + "</svg>");
-    if (icon.href !== href) icon.href = href;
+    const href = icon.dataset[document.title.startsWith("(?)") ? "lost" : document.title.startsWith("(") ? "bad" : "good"];
+    if (icon.getAttribute("href") !== href) icon.href = href;
   };
 
   const show = () => {
