@@ -5,15 +5,41 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/record/rotation"
 )
 
 const (
 	tailShown = 32 << 10 // bytes of the end of a log
+	searched  = 1 << 20  // likewise, where words are looked for
 	tailLines = 200
 )
 
 // Tail is the end of a log as [LastLines] has it; of one that is not there it is empty.
 func Tail(path string) (string, error) {
+	text, err := end(path, tailShown)
+	return LastLines(text), err
+}
+
+// Search are the last lines with a text, in capitals or not, of a log and of the file that was rotated away last: in their last MiB.
+func Search(path, text string) (string, error) {
+	files := append(rotation.Older(path), path)
+	var found strings.Builder
+	for _, file := range files[max(0, len(files)-2):] {
+		content, err := end(file, searched)
+		if err != nil {
+			return "", err
+		}
+		for line := range strings.Lines(content) {
+			if strings.Contains(strings.ToLower(line), strings.ToLower(text)) {
+				found.WriteString(strings.TrimRight(line, "\r\n") + "\n")
+			}
+		}
+	}
+	return LastLines(found.String()), nil
+}
+
+// end is the end of a file; of one that is not there it is empty.
+func end(path string, most int64) (string, error) {
 	if path == "" {
 		return "", nil
 	}
@@ -29,12 +55,12 @@ func Tail(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := make([]byte, min(st.Size(), tailShown))
+	text := make([]byte, min(st.Size(), most))
 	n, err := f.ReadAt(text, st.Size()-int64(len(text)))
 	if n == len(text) {
 		err = nil
 	}
-	return LastLines(string(text[:n])), err
+	return string(text[:n]), err
 }
 
 // LastLines are the last 200 lines of a text, without what would not be shown.

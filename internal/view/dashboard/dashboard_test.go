@@ -247,6 +247,35 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// Who looks for words on the page of a server finds them in its events and in its stderr, also in what was just rotated away.
+func TestSearchOfAServer(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "sick.7.stderr.log")
+	for name, text := range map[string]string{"sick.7.stderr-2026-05-04T10-00-00.000-size.log": "before: Lock <held>\n", "sick.7.stderr.log": "one\nwaiting for a LOCK\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := example()
+	s.Servers[0].LogPath, s.Servers[0].Instance = log, control.Instance{Name: "sick", PID: 7}
+	c, at, _ := open(t, Options{Source: &fixed{state: s, events: ready}})
+	if _, page := get(t, c, at+"/server/sick@7"); !strings.Contains(page, `action="/events" role="search"`) || !strings.Contains(page, `name="about" value="sick@7"`) {
+		t.Errorf("the page of the server has no search:\n%s", page)
+	}
+	for query, want := range map[string]string{
+		"about=sick%407&text=lock": "Lines of stderr with these words sick before: Lock <held> waiting for a LOCK In the last MiB of " + log + " ; to search in all of it: outlive logs sick@7",
+		"about=sick&text=nothing":  "sick None. In the last MiB of",
+		"about=sick":               "",
+		"text=lock":                "",
+	} {
+		_, page := get(t, c, at+"/events?"+query)
+		text, _, _ := parsed(t, page)
+		if !strings.Contains(text, want) || strings.Contains(text, "Lines of stderr") != (want != "") {
+			t.Errorf("%s does not say %q:\n%s", query, want, text)
+		}
+	}
+}
+
 // A text that cannot be read just now, such as one on a disk that hangs, holds up no other page.
 func TestATextThatHangs(t *testing.T) {
 	s := example()

@@ -21,10 +21,11 @@ import (
 )
 
 const (
-	eventsShown = 300
-	eventsRead  = 2000      // of which these are made
-	nightShown  = 100       // changes of one agent
-	actsBefore  = time.Hour // before an incident, what was done belongs to it
+	eventsShown  = 300
+	eventsRead   = 2000      // of which these are made
+	logsSearched = 3         // of servers with the name that events are shown of
+	nightShown   = 100       // changes of one agent
+	actsBefore   = time.Hour // before an incident, what was done belongs to it
 )
 
 // page makes the sections of one kind of page; key says of what, query how. false: there is no such thing.
@@ -171,6 +172,7 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 		return one.Name, true
 	}
 	m.addKnown(one, query)
+	m.add("search", "search", one)
 	if one.Host != "" {
 		m.add("log", "log-there", logsCommand(one))
 		return one.Name, true
@@ -333,7 +335,25 @@ func eventsPage(m *maker, _ string, v url.Values) (string, bool) {
 	asked.N = len(folded)
 	m.add("filter", "filter", asked)
 	m.addRows("events", "events", asked, rowsOf(m, "event-row", folded, eventKey))
+	m.add("found", "found", m.said(only))
 	return "Events", true
+}
+
+// said is what servers of this machine have written with the text of a filter that names them.
+func (m *maker) said(only overview.Filter) (list []output) {
+	if len(only.About) == 0 || strings.TrimSpace(only.Text) == "" {
+		return nil
+	}
+	for _, one := range m.State.Servers {
+		if one.LogPath == "" || !one.Named(only.About) {
+			continue
+		}
+		text, err := collect.Search(one.LogPath, only.Text)
+		if list = append(list, output{one.Name, one.LogPath, text, logsCommand(one), err}); len(list) == logsSearched {
+			break
+		}
+	}
+	return list
 }
 
 // eventKey stays the same while the event is repeated.

@@ -78,6 +78,13 @@ func (e Event) isAbout(name string) bool {
 	return false
 }
 
+// Named reports whether one of the names is that of the server, or of what it is a part of.
+func (s Server) Named(names []string) bool {
+	at := s.Instance
+	at.Server = ""
+	return slices.ContainsFunc(names, Event{Host: s.Host, Instance: at.Label(), Server: s.Instance.Server}.isAbout)
+}
+
 // Repeated is an event that has happened again and again, without another one about the same in between.
 type Repeated struct {
 	Last  Event
