@@ -107,7 +107,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	}
 	listener, err := net.Listen("tcp", f.listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fail(exitFailure, "%w: perhaps another dashboard runs; --listen 127.0.0.1:0 takes any port that is free", err)
+		return fail(exitFailure, "%w: perhaps another dashboard runs, to which %s leads; --listen 127.0.0.1:0 takes any port that is free", err, linkFile())
 	}
 	if err != nil {
 		return fail(exitFailure, "%w", err)
@@ -131,10 +131,12 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	link := "http://" + listener.Addr().String() + "/?token=" + d.Token()
 	fmt.Fprintln(streams.out, link)
-	if f.open {
-		if err := openPrivately(link); err != nil {
-			fmt.Fprintf(streams.err, "outlive: the browser could not be opened: %v; open the link\n", err)
-		}
+	err = keepLink(link)
+	if err == nil && f.open {
+		err = openLink()
+	}
+	if err != nil && f.open {
+		fmt.Fprintf(streams.err, "outlive: the browser could not be opened: %v; open the link\n", err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -148,18 +150,22 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	}
 }
 
-// openPrivately opens a link by way of a file that only this user can read: every user sees the arguments of a program.
-func openPrivately(link string) error {
-	path := filepath.Join(stateDir(), "dashboard.html")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+// linkFile leads a browser to the dashboard that was started last.
+func linkFile() string { return filepath.Join(stateDir(), "dashboard.html") }
+
+// keepLink writes the link to that file, which only this user can read. A dashboard that is a service has no other place to show it.
+func keepLink(link string) error {
+	if err := os.MkdirAll(stateDir(), 0o700); err != nil {
 		return err
 	}
 	text := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>outlive</title><meta http-equiv="refresh" content="0; url=` +
 		html.EscapeString(link) + `"><a href="` + html.EscapeString(link) + `">outlive dashboard</a>`
-	if err := atomicfile.WriteDurably(path, []byte(text)); err != nil {
-		return err
-	}
-	opener := pageOpener(path)
+	return atomicfile.Write(linkFile(), []byte(text))
+}
+
+// openLink opens the link by way of its file: every user sees the arguments of a program.
+func openLink() error {
+	opener := pageOpener(linkFile())
 	if opener == nil {
 		return errors.New("there is no desktop here")
 	}

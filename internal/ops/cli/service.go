@@ -18,7 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/service"
 )
 
-const serviceLong = `Have the system start outlive monitor, outlive gateway, outlive fleet hub or outlive fleet join at login and again whenever it ends: a user unit for systemd, an
+const serviceLong = `Have the system start outlive monitor, gateway, dashboard, fleet hub or fleet join at login and again whenever it ends: a user unit for systemd, an
 agent for launchd, or a task for Windows' Task Scheduler. What is behind -- are the verb's flags.
 
 The service gets the PATH of the installing user, since agents and servers are found by it, and what --env names. Under
@@ -29,12 +29,13 @@ has its user's environment.`
 var services = map[string]service.Service{
 	"monitor":    {About: "outlive monitor: keeps unattended agents moving", Notifies: true, Watchdog: 2 * time.Minute, Keeps: true},
 	"gateway":    {About: "outlive gateway: keeps MCP servers alive behind one endpoint"},
+	"dashboard":  {About: "outlive dashboard: everything that is kept alive, on a page"},
 	"fleet-hub":  {About: "outlive fleet hub: where the machines of a fleet meet"},
 	"fleet-join": {About: "outlive fleet join: this machine in its fleet"},
 }
 
 // serviceNames are they for people.
-const serviceNames = "monitor, gateway, fleet-hub or fleet-join"
+const serviceNames = "monitor, gateway, dashboard, fleet-hub or fleet-join"
 
 // serviceFlags are the flags of `outlive service`.
 type serviceFlags struct {
@@ -47,7 +48,7 @@ type serviceFlags struct {
 func newService(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
-		Short: "Have the system keep the monitor, the gateway, the fleet's hub or member running",
+		Short: "Have the system keep monitor, gateway, dashboard, or fleet hub or member running",
 		Long:  serviceLong,
 		Args:  takes(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
