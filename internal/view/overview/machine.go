@@ -43,8 +43,7 @@ type Host struct {
 	State   string
 	Why     string
 	Since   time.Time
-	Heard   time.Time // when something was heard last; zero: never
-	Version string    // of the outlive there; "": not known
+	Version string // of the outlive there; "": not known
 	Servers int
 	Agents  int
 }
@@ -54,7 +53,7 @@ const clockTolerance = 5 * time.Second
 
 // addMachine adds what is known of another machine. Of one that does not answer, nothing is known now.
 func (s *State) addMachine(m Machine, w *Memory) {
-	h := Host{Name: m.Name, Health: Good, State: "connected", Since: m.Since, Heard: m.Heard, Version: m.Seen.Version, Why: m.Versions}
+	h := Host{Name: m.Name, Health: Good, State: "connected", Since: m.Since, Version: m.Seen.Version, Why: m.Versions}
 	if text := ClockText(m.Seen.At.Sub(m.Heard)); m.Answers && text != "" {
 		h.Health, h.Why = Warn, strings.TrimPrefix(h.Why+"; "+text, "; ")
 	}

@@ -9,21 +9,16 @@ import (
 // of one goroutine at a time. Events may only be added and dropped between two overviews; after any other change of them: [Memory.Forget].
 type Memory struct {
 	day    []*Event // of the last day, the oldest first
-	by     map[of][]*Event
-	its    map[pastKey][]*Event
-	pasts  map[pastKey]past
+	by     map[whose][]*Event
+	pasts  map[whose]past
 	strips map[*Home]agentStrips
 }
 
-// of says whose an event is: numbers of processes are of one machine.
-type of struct {
-	host string
-	pid  int
-}
-
-type pastKey struct {
-	of
-	server string // of a gateway
+// whose events are: a running outlive's, or those of one of its servers. Numbers of processes are of one machine.
+type whose struct {
+	host   string
+	pid    int
+	server string // of a gateway; "": all that the outlive tells of
 }
 
 // past is what has happened to a server, and what it was computed of.
@@ -32,11 +27,15 @@ type past struct {
 	since    time.Time
 	renewals []Renewal
 	waiting  []Renewal
+	of       basis
+}
 
-	n           int       // events
-	first, last time.Time // of the first and last one
-	started     time.Time
-	end         time.Time // of the strip
+// basis is what a past is computed of. Times are Unix microseconds.
+type basis struct {
+	events      int
+	first, last int64 // of them
+	started     int64
+	end         int64 // of the strip
 	health      Health
 }
 
@@ -62,7 +61,7 @@ func (w *Memory) begin(in Input) {
 		}
 	}
 	for key := range w.pasts {
-		if len(w.by[key.of]) == 0 {
+		if len(w.by[key]) == 0 {
 			delete(w.pasts, key)
 		}
 	}
@@ -84,31 +83,25 @@ func dayOf(list []*Event, all []Event, now time.Time) []*Event {
 	return list
 }
 
-// sort takes the events of the last day, those of each running outlive, and those of each of its servers.
+// sort takes the events of the last day, those of each running outlive, and those of each of its servers. Lists keep the room that they
+// had; those without events are dropped.
 func (w *Memory) sort(all []Event, now time.Time) {
 	w.day = dayOf(w.day, all, now)
-	w.by, w.its = emptied(w.by), emptied(w.its)
+	if w.by == nil {
+		w.by, w.pasts, w.strips = map[whose][]*Event{}, map[whose]past{}, map[*Home]agentStrips{}
+	}
+	for key, list := range w.by {
+		if w.by[key] = list[:0]; len(list) == 0 {
+			delete(w.by, key)
+		}
+	}
 	for _, e := range w.day {
-		key := of{e.Host, e.PID}
+		key := whose{host: e.Host, pid: e.PID}
 		w.by[key] = append(w.by[key], e)
-		if e.Server != "" {
-			one := pastKey{key, e.Server}
-			w.its[one] = append(w.its[one], e)
+		if key.server = e.Server; e.Server != "" {
+			w.by[key] = append(w.by[key], e)
 		}
 	}
-}
-
-// emptied are lists without events, with the room that they had. Those that had none are dropped.
-func emptied[K comparable](by map[K][]*Event) map[K][]*Event {
-	if by == nil {
-		return map[K][]*Event{}
-	}
-	for key, list := range by {
-		if by[key] = list[:0]; len(list) == 0 {
-			delete(by, key)
-		}
-	}
-	return by
 }
 
 // stripsOf are the strips of a home's agents as far as they are known: nil where they are not.
@@ -116,9 +109,6 @@ func (w *Memory) stripsOf(h *Home, now time.Time) [][]Span {
 	s := w.strips[h]
 	if end := stripEnd(now); !s.end.Equal(end) {
 		s = agentStrips{end, make([][]Span, len(h.Agents))}
-		if w.strips == nil {
-			w.strips = map[*Home]agentStrips{}
-		}
 		w.strips[h] = s
 	}
 	return s.list
@@ -126,39 +116,31 @@ func (w *Memory) stripsOf(h *Home, now time.Time) [][]Span {
 
 // eventsOf are the events of a running outlive, the oldest first, or of one of its servers.
 type eventsOf struct {
-	w      *Memory
-	key    pastKey
-	events []*Event
+	w   *Memory
+	key whose
 }
 
 // of are the events of a running outlive.
-func (w *Memory) of(host string, pid int) eventsOf {
-	key := of{host, pid}
-	return eventsOf{w, pastKey{of: key}, w.by[key]}
-}
+func (w *Memory) of(host string, pid int) eventsOf { return eventsOf{w, whose{host: host, pid: pid}} }
 
 // at are those of one of its servers.
 func (h eventsOf) at(server string) eventsOf {
 	h.key.server = server
-	h.events = h.w.its[h.key]
 	return h
 }
 
 // past is what they come to.
 func (h eventsOf) past(started, now time.Time, health Health) past {
-	if len(h.events) == 0 {
+	events := h.w.by[h.key]
+	if len(events) == 0 {
 		return pastOf(nil, started, now, health)
 	}
-	is := past{n: len(h.events), first: h.events[0].At, last: h.events[len(h.events)-1].At, started: started, end: stripEnd(now), health: health}
-	if was := h.w.pasts[h.key]; was.n == is.n && was.first.Equal(is.first) && was.last.Equal(is.last) && was.started.Equal(is.started) &&
-		was.end.Equal(is.end) && was.health == is.health {
-		return was
+	is := basis{len(events), events[0].At.UnixMicro(), events[len(events)-1].At.UnixMicro(), started.UnixMicro(), stripEnd(now).UnixMicro(), health}
+	p := h.w.pasts[h.key]
+	if p.of != is {
+		p = pastOf(events, started, now, health)
+		p.of = is
+		h.w.pasts[h.key] = p
 	}
-	p := pastOf(h.events, started, now, health)
-	is.strip, is.since, is.renewals, is.waiting = p.strip, p.since, p.renewals, p.waiting
-	if h.w.pasts == nil {
-		h.w.pasts = map[pastKey]past{}
-	}
-	h.w.pasts[h.key] = is
-	return is
+	return p
 }

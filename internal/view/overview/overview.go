@@ -130,10 +130,8 @@ type Count struct {
 type Process struct {
 	PID    int
 	Role   string // serving, or what it is beside that
-	State  string
 	Client string
 	Memory int64 // bytes, of its whole tree
-	Up     time.Duration
 }
 
 // Span is a time in which something stood one way.
@@ -159,7 +157,6 @@ type Renewal struct {
 type Home struct {
 	Path      string     `json:"path"`
 	Monitor   int        `json:"monitor_pid,omitempty"` // PID; 0: none runs
-	Since     time.Time  `json:"since,omitzero"`        // when it has started; zero: not known
 	Watched   []Period   `json:"watched,omitempty"`     // when a monitor has looked, the oldest first
 	Channels  int        `json:"channels,omitempty"`    // by which the monitor can tell people
 	Trouble   string     `json:"trouble,omitempty"`     // why the registry cannot be used

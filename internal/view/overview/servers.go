@@ -133,10 +133,10 @@ func (s *Server) await(of backend.Status) {
 
 func (s *Server) addProcesses(of backend.Status, client string) {
 	if of.ServerPID != 0 {
-		s.Processes = append(s.Processes, Process{of.ServerPID, "serving", of.State, client, of.RSS, time.Duration(of.UptimeMS) * time.Millisecond})
+		s.Processes = append(s.Processes, Process{of.ServerPID, "serving", client, of.RSS})
 	}
 	for _, b := range of.Beside {
-		s.Processes = append(s.Processes, Process{PID: b.PID, Role: b.Role, State: "beside", Client: client, Memory: b.RSS})
+		s.Processes = append(s.Processes, Process{b.PID, b.Role, client, b.RSS})
 		s.Memory += b.RSS
 	}
 }
