@@ -327,6 +327,28 @@ func Of(in Input) State {
 // urgency is 0 for what is broken, 1 for what is in trouble, 2 for all else, which keeps its place.
 func urgency(h Health) int { return int(Bad) - int(max(h, Busy)) }
 
+// inGroups sorts servers: a gateway and what is behind it are a group, with the gateway first. What says the same of two groups, or of two
+// in a group, leaves them as they came.
+func inGroups(all []Server, ofGroup func(key string) int, ofOne func(Server) int) []Server {
+	group := func(s Server) string { return cmp.Or(s.Of, s.Key) }
+	place := map[string]int{}
+	for n, s := range slices.Backward(all) {
+		place[group(s)] = n // where its first one is
+	}
+	list := slices.Clone(all)
+	slices.SortStableFunc(list, func(a, b Server) int {
+		of, by := group(a), group(b)
+		if of != by {
+			return cmp.Or(ofGroup(of)-ofGroup(by), place[of]-place[by])
+		}
+		if (a.Of == "") != (b.Of == "") {
+			return len(a.Of) - len(b.Of)
+		}
+		return ofOne(a) - ofOne(b)
+	})
+	return list
+}
+
 // worstFirst are servers, those that are worst first; what is behind a gateway stays below it.
 func worstFirst(all []Server) []Server {
 	first := map[string]int{} // how urgent a gateway is, with all that is behind it
@@ -336,24 +358,7 @@ func worstFirst(all []Server) []Server {
 			first[key] = urgency(s.Health)
 		}
 	}
-	place := map[string]int{} // of gateways and runs, as they came
-	for n, s := range all {
-		if s.Of == "" {
-			place[s.Key] = n
-		}
-	}
-	list := slices.Clone(all)
-	slices.SortStableFunc(list, func(a, b Server) int {
-		of, by := cmp.Or(a.Of, a.Key), cmp.Or(b.Of, b.Key)
-		if of != by {
-			return cmp.Or(first[of]-first[by], place[of]-place[by])
-		}
-		if (a.Of == "") != (b.Of == "") { // the gateway itself comes first
-			return len(a.Of) - len(b.Of)
-		}
-		return urgency(a.Health) - urgency(b.Health)
-	})
-	return list
+	return inGroups(all, func(key string) int { return first[key] }, func(s Server) int { return urgency(s.Health) })
 }
 
 // Leave adds servers that are not there any more. Those of a gateway stand behind its others, or behind the gateway that has gone, too.
@@ -361,30 +366,8 @@ func (s *State) Leave(gone []Server) {
 	if len(gone) == 0 {
 		return
 	}
-	behind := map[string][]Server{}
-	for _, one := range gone {
-		behind[one.Of] = append(behind[one.Of], one)
-	}
-	list := make([]Server, 0, len(s.Servers)+len(gone))
-	for n, one := range s.Servers {
-		list = append(list, one)
-		of := cmp.Or(one.Of, one.Key)
-		if n+1 == len(s.Servers) || s.Servers[n+1].Of != of {
-			list = append(list, behind[of]...)
-			delete(behind, of)
-		}
-	}
-	for _, one := range behind[""] {
-		list = append(append(list, one), behind[one.Key]...)
-		delete(behind, one.Key)
-	}
-	delete(behind, "")
-	for _, one := range gone {
-		if _, apart := behind[one.Of]; apart {
-			list = append(list, one)
-		}
-	}
-	s.Servers = list
+	all := append(s.Servers[:len(s.Servers):len(s.Servers)], gone...)
+	s.Servers = inGroups(all, func(string) int { return 0 }, func(Server) int { return 0 })
 	s.countWrong()
 }
 
