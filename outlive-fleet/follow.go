@@ -88,9 +88,6 @@ func (f *following) tell(g glance, old bool) error {
 	if g.digest.At.After(s.At) {
 		s.At = g.digest.At // the rest has stayed as it was, and its clock is told by this
 	}
-	line, _ := collect.StateLine(s) // it was read from JSON: no error
-	if g.ending != nil {
-		line, _ = collect.LastLine(s) // likewise
-	}
+	line, _ := collect.StateLine(s, g.ending != nil) // it was read from JSON: no error
 	return f.each(line)
 }

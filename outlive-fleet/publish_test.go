@@ -38,7 +38,7 @@ func publishing(t *testing.T, test func(t *testing.T, m *member, e *inMemory)) {
 func stateOf1(state string, calls int) []byte {
 	s := overview.Snapshot{Version: "v1", At: time.Now().UTC(), Instances: []overview.Instance{{Instance: control.Instance{Name: "one", PID: 7}}}}
 	s.Instances[0].Status.State, s.Instances[0].Status.InFlight = state, calls
-	line, _ := collect.StateLine(s) // texts, numbers and times
+	line, _ := collect.StateLine(s, false) // texts, numbers and times
 	return line
 }
 

@@ -253,7 +253,7 @@ func (w *watching) state(c *collect.Collector, history bool) {
 	if history {
 		s.Events = slices.DeleteFunc(c.Events(overview.Filter{}, historyMost), func(e overview.Event) bool { return !e.At.Before(w.since) })
 	}
-	line, err := collect.StateLine(s)
+	line, err := collect.StateLine(s, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changed, w.told = false, time.Now()

@@ -34,13 +34,19 @@ const (
 // stateLine is how a line with a snapshot begins.
 var stateLine = []byte(`{"state":`)
 
-// StateLine is the line with a snapshot.
-func StateLine(s overview.Snapshot) ([]byte, error) {
-	text, err := json.Marshal(s)
+// stated is such a line.
+type stated struct {
+	State *overview.Snapshot `json:"state"`
+	Last  bool               `json:"last,omitempty"` // of a machine that does not answer: it is shown as that
+}
+
+// StateLine is the line with a snapshot. last says that the machine does not answer any more.
+func StateLine(s overview.Snapshot, last bool) ([]byte, error) {
+	line, err := json.Marshal(stated{&s, last})
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
-	return append(append(slices.Clone(stateLine), text...), '}'), nil
+	return line, nil
 }
 
 // join adds a machine, if there is none of that name, and follows it until ctx ends.
@@ -55,15 +61,6 @@ func (c *Collector) join(ctx context.Context, r Remote) {
 	if !known {
 		c.done.Go(func() { c.followRemote(ctx, n, r) })
 	}
-}
-
-// LastLine is the line with the last snapshot of a machine that does not answer: it is shown as that.
-func LastLine(s overview.Snapshot) ([]byte, error) {
-	line, err := StateLine(s)
-	if err != nil {
-		return nil, err
-	}
-	return append(line[:len(line)-1], `,"last":true}`...), nil
 }
 
 // followRemote follows a machine until ctx ends.
@@ -128,10 +125,7 @@ type following struct {
 // line takes what the machine says. What is not understood is passed over: another version may say it.
 func (f *following) line(line []byte) {
 	if bytes.HasPrefix(line, stateLine) {
-		var l struct {
-			State *overview.Snapshot `json:"state"`
-			Last  bool               `json:"last"`
-		}
+		var l stated
 		err := hosts.Decode(line, &l)
 		if errors.Is(err, hosts.ErrTooMuch) {
 			f.answered = false // the next one that can be read connects it

@@ -45,7 +45,7 @@ func stateOf(t *testing.T, state string, at time.Time, events ...overview.Event)
 			Incidents: []overview.Incident{{ID: "i1", Agent: "shop", Members: []string{"shop"}, Title: "shop has crashed", State: "open", Opened: at, Buttons: []overview.Button{{Verb: "ack", Label: "Acknowledge"}}}},
 		},
 	}
-	line, err := StateLine(s)
+	line, err := StateLine(s, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,17 +136,9 @@ func axisSVG(list []overview.Renewal, p period, now time.Time) template.HTML {
 		if r.Unplanned() {
 			kind, mark = "unplanned", fmt.Sprintf(`<path d="M-3 %.1fl6 6m0 -6l-6 6"/>`, y-3)
 		}
-		fmt.Fprintf(&b, `<svg class="%s" x="%.2f%%"><title>%s</title><line y1="%.1f" y2="%.0f"/>%s</svg>`, kind, at, template.HTMLEscapeString(renewalText(r)), y, base, mark)
+		fmt.Fprintf(&b, `<svg class="%s" x="%.2f%%"><title>%s</title><line y1="%.1f" y2="%.0f"/>%s</svg>`, kind, at, template.HTMLEscapeString(r.Text(now)), y, base, mark)
 	}
 	writeAxis(&b, p, now, base)
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
-}
-
-func renewalText(r overview.Renewal) string {
-	text := r.At.Local().Format("15:04:05") + ": " + r.Cause
-	if r.Done {
-		text += ", took " + overview.Took(r.Took)
-	}
-	return text + ", asked by " + r.Asker()
 }

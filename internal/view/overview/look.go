@@ -39,6 +39,21 @@ func (r Renewal) Asker() string {
 	return r.Source
 }
 
+// Text is a restart in words.
+func (r Renewal) Text(now time.Time) string {
+	text := "at " + Clock(r.At, now) + " (" + r.Cause
+	if !r.Unplanned() {
+		text += ", asked by " + r.Source
+	}
+	switch {
+	case r.Done:
+		text += ", took " + Took(r.Took)
+	case r.Failed:
+		text += ", it did not come up"
+	}
+	return text + ")"
+}
+
 // Tried says what outlive has done about a server since it is wrong, and when it starts it again. "": nothing.
 func (s Server) Tried(now time.Time) string {
 	var done []string

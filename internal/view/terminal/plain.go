@@ -34,7 +34,13 @@ func Lines(s overview.State) []string {
 
 // Summary is everything in a few words.
 func Summary(s overview.State) string {
-	return fmt.Sprintf("%s; %s, %s", Wrong(s), plural(len(servers(s)), "server"), plural(len(s.Agents), "agent"))
+	servers := 0 // that are no gateway
+	for _, one := range s.Servers {
+		if !one.Gateway && !one.Gone {
+			servers++
+		}
+	}
+	return fmt.Sprintf("%s; %s, %s", Wrong(s), plural(servers, "server"), plural(len(s.Agents), "agent"))
 }
 
 // Wrong is how much is wrong, and waits for a person.
@@ -50,16 +56,6 @@ func Wrong(s overview.State) string {
 		text += fmt.Sprintf(", %d wait for you", s.Waiting)
 	}
 	return text
-}
-
-// servers are those that are no gateway.
-func servers(s overview.State) (list []overview.Server) {
-	for _, one := range s.Servers {
-		if !one.Gateway && !one.Gone {
-			list = append(list, one)
-		}
-	}
-	return list
 }
 
 func plural(n int, word string) string {
@@ -149,7 +145,7 @@ func ServerFacts(one overview.Server, s overview.State) (facts []string) {
 	} else if one.Restarts > 0 {
 		text := fmt.Sprintf("outlive has restarted it %d ×", one.Restarts)
 		if len(one.Renewals) > 0 {
-			text += ", last " + renewal(one.Renewals[0], s)
+			text += ", last " + one.Renewals[0].Text(s.At)
 		}
 		facts = appendText(facts, "", text)
 	}
@@ -158,21 +154,6 @@ func ServerFacts(one overview.Server, s overview.State) (facts []string) {
 	}
 	facts = appendText(facts, "client: ", strings.Join(one.Clients, ", "))
 	return appendText(facts, "at ", one.URL)
-}
-
-// renewal is one restart in words.
-func renewal(r overview.Renewal, s overview.State) string {
-	text := "at " + overview.Clock(r.At, s.At) + " (" + r.Cause
-	if !r.Unplanned() {
-		text += ", asked by " + r.Source
-	}
-	switch {
-	case r.Done:
-		text += ", took " + overview.Took(r.Took)
-	case r.Failed:
-		text += ", it did not come up"
-	}
-	return text + ")"
 }
 
 // aspectWords are the aspects of an agent that are worth a line, and what stands before each.
