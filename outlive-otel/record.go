@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -210,9 +210,7 @@ type givenIDs struct{}
 func (g givenIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	next, _ := ctx.Value(idsKey{}).(nextIDs)
 	for !next.trace.IsValid() {
-		for n := range next.trace {
-			next.trace[n] = byte(rand.Uint32())
-		}
+		_, _ = rand.Read(next.trace[:]) // it never fails
 	}
 	return next.trace, g.NewSpanID(ctx, next.trace)
 }
@@ -221,9 +219,7 @@ func (g givenIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 func (givenIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	next, _ := ctx.Value(idsKey{}).(nextIDs)
 	for !next.span.IsValid() {
-		for n := range next.span {
-			next.span[n] = byte(rand.Uint32())
-		}
+		_, _ = rand.Read(next.span[:])
 	}
 	return next.span
 }

@@ -68,7 +68,6 @@ func (s settings) watchRunning(ctx context.Context, r *recorder) error {
 		if len(known) > 0 {
 			idle.Reset(idleFor)
 		}
-		look := time.NewTimer(lookEvery)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -80,9 +79,8 @@ func (s settings) watchRunning(ctx context.Context, r *recorder) error {
 			delete(known, path)
 			idle.Reset(idleFor)
 		case <-news:
-		case <-look.C:
+		case <-time.After(lookEvery):
 		}
-		look.Stop()
 	}
 }
 

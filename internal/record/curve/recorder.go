@@ -34,12 +34,10 @@ type recorded struct {
 func (r *Recorder) Run(ctx context.Context, totals func() map[string]Totals) {
 	for {
 		now := time.Now()
-		next := time.NewTimer(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
 		select {
 		case <-ctx.Done():
-			next.Stop()
 			return
-		case at := <-next.C:
+		case at := <-time.After(now.Truncate(time.Minute).Add(time.Minute).Sub(now)):
 			r.take(at, totals())
 		}
 	}

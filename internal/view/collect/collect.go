@@ -199,24 +199,19 @@ func (c *Collector) run(ctx context.Context) {
 		if time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
 			wait = c.opts.Every
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-c.look:
-			timer.Stop()
 			c.all, c.homeDue = true, true
 		case <-c.poke:
-			timer.Stop()
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(pokeGap):
 			}
 		case <-c.opts.HomeNews:
-			timer.Stop()
 			c.lookAtNews(ctx)
 		}
 		c.lookAround(ctx)

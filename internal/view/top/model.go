@@ -87,13 +87,11 @@ func (m *model) Init() tea.Cmd { return tea.Batch(m.await(), m.readText()) }
 // await waits for the next look.
 func (m *model) await() tea.Cmd {
 	return func() tea.Msg {
-		timer := time.NewTimer(tickEvery)
-		defer timer.Stop()
 		select {
 		case <-m.ctx.Done():
 			return nil
 		case <-m.news:
-		case <-timer.C:
+		case <-time.After(tickEvery):
 		}
 		return seen{m.opts.Source.State()}
 	}
