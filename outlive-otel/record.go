@@ -77,12 +77,7 @@ func (r *recorder) call(m *tap.Record, network bool) {
 	common, tool := describe(m)
 	failure := errorType(m)
 	measured := append([]attribute.KeyValue{attribute.String("outlive.server.name", m.Server), attribute.String("mcp.method.name", m.Method)}, tool...)
-	if c.Version != "" {
-		measured = append(measured, attribute.String("mcp.protocol.version", c.Version))
-	}
-	if failure != "" {
-		measured = append(measured, attribute.String("error.type", failure))
-	}
+	measured = append(measured, texts(map[string]string{"mcp.protocol.version": c.Version, "error.type": failure})...)
 	ctx := context.Background()
 	r.serverDuration.Record(ctx, c.DurationMS/1000, metric.WithAttributes(append(measured, transport(network))...))
 	r.outcomes.Add(ctx, 1, metric.WithAttributes(attribute.String("outlive.server.name", m.Server), attribute.String("outlive.outcome", string(c.Outcome))))
@@ -141,17 +136,23 @@ func describe(m *tap.Record) (all, target []attribute.KeyValue) {
 	}
 	all = append(all, target...)
 	all = append(all, attribute.String("mcp.method.name", m.Method), attribute.String("outlive.server.name", m.Server), attribute.String("outlive.outcome", string(m.Call.Outcome)))
-	for name, text := range map[string]string{
+	all = append(all, texts(map[string]string{
 		"jsonrpc.request.id": strings.Trim(string(m.ID), `"`), "mcp.protocol.version": m.Call.Version, "outlive.client.name": m.Client, "outlive.reason": m.Call.Reason,
-	} {
-		if text != "" {
-			all = append(all, attribute.String(name, text))
-		}
-	}
+	})...)
 	if m.Call.Code != 0 {
 		all = append(all, attribute.String("rpc.response.status_code", strconv.Itoa(m.Call.Code)))
 	}
 	return all, target
+}
+
+// texts are attributes by their names, without those that are empty.
+func texts(all map[string]string) (list []attribute.KeyValue) {
+	for name, text := range all {
+		if text != "" {
+			list = append(list, attribute.String(name, text))
+		}
+	}
+	return list
 }
 
 // errorType is the error.type of the conventions; "": it went well, or was cancelled.
@@ -262,14 +263,10 @@ func (r *recorder) event(instance string, e overview.Event) {
 	record.SetSeverity(severities[e.Level])
 	record.SetSeverityText(e.Level)
 	record.SetBody(attribute.StringValue(e.Message))
-	for name, text := range map[string]string{
+	record.AddAttributes(texts(map[string]string{
 		"outlive.server.name": e.Server, "outlive.instance": instance, "outlive.agent.name": e.Agent, "outlive.restart.cause": e.Cause,
 		"outlive.restart.source": e.Source, "outlive.reason": e.Reason,
-	} {
-		if text != "" {
-			record.AddAttributes(attribute.String(name, text))
-		}
-	}
+	})...)
 	if !e.OfMonitor() {
 		record.AddAttributes(attribute.Int("outlive.server.generation", e.Generation))
 	}

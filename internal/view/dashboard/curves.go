@@ -65,7 +65,6 @@ func labelsAfter(from time.Time, every time.Duration) time.Time {
 
 // curvesShown is what the section of curves shows.
 type curvesShown struct {
-	Name    string
 	Key     string
 	Host    string // "": this machine
 	Periods []period
@@ -91,7 +90,7 @@ type curveRow struct {
 
 // curvesOf makes the section of a server.
 func curvesOf(s overview.Server, p period, now time.Time) curvesShown {
-	v := curvesShown{Name: s.Name, Key: s.Key, Host: s.Host, Periods: periods, Period: p}
+	v := curvesShown{Key: s.Key, Host: s.Host, Periods: periods, Period: p}
 	if s.Curve == nil {
 		return v
 	}
@@ -106,7 +105,7 @@ func curvesOf(s overview.Server, p period, now time.Time) curvesShown {
 	draw("calls a minute (filled), and those that failed (line)", "no calls", perMinute, func(o curve.Point) float64 { return float64(o.Calls) }, func(o curve.Point) float64 { return float64(o.Errors) })
 	draw("how long calls took: half of them less than the filled part (p50), one in 100 more than the line (p99)", "no calls", secondsText,
 		func(o curve.Point) float64 { return float64(o.P50) }, func(o curve.Point) float64 { return float64(o.P99) })
-	draw("memory", "", memoryText, func(o curve.Point) float64 { return float64(o.Memory) })
+	draw("memory", "", func(bytes float64) string { return overview.Size(int64(bytes)) }, func(o curve.Point) float64 { return float64(o.Memory) })
 	draw("processors kept busy", "", perMinute, func(o curve.Point) float64 { return float64(o.CPU) })
 	size := int(p.row / time.Minute)
 	for n := 0; n < len(points); n += size {
@@ -121,7 +120,7 @@ func curvesOf(s overview.Server, p period, now time.Time) curvesShown {
 			row.Errors += int(o.Errors)
 		}
 		worst := joined(part, len(part))[0]
-		row.P50, row.P99, row.Memory, row.CPU = secondsText(float64(worst.P50)), secondsText(float64(worst.P99)), memoryText(float64(worst.Memory)), perMinute(float64(worst.CPU))
+		row.P50, row.P99, row.Memory, row.CPU = secondsText(float64(worst.P50)), secondsText(float64(worst.P99)), overview.Size(int64(worst.Memory)), perMinute(float64(worst.CPU))
 		v.Rows = append(v.Rows, row)
 	}
 	slices.Reverse(v.Rows) // the newest first
@@ -333,13 +332,6 @@ func writeAxis(b *strings.Builder, p period, end time.Time, base float64) {
 
 // secondsText is how long something took; nothing took no time.
 func secondsText(s float64) string { return latencyText(curve.Took(float32(s))) }
-
-func memoryText(bytes float64) string {
-	if bytes == 0 {
-		return "–"
-	}
-	return overview.Size(int64(bytes))
-}
 
 // sparkSVG is the calls of the last hour, for a table of many; "" if nothing is known of it.
 func sparkSVG(c *curve.Curve, now time.Time) template.HTML {

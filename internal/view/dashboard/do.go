@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,17 +34,12 @@ func (d *Dashboard) do(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back+"?"+answerParameter+"="+strconv.Itoa(d.keep(text, bad)), http.StatusSeeOther)
 }
 
-// notShown is the error for a thing that is not there any more.
-type notShown string
-
-func (e notShown) Error() string { return string(e) + " is not there any more" }
-
 func (d *Dashboard) carryOut(r *http.Request) (string, error) {
 	s := d.opts.Source.State()
 	if key := r.PostFormValue("server"); key != "" {
 		at := slices.IndexFunc(s.Servers, func(one overview.Server) bool { return one.Key == key && !one.Gateway })
 		if at < 0 {
-			return "", notShown(key)
+			return "", fmt.Errorf("%s is not there any more", key)
 		}
 		return d.opts.Control.Restart(r.Context(), s.Servers[at])
 	}
@@ -57,7 +54,7 @@ func (d *Dashboard) carryOut(r *http.Request) (string, error) {
 			}
 		}
 	}
-	return "", notShown("this button")
+	return "", errors.New("this button is not there any more")
 }
 
 // keep remembers an answer for the page that shows it.

@@ -90,7 +90,7 @@ func countsOf(s overview.Server, now time.Time) (counts, calls string) {
 	if s.Gateway {
 		return "", ""
 	}
-	rate, p99 := "", ""
+	rate, p99, again := "", "", ""
 	if s.Curve != nil {
 		points := s.Curve.Last(sparkMinutes, now)
 		calls = spark(points)
@@ -105,7 +105,10 @@ func countsOf(s overview.Server, now time.Time) (counts, calls string) {
 			}
 		}
 	}
-	return fmt.Sprintf("%7s  %7s  %8s  %s", rate, p99, overview.Size(s.Memory), restarted(s.Restarts)), calls
+	if s.Restarts > 0 {
+		again = "↻ " + strconv.Itoa(s.Restarts)
+	}
+	return fmt.Sprintf("%7s  %7s  %8s  %s", rate, p99, overview.Size(s.Memory), again), calls
 }
 
 // spark is a curve of calls, a letter a minute; a minute of which nothing is known is empty.
@@ -127,14 +130,6 @@ func spark(points []curve.Point) string {
 		}
 	}
 	return b.String()
-}
-
-// restarted says how often a server was restarted.
-func restarted(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return "↻ " + strconv.Itoa(n)
 }
 
 // joined are a text's lines on one, as a terminal may show them.
