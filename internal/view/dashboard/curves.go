@@ -37,10 +37,8 @@ func periodOf(name string, s overview.Server, now time.Time) period {
 		return periods[at]
 	}
 	oldest := now
-	for _, r := range s.Renewals {
-		if r.At.Before(oldest) {
-			oldest = r.At
-		}
+	if n := len(s.Renewals); n > 0 {
+		oldest = s.Renewals[n-1].At
 	}
 	if s.Curve != nil {
 		points := s.Curve.Last(curve.Minutes, now)

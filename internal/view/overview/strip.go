@@ -67,7 +67,8 @@ func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health)
 	seen := make([]part, cells)
 	for _, one := range list {
 		for n := max(0, int(one.from.Sub(from)/width)); n < cells && one.to.After(from.Add(time.Duration(n)*width)); n++ {
-			seen[n].add(one.health, within(one, from.Add(time.Duration(n)*width), width))
+			begins := from.Add(time.Duration(n) * width)
+			seen[n].add(one.health, min(one.to.Sub(begins), width)-max(one.from.Sub(begins), 0)) // what of it is in that part
 		}
 	}
 	for _, at := range restarts {
@@ -124,18 +125,6 @@ func stripEnd(now time.Time) time.Time {
 		end = end.Add(Day / cells)
 	}
 	return end
-}
-
-// within is how much of a stretch is in the part of a strip that begins then.
-func within(one stretch, from time.Time, width time.Duration) time.Duration {
-	a, b := one.from, one.to
-	if a.Before(from) {
-		a = from
-	}
-	if to := from.Add(width); b.After(to) {
-		b = to
-	}
-	return b.Sub(a)
 }
 
 // part is what is known of one part of a strip.
