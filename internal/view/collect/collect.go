@@ -195,21 +195,19 @@ func (c *Collector) Listen() (news <-chan struct{}, stop func()) {
 
 func (c *Collector) run(ctx context.Context) {
 	for {
-		wait := max(seldom, c.opts.Every)
+		every := max(seldom, c.opts.Every)
 		if time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
-			wait = c.opts.Every
+			every = c.opts.Every
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(every):
 		case <-c.look:
 			c.all, c.homeDue = true, true
 		case <-c.poke:
-			select {
-			case <-ctx.Done():
+			if !sleep(ctx, pokeGap) {
 				return
-			case <-time.After(pokeGap):
 			}
 		case <-c.opts.HomeNews:
 			c.lookAtNews(ctx)
@@ -220,10 +218,7 @@ func (c *Collector) run(ctx context.Context) {
 
 // lookAtNews looks at the home, and shows it before the servers are asked: many take a while to answer.
 func (c *Collector) lookAtNews(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(newsGap - time.Since(c.homeAt)):
-	}
+	sleep(ctx, newsGap-time.Since(c.homeAt))
 	c.homeDue = true
 	c.homeSlow = c.lookHome(ctx)
 	c.publish()
@@ -373,12 +368,19 @@ func (c *Collector) followOne(ctx context.Context, i control.Instance, after str
 			c.lookAgain()
 			return farewell
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(retry):
-		}
+		sleep(ctx, retry)
 	}
 	return true
+}
+
+// sleep waits for so long, and reports whether ctx goes on.
+func sleep(ctx context.Context, long time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(long):
+		return true
+	}
 }
 
 // add takes an event. What is seen of the servers may have changed with it.

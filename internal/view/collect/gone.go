@@ -27,10 +27,8 @@ type departed struct {
 
 // awaitReturn tells that an outlive was killed: it is not there any more, and has not said that it ends.
 func (c *Collector) awaitReturn(ctx context.Context, i control.Instance) {
-	select {
-	case <-ctx.Done():
+	if !sleep(ctx, returnWithin) {
 		return
-	case <-time.After(returnWithin):
 	}
 	c.mu.Lock()
 	back := c.followed[i.Path] != nil

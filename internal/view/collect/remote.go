@@ -76,10 +76,8 @@ func (c *Collector) followRemote(ctx context.Context, n int, r Remote) {
 			pause = firstPause
 		}
 		c.lost(n, word, err)
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return
-		case <-time.After(pause):
 		}
 		pause = min(2*pause, longestPause)
 	}

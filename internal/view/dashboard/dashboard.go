@@ -63,7 +63,7 @@ type Dashboard struct {
 	views views
 
 	mu      sync.Mutex
-	answers []answer // to the last forms
+	answers [answersKept]answer // to the last forms: each in the place of the one that is so much older
 	given   int
 }
 

@@ -62,22 +62,19 @@ func (d *Dashboard) keep(text string, bad bool) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.given++
-	d.answers = append(d.answers, answer{d.given, text, bad})
-	d.answers = d.answers[max(0, len(d.answers)-answersKept):]
+	d.answers[d.given%answersKept] = answer{d.given, text, bad}
 	return d.given
 }
 
 func (d *Dashboard) answerTo(r *http.Request) *answer {
 	id, err := strconv.Atoi(r.URL.Query().Get(answerParameter))
-	if err != nil {
+	if err != nil || id < 1 {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, a := range d.answers {
-		if a.ID == id {
-			return &a
-		}
+	if a := d.answers[id%answersKept]; a.ID == id {
+		return &a
 	}
 	return nil
 }
