@@ -113,7 +113,7 @@ func watch(ctx context.Context, i found, r *recorder) {
 	both.Go(func() {
 		after := "0" // restarts of the time before we came
 		untilGone(ctx, func() error {
-			return i.Follow(ctx, after, nil, func(n control.News) {
+			return i.Follow(ctx, after, func() {}, func(n control.News) {
 				if after = n.ID; n.Line == nil {
 					return
 				}

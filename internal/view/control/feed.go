@@ -165,17 +165,14 @@ type News struct {
 
 // Follow hands on the events of the instance as they happen, until ctx ends, the instance does, or it drops us because we are
 // slow. after is the id of the last event that is known; "": what happens from now on; "0": also what is kept of the past.
-// begun is called when nothing that happens from then on is missed; nil: nobody is told. The error wraps [ErrGone] if nobody
-// listens there any more.
+// begun is called when nothing that happens from then on is missed. The error wraps [ErrGone] if nobody listens there any more.
 func (i Instance) Follow(ctx context.Context, after string, begun func(), each func(News)) error {
 	resp, done, err := i.do(ctx, http.MethodGet, "/v1/events", after, nil)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if begun != nil {
-		begun()
-	}
+	begun()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, lineLimit)
 	var n News

@@ -26,7 +26,7 @@ func follow(t *testing.T, i Instance, after string) followed {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := followed{make(chan News, 2*feedEvents), make(chan error, 1), cancel}
 	go func() {
-		f.ended <- i.Follow(ctx, after, nil, func(n News) {
+		f.ended <- i.Follow(ctx, after, func() {}, func(n News) {
 			n.Line = append([]byte(nil), n.Line...)
 			f.news <- n
 		})
@@ -155,7 +155,7 @@ func TestFollowEndsWithTheInstance(t *testing.T) {
 		t.Errorf("end: %v", err)
 	}
 	f.ended <- nil
-	if err := i.Follow(t.Context(), "", nil, func(News) {}); !errors.Is(err, ErrGone) {
+	if err := i.Follow(t.Context(), "", func() {}, func(News) {}); !errors.Is(err, ErrGone) {
 		t.Errorf("afterwards: %v", err)
 	}
 }

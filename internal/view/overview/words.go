@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,20 +26,15 @@ func TroubleOf(s gateway.ServerStatus) string {
 // FailingOf is why the last request to a server elsewhere failed on its way, where it could be used all the same; "": none did.
 func FailingOf(s gateway.ServerStatus) string {
 	for _, l := range s.Links {
-		if failing(l) != "" {
+		if failing(l) {
 			return l.Failing
 		}
 	}
 	return ""
 }
 
-// failing says so of a server elsewhere that could be used, and whose last request failed on its way; "": it did not.
-func failing(l gateway.LinkStatus) string {
-	if l.Phase == "ready" && l.Failing != "" {
-		return "failing"
-	}
-	return ""
-}
+// failing reports that a server elsewhere could be used, and that its last request failed on its way.
+func failing(l gateway.LinkStatus) bool { return l.Phase == "ready" && l.Failing != "" }
 
 // RestartsOf is how often a server behind a gateway was restarted since that started, also as processes that are not kept any more.
 func RestartsOf(s gateway.ServerStatus) (n int) {
@@ -101,8 +95,8 @@ func StateOf(s gateway.ServerStatus) string {
 			word = "starting" // it runs, and has not answered the handshake
 		case l.Phase == "retired":
 			word = "leaving"
-		case word == "ready":
-			word = cmp.Or(failing(l), word)
+		case word == "ready" && failing(l):
+			word = "failing"
 		}
 		if count[word]++; count[word] == 1 {
 			words = append(words, word)
