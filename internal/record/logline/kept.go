@@ -31,6 +31,7 @@ const (
 	tailLimit    = 64 << 10 // bytes of output kept in memory
 	tailLine     = 1000     // longest line [Kept.Tail] returns, in bytes
 	keptPatience = time.Second
+	keptPiece    = 64 << 10 // bytes written at once: for each write the file is locked, and looked for at its path
 )
 
 // Kept keeps a server's stderr: all of it in a rotated file, its end in memory. Its methods may be called from any
@@ -59,7 +60,7 @@ func OpenKept(path string, opts KeptOptions) *Kept {
 	k.file = rotation.New(path)
 	k.queue = queue.New(k.file, func(g queue.Gap) []byte {
 		return fmt.Appendf(nil, "[outlive] %d lines (%d bytes) are missing here: they could not be written in time\n", g.Lines, g.Bytes)
-	}, queue.Options{Failed: k.failed})
+	}, queue.Options{Failed: k.failed, Piece: keptPiece})
 	return k
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -31,6 +32,9 @@ type Options struct {
 	Failed func(error)
 	// WholeLines: the destination gets no part of a line. All that is put are complete lines then.
 	WholeLines bool
+	// Piece is how many bytes are written at once. Each accepted piece shows that the destination is read. 0: 4 KiB, which a pipe
+	// accepts at once.
+	Piece int
 }
 
 // Queue holds bytes for one goroutine that writes them. Its methods may be called from any goroutine.
@@ -59,6 +63,7 @@ type Queue struct {
 // New returns a queue for out, which from now on only its goroutine uses. tellGap returns the line that is written in place of
 // a gap; it is called on that goroutine.
 func New(out io.Writer, tellGap func(Gap) []byte, opts Options) *Queue {
+	opts.Piece = cmp.Or(opts.Piece, pieceSize)
 	q := &Queue{out: out, tellGap: tellGap, opts: opts, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
 	return q
@@ -204,8 +209,7 @@ func (q *Queue) idle() bool {
 	return len(q.waiting) == 0 && !q.writing
 }
 
-// pieceSize is how many bytes are written at once. Each accepted piece shows that the destination is read, so a piece
-// is not larger than what a pipe accepts at once.
+// pieceSize is the default of [Options.Piece].
 const pieceSize = 4 << 10
 
 // written is what the goroutine knows of the destination.
@@ -292,7 +296,7 @@ func (q *Queue) tell() error {
 // pieces writes p in pieces that end at line ends if possible, and returns how much was accepted.
 func (q *Queue) pieces(p []byte) (n int, err error) {
 	for n < len(p) {
-		piece := p[n:min(len(p), n+pieceSize)]
+		piece := p[n:min(len(p), n+q.opts.Piece)]
 		if end := bytes.LastIndexByte(piece, '\n') + 1; end > 0 {
 			piece = piece[:end]
 		} else if q.opts.WholeLines {

@@ -130,6 +130,24 @@ func TestWholeLines(t *testing.T) {
 	}
 }
 
+// A file whose writes cost more than their bytes gets larger pieces.
+func TestPieces(t *testing.T) {
+	line := strings.Repeat("x", pieceSize-1) + "\n"
+	for size, want := range map[int]int{0: 8, pieceSize: 8, 2 * pieceSize: 4, 9 * pieceSize: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var d disk
+			q := New(&d, told, Options{Piece: size})
+			q.Put([]byte(strings.Repeat(line, 8)), 8)
+			if err := q.Close(time.Second); err != nil {
+				t.Error(err)
+			}
+			if len(d.pieces) != want || d.text() != strings.Repeat(line, 8) {
+				t.Errorf("pieces of %d bytes: %d, want %d", size, len(d.pieces), want)
+			}
+		})
+	}
+}
+
 // A destination that never accepts anything again does not hold its caller up.
 func TestCloseGivesUp(t *testing.T) {
 	r, stuck := io.Pipe()
