@@ -20,9 +20,11 @@ func Tail(path string) (string, error) {
 	return LastLines(text), err
 }
 
-// Search are the last lines with a text, in capitals or not, of a log and of the file that was rotated away last: in their last MiB.
+// Search are the last lines with a text, in capitals or not, of a log and of the file that was rotated away last: in their last MiB, and no
+// more of them than [Tail] has.
 func Search(path, text string) (string, error) {
 	files := append(rotation.Older(path), path)
+	text = strings.ToLower(text)
 	var found strings.Builder
 	for _, file := range files[max(0, len(files)-2):] {
 		content, err := end(file, searched)
@@ -30,12 +32,13 @@ func Search(path, text string) (string, error) {
 			return "", err
 		}
 		for line := range strings.Lines(content) {
-			if strings.Contains(strings.ToLower(line), strings.ToLower(text)) {
+			if strings.Contains(strings.ToLower(line), text) {
 				found.WriteString(strings.TrimRight(line, "\r\n") + "\n")
 			}
 		}
 	}
-	return LastLines(found.String()), nil
+	all := found.String()
+	return LastLines(all[max(0, len(all)-tailShown):]), nil
 }
 
 // end is the end of a file; of one that is not there it is empty.
