@@ -26,16 +26,20 @@ var (
 	inverse = ansi.NewStyle().Reverse(true)
 )
 
-// colours are those of healths; the others have none.
-var colours = map[overview.Health]ansi.Style{
-	overview.Bad:  ansi.NewStyle().Bold().ForegroundColor(ansi.Red),
-	overview.Warn: ansi.NewStyle().Bold().ForegroundColor(ansi.Yellow),
-	overview.Busy: ansi.NewStyle().ForegroundColor(ansi.Cyan),
-	overview.Good: ansi.NewStyle().ForegroundColor(ansi.Green),
-}
-
 // coloured is a text in the colour of a health.
-func coloured(h overview.Health, text string) string { return colours[h].Styled(text) }
+func coloured(h overview.Health, text string) string {
+	switch h {
+	case overview.Bad:
+		return ansi.NewStyle().Bold().ForegroundColor(ansi.Red).Styled(text)
+	case overview.Warn:
+		return ansi.NewStyle().Bold().ForegroundColor(ansi.Yellow).Styled(text)
+	case overview.Busy:
+		return ansi.NewStyle().ForegroundColor(ansi.Cyan).Styled(text)
+	case overview.Good:
+		return ansi.NewStyle().ForegroundColor(ansi.Green).Styled(text)
+	}
+	return text
+}
 
 // fit makes a text as wide as it is to be.
 func fit(text string, width int) string {
