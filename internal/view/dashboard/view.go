@@ -58,6 +58,7 @@ func (d *Dashboard) viewOf(path string) (overview.State, *view) {
 		}
 		p, key, query := pageAt(path)
 		heading, found := p(m, key, query)
+		m.was = nil // a section that is not drawn yet keeps its maker
 		at.view = &view{s.At, heading, m.sections, found, m.rows}
 	}
 	return s, at.view
