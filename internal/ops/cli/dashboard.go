@@ -135,8 +135,11 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err == nil && f.open {
 		err = openLink()
 	}
-	if err != nil && f.open {
+	switch {
+	case err != nil && f.open:
 		fmt.Fprintf(streams.err, "outlive: the browser could not be opened: %v; open the link\n", err)
+	case err != nil:
+		fmt.Fprintf(streams.err, "outlive: no file leads to the page: %v\n", err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
