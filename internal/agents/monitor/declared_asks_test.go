@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -183,12 +184,19 @@ func TestAPermissionGivenAtTheTerminal(t *testing.T) {
 	reply := c.asks("make")
 	w.cycle()
 	w.spends(20*time.Second, 5*time.Second)
-	if open, err := hooks.Requests(hooks.Dir(w.home)); err != nil || len(open) != 1 || len(w.said) != 1 {
+	open, err := hooks.Requests(hooks.Dir(w.home))
+	if err != nil || len(open) != 1 || len(w.said) != 1 {
 		t.Fatalf("while it waits: open %v, %v, said %q", open, err, w.said)
 	}
 	allow := w.shown[0].Buttons[0][0].Callback
 	c.tool("Bash", `"command":"make"`)
 	c.is("busy", "")
+	if _, err := Inspect(t.Context(), w.opts); err != nil { // as outlive agent list does
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(hooks.Dir(w.home), "answers", open[0].ID+".json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("looking has settled the request: %v", err)
+	}
 	w.spends(10*time.Second, 5*time.Second)
 	select {
 	case got := <-reply:

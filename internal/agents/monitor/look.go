@@ -44,6 +44,11 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	before := r.ledger.fleet
 	errs := []error{r.fault, r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.handleRequests(ctx), r.dropRemoved(ctx)}
 	cases := r.examine(ctx, &errs)
+	for _, c := range cases {
+		for _, id := range c.subject.answered {
+			errs = append(errs, hooks.Withdraw(hooks.Dir(m.opts.Home), id))
+		}
+	}
 	r.ledger.fleet = r.ledger.fleet.See(problems(cases), r.snapshot.fleetPolicy(), r.now.Wall)
 	for _, c := range cases {
 		if ctx.Err() != nil {
@@ -286,9 +291,6 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 		}
 		if gone {
 			continue
-		}
-		for _, id := range c.subject.answered {
-			*errs = append(*errs, hooks.Withdraw(hooks.Dir(r.opts.Home), id))
 		}
 		c.problem = r.problem(c)
 		r.record(c, r.now.Wall)
