@@ -4,9 +4,9 @@
 //
 // [Classify] is pure: [Evidence] holds ages instead of instants, already corrected for the times at which the machine
 // slept, so that the same line of a log always gets the same diagnosis. The rules are an ordered table: the first that
-// holds decides. [Explain] shows every rule with its answer in words, and [Replay] judges a recorded log again. The
-// scenarios of testdata/scenarios are scripts of looks with the expected diagnoses. What a session does, waits for and
-// fails with is named as in agentcli; only its times are different, ages here.
+// holds decides. [Explain] shows every rule with its answer in words. The scenarios of testdata/scenarios are scripts of
+// looks with the expected diagnoses. What a session does, waits for and fails with is named as in agentcli; only its times
+// are different, ages here.
 //
 // # How the table is ordered
 //

@@ -318,6 +318,11 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
+// brief is a diagnosis in the message of a test.
+func (v Diagnosis) brief() string {
+	return fmt.Sprintf("%s %s (%s, %s)", v.Rule, v.Class, v.Confidence, v.Tier)
+}
+
 // A log that is appended to keeps its meaning: these names never change.
 func TestNamesAreStable(t *testing.T) {
 	three := 3

@@ -15,7 +15,7 @@ import (
 // recordLimit is the size at which the evidence record is rotated, in bytes.
 const recordLimit = 16 << 20
 
-// record appends the evidence of an agent to the record when its diagnosis has changed, for replays. What could not be written is
+// record appends the evidence of an agent to the record when its diagnosis has changed. What could not be written is
 // tried again at each look, as long as the diagnosis stays: otherwise a disk that was full for a moment would hide the change.
 func (m *Monitor) record(c *examined, now time.Time) {
 	diagnosis := fmt.Sprint(c.diagnosis.Rule, c.diagnosis.Class)

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -51,11 +52,12 @@ func (d *workday) diagnoses() map[string][]diagnose.Line {
 		d.t.Fatal(err)
 	}
 	all := map[string][]diagnose.Line{}
-	for l, err := range diagnose.ReadLog(bytes.NewReader(text)) {
-		if err != nil {
+	for lines := json.NewDecoder(bytes.NewReader(text)); lines.More(); {
+		var l diagnose.Line
+		if err := lines.Decode(&l); err != nil {
 			d.t.Fatal(err)
 		}
-		all[l.Agent] = append(all[l.Agent], l.Line)
+		all[l.Agent] = append(all[l.Agent], l)
 	}
 	return all
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
-	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
@@ -43,9 +42,9 @@ ENVIRONMENT
 
 EXIT STATUS
   0  ended by a signal; with --once: the cycle was done, whatever it found; with --dry-run: everything was looked at;
-     with --test-channels: every channel has sent its message; with --replay: everything is judged as it was
+     with --test-channels: every channel has sent its message
   1  another monitor has this home (its PID is named), or the cycle could not be done; with --test-channels: a channel
-     does not work, or there is none; with --replay: something is judged differently
+     does not work, or there is none
   2  the command line or the environment is wrong`
 }
 
@@ -59,7 +58,6 @@ type monitorFlags struct {
 	once        bool
 	dryRun      bool
 	test        bool
-	replay      string
 	answers     string
 	permissions bool
 	logLevel    string
@@ -75,7 +73,6 @@ func (f *monitorFlags) table() []setting {
 		{name: "once", to: &f.once, usage: "run a single cycle and exit"},
 		{name: "dry-run", to: &f.dryRun, usage: "say what a cycle would do, change nothing and exit"},
 		{name: "test-channels", to: &f.test, usage: "send a message by each channel, show what the service answers, and exit"},
-		{name: "replay", to: &f.replay, usage: "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged differently, and exit"},
 		{name: "answers", to: &f.answers, usage: "hear buttons and replies on Telegram: on, off, or auto: not in place of the PIV supervisor, whose bot may listen itself", words: []string{"on", "off", "auto"}},
 		{name: "permissions", to: &f.permissions, usage: "have permission requests of agents' hooks (outlive hooks install --ask) answered by those buttons"},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
@@ -104,9 +101,6 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	o, err := monitorOptions(io, f)
 	if err != nil {
 		return &exitError{exitUsage, err}
-	}
-	if f.replay != "" {
-		return replayEvidence(ctx, io, o, f.replay)
 	}
 	if f.dryRun {
 		return previewMonitor(ctx, io, o)
@@ -143,32 +137,6 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	return asFailure(errors.Join(err, m.Close()))
 }
 
-// replayEvidence is --replay: every agent is judged by its present declaration.
-func replayEvidence(ctx context.Context, io streams, o monitor.Options, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("--replay: %w", err)}
-	}
-	defer f.Close()
-	view, err := monitor.Inspect(ctx, o)
-	if err != nil {
-		return &exitError{exitFailure, err}
-	}
-	policies := map[string]diagnose.Policy{}
-	for _, finding := range view.Findings {
-		policies[finding.Key] = finding.Policy
-	}
-	report, err := diagnose.Replay(f, func(agent string) diagnose.Policy { return policies[agent] })
-	if err != nil {
-		return &exitError{exitFailure, fmt.Errorf("--replay %s: %w", path, err)}
-	}
-	fmt.Fprint(io.out, report)
-	if report.Changed > 0 {
-		return fail(exitFailure, "%d looks are judged differently", report.Changed)
-	}
-	return nil
-}
-
 // previewMonitor is --dry-run.
 func previewMonitor(ctx context.Context, io streams, o monitor.Options) error {
 	view, err := monitor.Inspect(ctx, o)
@@ -198,7 +166,7 @@ func monitorOptions(io streams, f monitorFlags) (o monitor.Options, err error) {
 	if f.once && f.dryRun {
 		return o, errors.New("--once acts and --dry-run does not: choose one")
 	}
-	if f.test && (f.once || f.dryRun || f.replay != "") {
+	if f.test && (f.once || f.dryRun) {
 		return o, errors.New("--test-channels sends its messages and nothing more: give it alone")
 	}
 	home, err := monitorHome(f.home)
