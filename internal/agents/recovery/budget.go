@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // phaseWindow is how long an act counts in a budget per phase: an agent without phases is in one for ever.
@@ -17,37 +19,23 @@ type Budget struct {
 	PerPhase bool          // only what was done in the same phase counts
 }
 
-// mostRestarts is the largest number of a budget: six digits, as in the registry's schema.
-const mostRestarts = 999_999
+// BudgetForm is how a budget is written, as far as a pattern can say it.
+var BudgetForm = lazyregexp.New(`^[0-9]{1,6}/(phase|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$`)
 
-// ParseBudget reads "5/1h" (five in an hour), "2/phase" (two in one phase, in a day) or "2/phase/6h".
+// ParseBudget reads "5/1h" (five in an hour) or "2/phase" (two in one phase, in a day).
 func ParseBudget(s string) (Budget, error) {
-	parts := strings.Split(strings.TrimSpace(s), "/")
-	fail := func(why string) (Budget, error) {
-		return Budget{}, fmt.Errorf("budget %q: %s: want a number and a time, such as 5/1h or 2/phase", s, why)
+	count, per, _ := strings.Cut(s, "/")
+	b := Budget{Window: phaseWindow, PerPhase: per == "phase"}
+	good := BudgetForm.MatchString(s)
+	if good && !b.PerPhase {
+		window, err := time.ParseDuration(per)
+		good = err == nil && window > 0
+		b.Window = max(window, time.Millisecond) // shorter ones could not be written down again
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(parts[0]), 10, 31)
-	if err != nil || n > mostRestarts {
-		return fail(fmt.Sprintf("%q is not a number", parts[0]))
+	if !good {
+		return Budget{}, fmt.Errorf("%.40q is not a limit: write it like 5/1h or 2/phase", s)
 	}
-	b := Budget{Max: int(n)}
-	parts = parts[1:]
-	if len(parts) > 0 && strings.TrimSpace(parts[0]) == "phase" {
-		b.PerPhase, b.Window = true, phaseWindow
-		parts = parts[1:]
-		if len(parts) == 0 {
-			return b, nil
-		}
-	}
-	if len(parts) != 1 {
-		return fail("want exactly one time")
-	}
-	if b.Window, err = time.ParseDuration(strings.TrimSpace(parts[0])); err != nil {
-		return fail(fmt.Sprintf("%q is not a time", parts[0]))
-	}
-	if b.Window <= 0 {
-		return fail("the time is not positive")
-	}
+	b.Max, _ = strconv.Atoi(count) // six digits at most
 	return b, nil
 }
 
@@ -56,10 +44,8 @@ func (b Budget) String() string {
 	switch {
 	case b.unlimited():
 		return "unlimited"
-	case b.PerPhase && b.Window == phaseWindow:
-		return fmt.Sprintf("%d/phase", b.Max)
 	case b.PerPhase:
-		return fmt.Sprintf("%d/phase/%s", b.Max, FormatDuration(b.Window))
+		return fmt.Sprintf("%d/phase", b.Max)
 	}
 	return fmt.Sprintf("%d/%s", b.Max, FormatDuration(b.Window))
 }

@@ -12,12 +12,12 @@ func TestParseBudget(t *testing.T) {
 	for text, want := range map[string]Budget{
 		"5/1h":          {Max: 5, Window: time.Hour},
 		"1/60s":         {Max: 1, Window: time.Minute},
-		" 2 / phase ":   {Max: 2, Window: 24 * time.Hour, PerPhase: true},
-		"2/phase/6h":    {Max: 2, Window: 6 * time.Hour, PerPhase: true},
+		"2/phase":       {Max: 2, Window: 24 * time.Hour, PerPhase: true},
 		"0/1h":          {Max: 0, Window: time.Hour},
 		"3/1h30m":       {Max: 3, Window: 90 * time.Minute},
 		"12/2m30.5s":    {Max: 12, Window: 150500 * time.Millisecond},
-		"1/phase/24h":   {Max: 1, Window: 24 * time.Hour, PerPhase: true},
+		"0/1h30m":       {Max: 0, Window: 90 * time.Minute},
+		"1/0.5ms":       {Max: 1, Window: time.Millisecond},
 		"999999/10h10m": {Max: 999999, Window: 610 * time.Minute},
 	} {
 		got, err := ParseBudget(text)
@@ -29,21 +29,29 @@ func TestParseBudget(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"5/1h0m0s": "5/1h", "1/60s": "1/1m", "2/phase/24h": "2/phase", "2/phase/90m": "2/phase/1h30m", "1/1h0m5s": "1/1h0m5s",
+		"5/1h0m0s": "5/1h", "1/60s": "1/1m", "1/1h0m5s": "1/1h0m5s",
 	} {
 		if b, err := ParseBudget(text); err != nil || b.String() != want {
 			t.Errorf("%q is printed as %q, want %q (%v)", text, b, want, err)
 		}
 	}
-	for _, text := range []string{"", "5", "5/", "/1h", "-1/1h", "5/h", "5/-1h", "5/0s", "x/1h", "5/1h/phase", "5/1h/2h", "1000000/1h", "1/phase/0s"} {
+	for _, text := range []string{"", "5", "5/", "/1h", "-1/1h", "5/h", "5/-1h", "5/0s", "x/1h", "5/1h/phase", "5/1h/2h", "5/1h/2", "5/1d", "1000000/1h", "9999999/1h", "5/9999999h", "2/phase/6h", " 2 / phase "} {
 		if b, err := ParseBudget(text); err == nil || !strings.Contains(err.Error(), "5/1h") {
 			t.Errorf("%q: %+v, %v: the error should show the form", text, b, err)
 		}
 	}
 }
 
+func TestFormatDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{time.Hour: "1h", 2 * time.Minute: "2m", 90 * time.Second: "1m30s", 10 * time.Second: "10s", 100 * time.Minute: "1h40m", 10 * time.Minute: "10m", 20 * time.Hour: "20h"} {
+		if got := FormatDuration(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}
+
 func FuzzParseBudget(f *testing.F) {
-	for _, s := range []string{"5/1h", "2/phase", "2/phase/6h", "1/60s", "", "//", "1/1ns", "9/2562047h47m16.854775807s"} {
+	for _, s := range []string{"5/1h", "2/phase", "1/60s", "1/0.5ms", "", "//", "1/1ns", "9/2562047h47m16.854775807s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

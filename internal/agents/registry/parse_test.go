@@ -362,31 +362,6 @@ func TestExpand(t *testing.T) {
 // perPhase2 is 2/phase.
 var perPhase2 = recovery.Budget{Max: 2, Window: 24 * time.Hour, PerPhase: true}
 
-func TestLimit(t *testing.T) {
-	for text, want := range map[string]recovery.Budget{
-		"5/1h": {Max: 5, Window: time.Hour}, "2/phase": perPhase2, "1/60s": {Max: 1, Window: time.Minute},
-		"0/1h30m": {Window: 90 * time.Minute},
-	} {
-		got, err := ParseLimit(text)
-		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
-		if again, err := ParseLimit(got.String()); err != nil || again != got {
-			t.Errorf("%s is written as %s, and that is %+v, %v", text, got, again, err)
-		}
-	}
-	for _, text := range []string{"", "5", "5/", "/1h", "-1/1h", "5/0s", "5/h", "5/1d", "5/1h/2", "9999999/1h", "5/9999999h"} {
-		if got, err := ParseLimit(text); err == nil {
-			t.Errorf("%q is %+v", text, got)
-		}
-	}
-	for d, want := range map[time.Duration]string{time.Hour: "1h", 2 * time.Minute: "2m", 90 * time.Second: "1m30s", 10 * time.Second: "10s", 100 * time.Minute: "1h40m", 10 * time.Minute: "10m", 20 * time.Hour: "20h"} {
-		if got := recovery.FormatDuration(d); got != want {
-			t.Errorf("%v is written %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestUses(t *testing.T) {
 	if a := (Agent{}); !a.Uses("hooks") {
 		t.Error("an agent that names no signals has all")

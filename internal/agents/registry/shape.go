@@ -152,15 +152,15 @@ func durationUpTo(to *time.Duration, most time.Duration) *schema.Shape {
 	return s
 }
 
-var limitForm = &schema.Form{Pattern: limitText, Judge: func(s string) (message, hint string) {
-	if _, err := ParseLimit(s); err != nil {
+var limitForm = &schema.Form{Pattern: recovery.BudgetForm, Judge: func(s string) (message, hint string) {
+	if _, err := recovery.ParseBudget(s); err != nil {
 		return "is not a limit", "write it like 5/1h or 2/phase"
 	}
 	return "", ""
 }}
 
 func limit(to *recovery.Budget) *schema.Shape {
-	return &schema.Shape{Kind: schema.Text, Form: limitForm, Take: func(n *tree.Node, _ string) { *to, _ = ParseLimit(n.Raw) }}
+	return &schema.Shape{Kind: schema.Text, Form: limitForm, Take: func(n *tree.Node, _ string) { *to, _ = recovery.ParseBudget(n.Raw) }}
 }
 
 func yes(to *bool) *schema.Shape {

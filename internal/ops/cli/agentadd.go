@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
-	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
@@ -183,7 +183,7 @@ func (f *addFlags) settings() (list []agentSetting, err error) {
 		if !slices.Contains(registry.Classes(), class) {
 			return nil, fmt.Errorf("--limit %s: %q is not a class that can be limited: %s", given, class, fileerror.DidYouMean(class, registry.Classes(), nil))
 		}
-		limit, err := registry.ParseLimit(text)
+		limit, err := recovery.ParseBudget(text)
 		if err != nil {
 			return nil, fmt.Errorf("--limit %s: %w", given, err)
 		}
@@ -226,7 +226,7 @@ func (f *addFlags) kindOf(start []string, dir string) (registry.Kind, error) {
 		return registry.Command, nil
 	}
 	var kinds []string
-	for _, p := range runningAgents(process.System{}) {
+	for _, p := range runningAgents() {
 		if p.Dir == dir && !slices.Contains(kinds, string(p.Kind)) {
 			kinds = append(kinds, string(p.Kind))
 		}

@@ -109,7 +109,8 @@ func readRegistry(given string) (monitor.Options, *registry.Registry, error) {
 }
 
 // runningAgents are the processes of agent CLIs.
-func runningAgents(procs process.System) []agentcli.Process {
+func runningAgents() []agentcli.Process {
+	procs := process.System{}
 	all := procs.All()
 	kinds := map[int]agentcli.Kind{}
 	for _, e := range all {
@@ -146,7 +147,7 @@ func outermost(all []process.Entry, kinds map[int]agentcli.Kind) []process.Entry
 // scan finds the running agents, and what their files show.
 func scan(o monitor.Options, r *registry.Registry) []scanned {
 	procs := process.System{}
-	running := runningAgents(procs)
+	running := runningAgents()
 	reader := agentcli.NewReader(agentcli.Options{Places: o.Places, OpenFiles: procs.Files})
 	sessions, _ := reader.Sessions(agentcli.Query{Processes: running}) // what cannot be read leaves a process without its session
 	table := procs.All()
