@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,19 +85,8 @@ func doneWhen(d registry.Agent) diagnose.DoneWhen {
 // recoveryOf translates the declaration to the policy that recovery uses.
 func recoveryOf(d registry.Agent) recovery.Policy {
 	p := recovery.Default()
-	p.Ladders, p.Budgets = map[string]recovery.Ladder{}, map[string]recovery.Budget{}
-	for class, names := range d.Policy {
-		if l, err := recovery.ParseLadder(names); err == nil { // the registry was checked when it was read
-			p.Ladders[class] = l
-		}
-	}
-	maps.Copy(p.Budgets, d.Budget.PerClass)
-	if d.Expect.Attended > 0 {
-		p.Attended = d.Expect.Attended
-	}
-	if d.Budget.StableAfter > 0 {
-		p.StableAfter = d.Budget.StableAfter
-	}
+	p.Ladders, p.Budgets = d.Policy, d.Budget.PerClass
+	p.Attended, p.StableAfter = cmp.Or(d.Expect.Attended, p.Attended), cmp.Or(d.Budget.StableAfter, p.StableAfter)
 	return p
 }
 

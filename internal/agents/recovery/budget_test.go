@@ -1,11 +1,10 @@
 package recovery
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseBudget(t *testing.T) {
@@ -112,32 +111,31 @@ func TestASpentBudgetInWords(t *testing.T) {
 	}
 }
 
-func TestParseLadder(t *testing.T) {
-	got, err := ParseLadder([]string{"observe", " interrupt", "resume", "restart"})
-	if d := cmp.Diff(Ladder{Observe, Interrupt, Resume, Restart}, got); d != "" || err != nil {
-		t.Error(d, err)
-	}
-	for _, names := range [][]string{nil, {""}, {"reboot"}, {"escalate", "restart"}, {"Restart"}} {
-		if l, err := ParseLadder(names); err == nil {
-			t.Errorf("%q was read as %v", names, l)
+func TestLadderFault(t *testing.T) {
+	for _, l := range []Ladder{{Observe, Interrupt, Resume, Restart}, {Restart, Escalate}, {Escalate}} {
+		if fault := l.Fault(); fault != "" {
+			t.Errorf("%v: %s", l, fault)
 		}
 	}
-	if _, err := ParseLadder([]string{"reboot"}); !strings.Contains(err.Error(), "kill_tool") {
-		t.Errorf("the error does not say which there are: %v", err)
+	for want, l := range map[string]Ladder{"no step": nil, `"restart" comes after "escalate"`: {Nudge, Escalate, Restart}} {
+		if fault := l.Fault(); !strings.Contains(fault, want) {
+			t.Errorf("%v: %q", l, fault)
+		}
 	}
 }
 
 // The tables hold together: each rung of each ladder exists, and what starts has a budget.
 func TestClassTable(t *testing.T) {
 	for class, r := range classes {
-		var names []string
 		starts := false
 		for _, rung := range r.ladder {
-			names = append(names, string(rung))
 			starts = starts || rung.Starts()
+			if !slices.Contains(Rungs(), rung) {
+				t.Errorf("%s: %q is no step", class, rung)
+			}
 		}
-		if _, err := ParseLadder(names); err != nil {
-			t.Errorf("%s: %v", class, err)
+		if fault := r.ladder.Fault(); fault != "" {
+			t.Errorf("%s: %s", class, fault)
 		}
 		if starts != (r.budget != Budget{}) {
 			t.Errorf("%s: a ladder that starts %v, a budget of %s", class, starts, r.budget)

@@ -120,7 +120,7 @@ func NeedsHuman(class, stall string) bool { return remediesOf(class, stall).huma
 
 // Policy is what the owner of one agent has set. Take [Default] or [PIV] and change fields.
 type Policy struct {
-	// Ladders are those that differ from the ones this package knows, by class. If Coarse is set, by PIV's type.
+	// Ladders are those that differ from the ones this package knows, by class. If Coarse is set, by PIV's type. An empty one is none.
 	Ladders map[string]Ladder
 	// Budgets are the same for how often the agent may be started.
 	Budgets map[string]Budget
@@ -242,7 +242,8 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 	if pr.Stall == stallBlind {
 		return Ladder{Escalate}, nil
 	}
-	wanted, owned := p.Ladders[p.key(pr.Class, pr.Stall)]
+	wanted = p.Ladders[p.key(pr.Class, pr.Stall)]
+	owned := len(wanted) > 0
 	if !owned {
 		wanted = slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
 	}

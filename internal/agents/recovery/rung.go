@@ -3,7 +3,6 @@ package recovery
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Rung is one step of the ladder: something that is done about a stall. The names are those of the configuration and of
@@ -38,7 +37,10 @@ const (
 	Escalate Rung = "escalate"
 )
 
-var rungs = []Rung{Observe, Hold, Nudge, AskPhone, RestartServer, KillTool, Interrupt, Resume, Restart, Fresh, Escalate}
+// Rungs are the steps that a ladder may list, the gentlest first.
+func Rungs() []Rung {
+	return []Rung{Observe, Nudge, Hold, AskPhone, RestartServer, KillTool, Interrupt, Resume, Restart, Fresh, Escalate}
+}
 
 // Starts reports a step that replaces the agent's process. A class's [Budget] and the [Breaker] count these.
 func (r Rung) Starts() bool { return r == Resume || r == Restart || r == Fresh }
@@ -60,31 +62,15 @@ func (r Rung) Tells() bool { return r == Escalate || r == AskPhone }
 // then. After any other end a human is notified.
 type Ladder []Rung
 
-// ParseLadder reads a ladder from the names of its rungs. It has to name at least one.
-func ParseLadder(names []string) (Ladder, error) {
-	if len(names) == 0 {
-		return nil, fmt.Errorf("no recovery steps: name at least %q", Escalate)
+// Fault says why a ladder cannot be climbed; "": it can.
+func (l Ladder) Fault() string {
+	switch at := slices.Index(l, Escalate); {
+	case len(l) == 0:
+		return fmt.Sprintf("it names no step; name at least %q", Escalate)
+	case at >= 0 && at < len(l)-1:
+		return fmt.Sprintf("%q comes after %q, which must be the last step", l[at+1], Escalate)
 	}
-	var l Ladder
-	for i, name := range names {
-		r := Rung(strings.TrimSpace(name))
-		if !slices.Contains(rungs, r) {
-			return nil, fmt.Errorf("%q is not a recovery step: must be one of %s", name, rungNames())
-		}
-		if r == Escalate && i < len(names)-1 {
-			return nil, fmt.Errorf("%q comes after %q, which must be the last step", names[i+1], Escalate)
-		}
-		l = append(l, r)
-	}
-	return l, nil
-}
-
-func rungNames() string {
-	names := make([]string, len(rungs))
-	for i, r := range rungs {
-		names[i] = string(r)
-	}
-	return strings.Join(names, ", ")
+	return ""
 }
 
 // Capabilities are what can be done with one agent, by its declaration and its state. The zero value can only be watched

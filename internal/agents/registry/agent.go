@@ -46,11 +46,6 @@ func Classes() []string {
 		"execution_error", "budget_exceeded", "heartbeat_lost", "orphaned"}
 }
 
-// Rungs are the steps that a policy may list, the gentlest first.
-func Rungs() []string {
-	return []string{"observe", "nudge", "hold", "ask_phone", "restart_server", "kill_tool", "interrupt", "resume", "restart", "fresh", "escalate"}
-}
-
 // Signals are the names of sources of evidence. An agent that lists none uses all of them.
 func Signals() []string { return []string{"heartbeat", "process", "transcript", "hooks", "output"} }
 
@@ -64,7 +59,7 @@ type Agent struct {
 	Start    Start
 	Signals  []string // of [Signals]; nil: all
 	Expect   Expect
-	Policy   map[string][]string // class → rungs, of [Classes] and [Rungs]
+	Policy   map[string]recovery.Ladder // by class, of [Classes]; an empty one was none, or could not be climbed
 	Budget   Budget
 	Escalate Escalate
 	// NotifyDone says that a human is notified once when it has finished, or rests.

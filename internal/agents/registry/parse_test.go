@@ -77,7 +77,7 @@ func TestParse(t *testing.T) {
 			Signals: []string{"heartbeat", "process", "transcript"},
 			Expect: Expect{Beat: 2 * time.Minute, Stale: 10 * time.Minute, Startup: 3 * time.Minute, ModelSilent: 8 * time.Minute, Tool: 30 * time.Minute,
 				Waiting: 2 * time.Minute, Progress: 45 * time.Minute, MaxCostUSD: 20, Done: Done{Exit: ptr(0), Manifest: "complete"}},
-			Policy: map[string][]string{"waiting_permission": {"ask_phone"}, "model_silent": {"observe", "interrupt", "resume", "restart"}, "crashed": {"restart"}},
+			Policy: map[string]recovery.Ladder{"waiting_permission": {"ask_phone"}, "model_silent": {"observe", "interrupt", "resume", "restart"}, "crashed": {"restart"}},
 			Budget: Budget{PerClass: map[string]recovery.Budget{"crashed": {Max: 5, Window: time.Hour}, "model_silent": perPhase2},
 				Global: recovery.Budget{Max: 1, Window: time.Minute}, KillGrace: 10 * time.Second, StableAfter: 30 * time.Minute},
 			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Repeat: 30 * time.Minute, Next: []string{"page", "ntfy:night"}, Quiet: quiet, Max: 3},
@@ -177,7 +177,7 @@ func TestOlderValues(t *testing.T) {
 	golden(t, "testdata/older.txt", warned.String())
 	want := []Agent{
 		{
-			Name: "shop", Kind: Command, Policy: map[string][]string{"crashed": {"restart"}},
+			Name: "shop", Kind: Command, Policy: map[string]recovery.Ladder{"crashed": {"restart"}},
 			Budget:   Budget{PerClass: map[string]recovery.Budget{"crashed": {Max: 3, Window: time.Hour}}, KillGrace: time.Minute},
 			Escalate: Escalate{To: []string{"me"}, Quiet: []string{"00:00-00:00", "23:00-07:00 critical-only"}},
 		},
@@ -213,6 +213,29 @@ func TestAccepted(t *testing.T) {
 	}
 	if _, err := Parse("registry.yaml", []byte("version: 2\nagents: {shop: ["), Options{Accepted: true}); err == nil {
 		t.Error("half a text is accepted")
+	}
+}
+
+// A ladder that cannot be climbed counts as not declared, in place of what the defaults declare, too, and a warning says why.
+func TestLaddersThatCannotBeClimbed(t *testing.T) {
+	for value, want := range map[string]string{
+		"[]":                            `names no step; name at least "escalate"`,
+		"":                              "names no step",
+		"[escalate, restart]":           `"restart" comes after "escalate", which must be the last step`,
+		"[nudge, escalate, escalate]":   `"escalate" comes after "escalate"`,
+		"[nudge, escalate]":             "",
+		"restart":                       "",
+		"[observe, observe, interrupt]": "",
+	} {
+		text := "version: 2\ndefaults: {policy: {crashed: [restart]}}\nagents:\n  a:\n    kind: command\n    policy:\n      crashed: " + value + "\n"
+		r := parse(t, text)
+		warned := strings.Join(r.Warned(), "\n")
+		switch got := r.Agents[0].Policy["crashed"]; {
+		case want == "" && (len(got) == 0 || len(r.Warnings) > 0):
+			t.Errorf("%s: %v, warned %s", value, got, warned)
+		case want != "" && (len(got) > 0 || len(r.Warnings) != 1 || !strings.Contains(warned, want) || !strings.Contains(warned, "what is done by default holds")):
+			t.Errorf("%s: %v, warned %s, want %s", value, got, warned, want)
+		}
 	}
 }
 

@@ -107,14 +107,16 @@ func (r *reader) command(to *[]string) *schema.Shape {
 	}}
 }
 
-func oneOf(words []string) *schema.Shape { return &schema.Shape{Kind: schema.Word, Words: words} }
+func oneOf[T ~string](words []T) *schema.Shape {
+	s := &schema.Shape{Kind: schema.Word}
+	for _, w := range words {
+		s.Words = append(s.Words, string(w))
+	}
+	return s
+}
 
 func word[T ~string](to *T, words []T) *schema.Shape {
-	var plain []string
-	for _, w := range words {
-		plain = append(plain, string(w))
-	}
-	s := oneOf(plain)
+	s := oneOf(words)
 	s.Take = func(n *tree.Node, _ string) { *to = T(n.Raw) }
 	return s
 }
@@ -216,19 +218,17 @@ func given[T any](to **T, of func(*T) *schema.Shape) *schema.Shape {
 func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape {
 	var one T
 	entry := of(&one)
-	entry.Null = entry.Kind == schema.ListOrText // null means that nothing is to be tried
-	s := dict(classes, entry, func(f *tree.Node, label string) {
-		var none T
-		if one = none; f.Kind != tree.Null {
-			entry.Take(f, label)
-		}
+	read := entry.Take
+	entry.Take = func(n *tree.Node, label string) {
+		read(n, label)
 		if *to == nil {
 			*to = map[string]T{}
 		}
-		(*to)[f.Key] = one
-	})
-	s.Amend = func(s *jsonschema.Schema) { s.PropertyNames = schema.Enum(Classes()) }
-	return s
+		(*to)[n.Key] = one
+	}
+	return &schema.Shape{Kind: schema.Dict, Open: notes, Names: classes, Of: entry, Amend: func(s *jsonschema.Schema) {
+		s.PropertyNames = schema.Enum(Classes())
+	}}
 }
 
 // stallBlind is a class that policy and budget could name in earlier releases, and nothing came of it.

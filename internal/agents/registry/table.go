@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
@@ -51,7 +52,7 @@ func (r *reader) agentKeys(a *Agent) []schema.Key {
 				schema.Key{Name: "manifest", Shape: word(&e.Done.Manifest, []string{"complete"}), Doc: "every phase of the manifest is complete"},
 			)},
 		)},
-		{Name: "policy", Shape: perClass(&a.Policy, rungs), Doc: "what is tried for which class of stalls, in this order"},
+		{Name: "policy", Shape: perClass(&a.Policy, r.ladder), Doc: "what is tried for which class of stalls, in this order"},
 		{Name: "budget", Doc: "how much may be tried", Shape: object(
 			schema.Key{Name: "per_class", Shape: perClass(&a.Budget.PerClass, limit), Doc: "such as 5/1h or 2/phase"},
 			schema.Key{Name: "global", Shape: limit(&a.Budget.Global), Doc: "over all agents, such as 1/60s; no limit when left out"},
@@ -86,7 +87,25 @@ func (r *reader) keysOfAgent(a *Agent) []schema.Key {
 	return append(keys, r.agentKeys(a)...)
 }
 
-func rungs(to *[]string) *schema.Shape { return list(to, oneOf(Rungs())) }
+// ladder reads the steps for a class. Of one that cannot be climbed is warned: what is done by default holds.
+func (r *reader) ladder(to *recovery.Ladder) *schema.Shape {
+	return &schema.Shape{Kind: schema.ListOrText, Of: oneOf(recovery.Rungs()), Null: true, Take: func(n *tree.Node, label string) {
+		*to = nil
+		for _, item := range items(n) {
+			if item.Bad {
+				*to = nil
+				return // it was told
+			}
+			if item.Kind != tree.Null {
+				*to = append(*to, recovery.Rung(item.Raw))
+			}
+		}
+		if fault := to.Fault(); fault != "" {
+			r.Warn(n.Pos, label+" counts as not declared, and what is done by default holds", fault)
+			*to = nil
+		}
+	}}
+}
 
 // channelNames reads names of channels, which are checked once all channels are known.
 func (r *reader) channelNames(to *[]string) *schema.Shape {
