@@ -1,6 +1,10 @@
 package incident
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
+)
 
 // Verb is the action of a button.
 type Verb string
@@ -33,52 +37,41 @@ var doing = map[Verb]string{
 	Restart: "It is restarted", Resume: "It is resumed", Stop: "It is stopped", Allow: "Allowed", Deny: "Denied",
 }
 
-// Button is a button of a message.
-type Button struct {
-	Verb  Verb
-	Label string
-	Nonce string // one-time nonce; "": it can be pressed repeatedly
-	// NeedsExact says that the button is shown only if the message shows all of its Exact.
-	NeedsExact bool
-}
+// AnyNonce is on buttons that may be pressed repeatedly.
+const AnyNonce = "000000"
 
-func (i *Incident) buttons(p Policy) []Button {
+// buttonsInRow is how many fit side by side on a phone.
+const buttonsInRow = 3
+
+func (i *Incident) buttons(p Policy) (list []notify.Button) {
 	if i.State == Resolved || i.Facts.Unheard {
 		return nil
 	}
-	var verbs []Verb
-	for _, v := range []Verb{Allow, Deny} {
-		if i.offers(v) && !p.PIV {
-			verbs = append(verbs, v)
-		}
-	}
-	if i.State != Acknowledged || i.Snoozed {
-		verbs = append(verbs, Ack)
-	}
-	for _, v := range []struct {
-		verb Verb
-		can  bool
-	}{
-		{Restart, i.Facts.Restart}, {Resume, i.Facts.Resume}, {Snooze, true}, {Stop, i.Facts.Stop}, {Details, !i.Expanded},
-	} {
-		if v.can {
-			verbs = append(verbs, v.verb)
-		}
-	}
-	var list []Button
-	for _, v := range verbs {
-		b := Button{Verb: v, Label: labels[v], NeedsExact: v == Allow}
-		if v == Snooze {
+	for _, v := range []Verb{Allow, Deny, Ack, Restart, Resume, Snooze, Stop, Details} {
+		shown, b := i.offers(v), notify.Button{Label: labels[v], Callback: notify.Callback{Incident: i.ID, Verb: string(v), Nonce: AnyNonce}}
+		switch v {
+		case Allow, Deny:
+			shown, b.NeedsExact = shown && !p.PIV, v == Allow
+		case Ack:
+			shown = i.State != Acknowledged || i.Snoozed
+		case Snooze:
 			b.Label += " " + span(snoozeFor)
+		case Details:
+			shown = !i.Expanded
 		}
 		if v.Acts() {
-			if b.Nonce = i.Nonce; b.Nonce == "" {
-				continue
-			}
+			b.Callback.Nonce = i.Nonce
 		}
-		list = append(list, b)
+		if shown && b.Callback.Nonce != "" {
+			list = append(list, b)
+		}
 	}
 	return list
+}
+
+// keyboard is the buttons in rows.
+func (i *Incident) keyboard(p Policy) [][]notify.Button {
+	return slices.Collect(slices.Chunk(i.buttons(p), buttonsInRow))
 }
 
 // offers reports whether a verb makes sense for the incident, even if its button has no nonce.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // Tally is what was done about one agent in the period of a digest.
@@ -44,7 +46,7 @@ func (d Digest) Empty() bool {
 }
 
 // Message formats the digest. Critical events were reported at once and are only counted.
-func (d Digest) Message(p Policy) Message {
+func (d Digest) Message(p Policy) notify.Message {
 	list := d.within()
 	open, critical := 0, 0
 	var lines []string
@@ -58,16 +60,16 @@ func (d Digest) Message(p Policy) Message {
 		}
 		lines = append(lines, fmt.Sprintf("%s %s: %s", p.at(i.Opened, d.To), i.Trouble(), i.status(p, d.To)))
 	}
-	m := Message{Title: fmt.Sprintf("☀️ Digest since %s", p.at(d.From, d.To))}
-	m.add("Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(list), critical, open))
+	m := titled(fmt.Sprintf("☀️ Digest since %s", p.at(d.From, d.To)))
+	add(&m, "Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(list), critical, open))
 	for _, t := range d.Tallies {
 		if t.Acts+t.Told > 0 {
-			m.add(t.Name, fmt.Sprintf("%d steps taken, %d of them starts; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))
+			add(&m, t.Name, fmt.Sprintf("%d steps taken, %d of them starts; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))
 		}
 	}
 	if more := len(lines) - digestLimit; more > 0 {
 		lines = append(lines[:digestLimit], fmt.Sprintf("and %d more", more))
 	}
-	m.Body = strings.Join(lines, "\n")
+	addBody(&m, strings.Join(lines, "\n"))
 	return m
 }

@@ -6,9 +6,9 @@
 //	  └───────────────┴──────── recovered, gone ────────> resolved ──the same again within ten minutes──> open
 //
 // [Step] is the state machine: an [Incident], an [Event], the owner's [Policy] and the time give the new incident and
-// the [Effect]s that the caller has to perform. Every text is made here ([Compose], [Digest.Message]) as a plain
-// [Message], which any channel can show. There is one message for each incident, which is edited; a reminder is a
-// short message of its own, because an edit makes no sound. Requests for a permission can stand in a list ([Line]).
+// the [Effect]s that the caller has to perform. Every text is made here ([Compose], [Digest.Message]) as a
+// [notify.Message], which any channel can show. There is one message for each incident, which is edited; a reminder is a
+// short message of its own, because an edit makes no sound. Requests for a permission can stand in a list ([notify.Line]).
 //
 // The caller stores incidents (plain data) together with the effects' outbox entries in one transaction. It finds the
 // incident of an event with [Incident.Continues]: the same agent, class and phase; another class is another incident

@@ -1,5 +1,7 @@
 package incident
 
+import "github.com/outlive-mcp/outlive/internal/agents/notify"
+
 // Event is something that happened to an incident.
 type Event interface{ event() }
 
@@ -58,14 +60,14 @@ type Send struct {
 	// Key identifies the message, also when it is sent again after a kill.
 	Key      string
 	Channels []string
-	Message  Message
+	Message  notify.Message
 }
 
 // Edit changes the message that was sent with Key.
 type Edit struct {
 	Key      string
 	Channels []string
-	Message  Message
+	Message  notify.Message
 	// InPlace says that it must make no sound: channels that cannot edit messages skip it.
 	InPlace bool
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 var update = flag.Bool("update", false, "write testdata/messages.txt anew")
@@ -58,9 +60,9 @@ var samples = []sample{
 
 // night is one incident from its beginning to its end, as messages that were sent or changed.
 func night(b *strings.Builder, key Key, f Facts, over Event) {
-	say := func(what string, at time.Time, m Message) {
-		fmt.Fprintf(b, "--- %s, at %s\n%s\n", what, at.Format("15:04"), m.Text())
-		for _, button := range m.Buttons {
+	say := func(what string, at time.Time, m notify.Message) {
+		fmt.Fprintf(b, "--- %s, at %s\n%s\n", what, at.Format("15:04"), m.Text.Body)
+		for _, button := range slices.Concat(m.Buttons...) {
 			fmt.Fprintf(b, "[%s]", button.Label)
 		}
 		if len(m.Buttons) > 0 {
@@ -181,7 +183,7 @@ func TestEveryMessage(t *testing.T) {
 	_, effects := Step(i, Changed{f, "n2"}, policy, t0.Add(45*time.Second))
 	for _, e := range effects {
 		if e, ok := e.(Send); ok {
-			b.WriteString(e.Message.Text() + "\n")
+			b.WriteString(e.Message.Text.Body + "\n")
 		}
 	}
 	b.WriteString("=== /status\n")
@@ -192,18 +194,18 @@ func TestEveryMessage(t *testing.T) {
 		{Name: "wiki", State: "has nothing to do", Since: t0.Add(-3 * time.Hour), Terminal: "ann"},
 	}
 	for _, list := range [][]Standing{standing, standing[:1], nil} {
-		b.WriteString(Status(list, "", policy, t0).Text() + "\n\n")
+		b.WriteString(Status(list, "", policy, t0).Text.Body + "\n\n")
 	}
-	b.WriteString(Status(nil, "registry.yaml:3:1: this list is not closed", policy, t0).Text() + "\n\n")
+	b.WriteString(Status(nil, "registry.yaml:3:1: this list is not closed", policy, t0).Text.Body + "\n\n")
 	b.WriteString("=== what a text to the bot is answered with\n")
-	b.WriteString(Help().Text() + "\n\n" + Handed("shop", "", true).Text() + "\n\n" + Handed("shop", "nudge cannot be done: its process has ended", false).Text() + "\n\n")
+	b.WriteString(Help().Text.Body + "\n\n" + Handed("shop", "", true).Text.Body + "\n\n" + Handed("shop", "nudge cannot be done: its process has ended", false).Text.Body + "\n\n")
 	b.WriteString("=== rest\n")
 	for _, w := range []Work{WorkDone, WorkLeft, WorkUnknown} {
-		b.WriteString(Rested("shop", w, "its turn has ended", "Phase 2 is merged. I have stopped before the migration.").Text() + "\n\n")
+		b.WriteString(Rested("shop", w, "its turn has ended", "Phase 2 is merged. I have stopped before the migration.").Text.Body + "\n\n")
 	}
 	b.WriteString("=== the PIV supervisor's own template\n")
 	piv := Facts{Name: "shop", Phase: "3", Stall: "session_hung", Details: "heartbeat 16m ago; PID 4711 is alive", Action: "restarted; nothing else is left to try", Used: 2, Max: 2}
-	b.WriteString(PIVMessage(piv).Text() + "\n\n" + PIVRecovered(piv, time.Hour).Text() + "\n")
+	b.WriteString(PIVMessage(piv).Text.Body + "\n\n" + PIVRecovered(piv, time.Hour).Text.Body + "\n")
 	const path = "testdata/messages.txt"
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {

@@ -1,11 +1,14 @@
 package incident
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // A request for a permission is a line of a list in each of its states, its input in full as long as it waits.
@@ -14,7 +17,7 @@ func TestLines(t *testing.T) {
 	input := strings.Repeat("make all; ", 60) + "make"
 	f := Facts{Name: "shop", Severity: Critical, Since: t0, Details: "Bash wants to run", Request: "r1", Input: input}
 	key := Key{Agent: "shop", Class: "waiting_permission"}
-	sent := func(effects []Effect) (list []Line) {
+	sent := func(effects []Effect) (list []notify.Line) {
 		for _, e := range effects {
 			if e, ok := e.(Send); ok {
 				list = append(list, e.Message.Line)
@@ -22,16 +25,22 @@ func TestLines(t *testing.T) {
 		}
 		return list
 	}
-	want := Line{Kind: "permission", Mark: "🔴", Title: "agents wait for a permission", Text: "shop: " + input, Note: "Each in full (outlive agent list --home /srv/agents)"}
+	want := notify.Line{
+		Kind: "permission", Mark: "🔴", Title: "agents wait for a permission", Text: "shop: " + input, Note: "Each in full (outlive agent list --home /srv/agents)",
+		Buttons: []notify.Button{
+			{Label: "Allow shop", Callback: notify.Callback{Incident: "ab12cd34", Verb: "allow", Nonce: "n1"}, NeedsExact: true},
+			{Label: "Deny shop", Callback: notify.Callback{Incident: "ab12cd34", Verb: "deny", Nonce: "n1"}},
+		},
+	}
 	i, effects := Step(New("ab12cd34", key), Opened{f, "n1"}, p, t0)
-	if d := cmp.Diff([]Line{want}, sent(effects)); d != "" {
+	if d := cmp.Diff([]notify.Line{want}, sent(effects)); d != "" {
 		t.Error("opened", d)
 	}
 	i, _ = Step(i, Sent{"me"}, p, t0)
 	again := want
 	again.Kind = "permission again"
 	_, effects = Step(i, Timer{}, p, i.Next(p, t0))
-	if d := cmp.Diff([]Line{again}, sent(effects)); d != "" {
+	if d := cmp.Diff([]notify.Line{again}, sent(effects)); d != "" {
 		t.Error("reminder", d)
 	}
 
@@ -52,12 +61,12 @@ func TestLines(t *testing.T) {
 	}
 
 	p.PIV = true
-	if l := Compose(i, p, t0).Line; l != (Line{}) {
+	if l := Compose(i, p, t0).Line; !reflect.DeepEqual(l, notify.Line{}) {
 		t.Errorf("PIV's is %+v", l)
 	}
 	p.PIV = false
 	i.Key.Class = "crashed"
-	if l := Compose(i, p, t0).Line; l != (Line{}) {
+	if l := Compose(i, p, t0).Line; !reflect.DeepEqual(l, notify.Line{}) {
 		t.Errorf("a crash is %+v", l)
 	}
 }

@@ -4,43 +4,27 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
-// Message is a message for people. Each channel formats it: title and field names in bold, buttons as buttons.
-type Message struct {
-	Title   string
-	Fields  []Field
-	Body    string
-	Buttons []Button
-	// Exact is the part of Body that must be shown completely, because a permission is asked for it. "": none.
-	Exact string
-	// Line is the message in a list with others that are sent at the same moment.
-	Line Line
-}
-
-// Field is one line of a message.
-type Field struct{ Name, Value string }
-
-// Text is the message without markup, in the form of PIV-11: the title, an empty line, the fields.
-func (m Message) Text() string {
-	var b strings.Builder
-	b.WriteString(m.Title)
-	if len(m.Fields) > 0 {
-		b.WriteString("\n")
-	}
-	for _, f := range m.Fields {
-		b.WriteString("\n" + f.Name + ": " + f.Value)
-	}
-	if m.Body != "" {
-		b.WriteString("\n\n" + m.Body)
-	}
-	return b.String()
+// titled begins a message with its title.
+func titled(title string) (m notify.Message) {
+	m.Text.WriteBold(title)
+	return m
 }
 
 // add appends a field, unless its value is empty.
-func (m *Message) add(name, value string) {
+func add(m *notify.Message, name, value string) {
 	if value != "" {
-		m.Fields = append(m.Fields, Field{name, value})
+		m.Text.WriteField(name, value)
+	}
+}
+
+// addBody appends a longer text behind the fields.
+func addBody(m *notify.Message, text string) {
+	if text != "" {
+		m.Text.Write("\n\n" + text)
 	}
 }
 
@@ -84,40 +68,41 @@ func (p Policy) at(t, now time.Time) string {
 }
 
 // Compose returns the message of an incident in its present state.
-func Compose(i Incident, p Policy, now time.Time) Message {
+func Compose(i Incident, p Policy, now time.Time) notify.Message {
 	f := i.Facts
 	if p.PIV {
 		m := PIVMessage(f)
-		m.Buttons = i.buttons(p)
+		m.Buttons = i.keyboard(p)
 		if i.State != Open && i.State != Notified {
-			m.add("Status", i.status(p, now))
+			add(&m, "Status", i.status(p, now))
 		}
 		return m
 	}
-	m := Message{Title: i.mark() + " " + i.title(), Buttons: i.buttons(p), Line: i.lineOpen(p, now)}
+	m := titled(i.mark() + " " + i.title())
+	m.Buttons, m.Line = i.keyboard(p), i.lineOpen(p, now)
 	if i.State == Resolved && i.Recovered { // otherwise the title contains it
-		m.add("Before", i.Trouble())
+		add(&m, "Before", i.Trouble())
 	}
 	if status := i.status(p, now); status != plainOpen { // otherwise the message itself shows it
-		m.add("Status", status)
+		add(&m, "Status", status)
 	}
-	m.add("Phase", f.Phase)
-	m.add("Agents", strings.Join(f.Members, ", "))
-	m.add("Since", i.since(p, now))
+	add(&m, "Phase", f.Phase)
+	add(&m, "Agents", strings.Join(f.Members, ", "))
+	add(&m, "Since", i.since(p, now))
 	details := detailsLimit
 	if f.asks() {
 		details = besideLimit
 	}
-	m.add("Details", shorten(f.Details, details))
-	m.add("Done", f.Action)
-	m.add("To do", i.todo(p))
+	add(&m, "Details", shorten(f.Details, details))
+	add(&m, "Done", f.Action)
+	add(&m, "To do", i.todo(p))
 	if f.Unasked != "" && i.State != Resolved {
-		m.add("Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
+		add(&m, "Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
 	}
 	if f.Unheard && i.State != Resolved {
-		m.add("Buttons", "answers are not heard now; they can be given on the machine itself (outlive ack"+p.Home+", outlive agent list"+p.Home+")")
+		add(&m, "Buttons", "answers are not heard now; they can be given on the machine itself (outlive ack"+p.Home+", outlive agent list"+p.Home+")")
 	}
-	m.add("Starts", f.starts())
+	add(&m, "Starts", f.starts())
 	i.fill(&m)
 	return m
 }
@@ -142,17 +127,18 @@ func (f *Facts) starts() string {
 }
 
 // fill sets the body: an input that needs a permission completely, anything else as far as it fits.
-func (i *Incident) fill(m *Message) {
+func (i *Incident) fill(m *notify.Message) {
 	f := i.Facts
 	if f.asks() {
-		m.Body, m.Exact = f.Input, f.Input
+		m.Exact = f.Input
+		addBody(m, f.Input)
 		return
 	}
 	limit := bodyLimit
 	if i.Expanded {
 		limit = expandedLimit
 	}
-	m.Body = shorten(f.Body, limit)
+	addBody(m, shorten(f.Body, limit))
 }
 
 func (i *Incident) mark() string {
@@ -257,42 +243,50 @@ func (i *Incident) status(p Policy, now time.Time) string {
 }
 
 // reminder is the short message that makes a sound again.
-func (i *Incident) reminder(p Policy, now time.Time) Message {
-	m := Message{Title: fmt.Sprintf("%s Still open, %s: %s", i.mark(), span(now.Sub(i.Opened)), i.title()), Buttons: i.buttons(p), Line: i.lineAgain(p, now)}
+func (i *Incident) reminder(p Policy, now time.Time) notify.Message {
+	title := fmt.Sprintf("%s Still open, %s: %s", i.mark(), span(now.Sub(i.Opened)), i.title())
 	if i.Facts.Request != "" && i.Facts.Request != i.Rung {
-		m.Title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
+		title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
 	}
+	m := titled(title)
+	m.Buttons, m.Line = i.keyboard(p), i.lineAgain(p, now)
 	if i.Facts.asks() {
 		i.fill(&m) // its buttons are shown here, too
 	} else {
-		m.add("Details", shorten(i.Facts.Details, bodyLimit))
-		m.add("To do", i.todo(p))
+		add(&m, "Details", shorten(i.Facts.Details, bodyLimit))
+		add(&m, "To do", i.todo(p))
 	}
 	return m
 }
 
 // ended is the short message about the incident's end.
-func (i *Incident) ended(p Policy, now time.Time) Message {
+func (i *Incident) ended(p Policy, now time.Time) notify.Message {
 	if p.PIV {
 		return PIVRecovered(i.Facts, i.Resolved.Sub(i.Opened))
 	}
-	m := Message{Title: i.mark() + " " + i.title(), Line: i.lineEnded(p, now)}
-	m.add("Since", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
-	m.add("Before", fmt.Sprintf("%s, for %s", i.Trouble(), span(i.Resolved.Sub(i.Opened))))
+	m := titled(i.mark() + " " + i.title())
+	m.Line = i.lineEnded(p, now)
+	add(&m, "Since", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
+	add(&m, "Before", fmt.Sprintf("%s, for %s", i.Trouble(), span(i.Resolved.Sub(i.Opened))))
 	return m
 }
 
-// PIVMessage is an escalation in PIV's template (PIV-11).
-func PIVMessage(f Facts) Message {
-	return Message{Title: "🔴 Supervisor Escalation", Fields: []Field{
+// PIVMessage is an escalation in PIV's template (PIV-11), which has all of its lines, also the empty ones.
+func PIVMessage(f Facts) notify.Message {
+	m := titled("🔴 Supervisor Escalation")
+	for _, field := range [][2]string{
 		{"Project", f.Name}, {"Phase", f.Phase}, {"Stall Type", f.Stall}, {"Details", shorten(f.Details, detailsLimit)},
 		{"Action Taken", f.Action}, {"Restarts", fmt.Sprintf("%d/%d", f.Used, f.Max)},
-	}}
+	} {
+		m.Text.WriteField(field[0], field[1])
+	}
+	return m
 }
 
 // PIVRecovered reports the end of the trouble in the same style.
-func PIVRecovered(f Facts, after time.Duration) Message {
-	return Message{Title: "🟢 Recovered", Fields: []Field{
-		{"Project", f.Name}, {"Stall Type", fmt.Sprintf("%s, after %s", f.Stall, after.Round(time.Second))},
-	}}
+func PIVRecovered(f Facts, after time.Duration) notify.Message {
+	m := titled("🟢 Recovered")
+	m.Text.WriteField("Project", f.Name)
+	m.Text.WriteField("Stall Type", fmt.Sprintf("%s, after %s", f.Stall, after.Round(time.Second)))
+	return m
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // The template of PIV-11, to the letter.
@@ -16,24 +18,24 @@ func TestPIVMessages(t *testing.T) {
 	f := Facts{Name: "shop", Phase: "3", Stall: "execution_error", Details: "STRIPE_KEY is missing <b>; PID 1001 is alive", Action: "none: a human is needed"}
 	want := "🔴 Supervisor Escalation\n\nProject: shop\nPhase: 3\nStall Type: execution_error\n" +
 		"Details: STRIPE_KEY is missing <b>; PID 1001 is alive\nAction Taken: none: a human is needed\nRestarts: 0/0"
-	if d := cmp.Diff(want, PIVMessage(f).Text()); d != "" {
+	if d := cmp.Diff(want, PIVMessage(f).Text.Body); d != "" {
 		t.Error(d)
 	}
 	f.Stall = "session_hung"
-	if d := cmp.Diff("🟢 Recovered\n\nProject: shop\nStall Type: session_hung, after 1h0m0s", PIVRecovered(f, time.Hour).Text()); d != "" {
+	if d := cmp.Diff("🟢 Recovered\n\nProject: shop\nStall Type: session_hung, after 1h0m0s", PIVRecovered(f, time.Hour).Text.Body); d != "" {
 		t.Error(d)
 	}
 	p := Policy{Tiers: [][]string{{"telegram"}}, PIV: true}
 	i := New("1", Key{Agent: "shop", Class: "execution_error"})
 	i, effects := Step(i, Opened{Facts: f}, p, t0)
-	if got := effects[0].(Send).Message.Text(); got != PIVMessage(f).Text() {
+	if got := effects[0].(Send).Message.Text.Body; got != PIVMessage(f).Text.Body {
 		t.Errorf("opened: %s", got)
 	}
 	i, effects = Step(i, Recovered{}, p, t0.Add(time.Hour))
-	if got := effects[1].(Send).Message.Text(); got != PIVRecovered(f, time.Hour).Text() {
+	if got := effects[1].(Send).Message.Text.Body; got != PIVRecovered(f, time.Hour).Text.Body {
 		t.Errorf("recovered: %s", got)
 	}
-	if got := Compose(i, p, t0.Add(time.Hour)).Text(); !strings.HasSuffix(got, "Restarts: 0/0\nStatus: resolved 13:00") {
+	if got := Compose(i, p, t0.Add(time.Hour)).Text.Body; !strings.HasSuffix(got, "Restarts: 0/0\nStatus: resolved 13:00") {
 		t.Errorf("the message afterwards: %s", got)
 	}
 }
@@ -47,34 +49,39 @@ func TestMessages(t *testing.T) {
 		Acknowledged: "🔴 shop waits for a permission\n\nStatus: acknowledged by ada at 12:00, no reminders until 16:00\n" + tail,
 		Resolved:     "🟢 shop works again\n\nBefore: shop waits for a permission\nStatus: resolved 12:00, 1 restart\n" + strings.Replace(tail, "6m", "5m", 1),
 	} {
-		if d := cmp.Diff(want, Compose(in(state), policy, now).Text()); d != "" {
+		if d := cmp.Diff(want, Compose(in(state), policy, now).Text.Body); d != "" {
 			t.Errorf("%s: %s", state, d)
 		}
 	}
+	status := func(i Incident) string {
+		_, rest, _ := strings.Cut(Compose(i, policy, now).Text.Body, "\n\nStatus: ")
+		line, _, _ := strings.Cut(rest, "\n")
+		return line
+	}
 	i, _ := Step(in(Notified), Pressed{Verb: Snooze, By: "ada"}, policy, now)
-	if got := Compose(i, policy, now).Fields[0].Value; got != "snoozed by ada, no reminders until 13:01" {
+	if got := status(i); got != "snoozed by ada, no reminders until 13:01" {
 		t.Error(got)
 	}
 	i, _ = Step(in(Notified), Pressed{Verb: Restart, Nonce: "n1", By: "ada"}, policy, now)
-	if got := Compose(i, policy, now).Fields[0].Value; got != "acknowledged by ada at 12:01, no reminders until 12:16; restart by ada 12:01" {
+	if got := status(i); got != "acknowledged by ada at 12:01, no reminders until 12:16; restart by ada 12:01" {
 		t.Error(got)
 	}
 	i, _ = Step(in(Resolved), Opened{facts(), ""}, policy, now)
-	if got := Compose(i, policy, now).Fields[0].Value; got != "open; came back 1×" {
+	if got := status(i); got != "open; came back 1×" {
 		t.Error(got)
 	}
-	if got := Compose(in(Expired), policy, t0.Add(26*time.Hour)).Text(); !strings.Contains(got, "Status: open; nobody has answered, and there are no more reminders") || !strings.Contains(got, "Since: 2026-11-20 11:55 (26h5m)") {
+	if got := Compose(in(Expired), policy, t0.Add(26*time.Hour)).Text.Body; !strings.Contains(got, "Status: open; nobody has answered, and there are no more reminders") || !strings.Contains(got, "Since: 2026-11-20 11:55 (26h5m)") {
 		t.Error(got)
 	}
 	for class, want := range map[string]string{"unsure": "🔴 shop cannot be told from another process", "no_such_thing": "🔴 shop no such thing"} {
-		if got := Compose(Incident{Key: Key{Class: class}, Facts: Facts{Name: "shop"}}, policy, t0).Title; got != want {
+		if got, _, _ := strings.Cut(Compose(Incident{Key: Key{Class: class}, Facts: Facts{Name: "shop"}}, policy, t0).Text.Body, "\n"); got != want {
 			t.Error(got)
 		}
 	}
 	mass := New("2", Key{Agent: "host:alpha", Class: Mass})
 	mass, _ = Step(mass, Opened{Facts: Facts{Name: "host:alpha", Members: []string{"blog", "shop", "wiki"}, Details: "all crashed"}}, policy, t0)
 	want := "🔴 3 agents on alpha fail together\n\nAgents: blog, shop, wiki\nDetails: all crashed"
-	if d := cmp.Diff(want, Compose(mass, policy, t0).Text()); d != "" {
+	if d := cmp.Diff(want, Compose(mass, policy, t0).Text.Body); d != "" {
 		t.Error(d)
 	}
 }
@@ -90,16 +97,17 @@ func TestAllowOnlyBelowTheWholeInput(t *testing.T) {
 		if rapid.Bool().Draw(t, "expanded") {
 			i, _ = Step(i, Pressed{Verb: Details}, policy, t0)
 		}
-		for _, m := range []Message{Compose(i, policy, t0), i.reminder(policy, t0)} {
-			allow := slices.IndexFunc(m.Buttons, func(b Button) bool { return b.Verb == Allow })
+		for _, m := range []notify.Message{Compose(i, policy, t0), i.reminder(policy, t0)} {
+			buttons := slices.Concat(m.Buttons...)
+			allow := slices.IndexFunc(buttons, func(b notify.Button) bool { return b.Callback.Verb == string(Allow) })
 			if allow < 0 {
 				if f.asks() {
-					t.Fatalf("nobody can allow it: %s", m.Text())
+					t.Fatalf("nobody can allow it: %s", m.Text.Body)
 				}
 				continue
 			}
-			if m.Exact != f.Input || f.Input == "" || !strings.Contains(m.Text(), f.Input) || !m.Buttons[allow].NeedsExact {
-				t.Fatalf("Allow below %q, which would run %q", m.Text(), f.Input)
+			if m.Exact != f.Input || f.Input == "" || !strings.Contains(m.Text.Body, f.Input) || !buttons[allow].NeedsExact {
+				t.Fatalf("Allow below %q, which would run %q", m.Text.Body, f.Input)
 			}
 		}
 	})
@@ -111,9 +119,9 @@ func TestLongTexts(t *testing.T) {
 	f.Details, f.Body, f.Input, f.Request = strings.Repeat("ä", 5000), strings.Repeat("ö", 5000), "", ""
 	i := in(Notified)
 	i, _ = Step(i, Changed{Facts: f}, policy, t0)
-	plain := Compose(i, policy, t0).Text()
+	plain := Compose(i, policy, t0).Text.Body
 	i, _ = Step(i, Pressed{Verb: Details}, policy, t0)
-	wide := Compose(i, policy, t0).Text()
+	wide := Compose(i, policy, t0).Text.Body
 	for name, text := range map[string]string{"plain": plain, "after Details": wide} {
 		if n := utf8.RuneCountInString(text); n > 4000 || !utf8.ValidString(text) {
 			t.Errorf("%s: %d characters", name, n)
@@ -150,7 +158,7 @@ func TestDigest(t *testing.T) {
 		"2026-11-20 13:00 wiki is rate limited: resolved 2026-11-20 15:00, after 1 restart\n" +
 		"2026-11-20 17:00 shop waits for an answer: open\n" +
 		"01:00 blog repeats itself: resolved 02:00, after 1 restart"
-	if diff := cmp.Diff(want, d.Message(Policy{}).Text()); diff != "" || d.Empty() {
+	if diff := cmp.Diff(want, d.Message(Policy{}).Text.Body); diff != "" || d.Empty() {
 		t.Errorf("empty %v: %s", d.Empty(), diff)
 	}
 	if !(Digest{From: t0, To: t0.Add(time.Hour), Tallies: []Tally{{Name: "quiet"}}}).Empty() {
@@ -159,7 +167,8 @@ func TestDigest(t *testing.T) {
 	for range 50 {
 		d.Incidents = append(d.Incidents, one("more", "loop", Warning, 8, 0))
 	}
-	if got := d.Message(Policy{}).Body; strings.Count(got, "\n") != digestLimit || !strings.HasSuffix(got, "and 23 more") {
+	long := d.Message(Policy{}).Text.Body
+	if got := long[strings.LastIndex(long, "\n\n")+2:]; strings.Count(got, "\n") != digestLimit || !strings.HasSuffix(got, "and 23 more") {
 		t.Errorf("a long digest: %s", got)
 	}
 }

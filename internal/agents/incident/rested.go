@@ -1,5 +1,7 @@
 package incident
 
+import "github.com/outlive-mcp/outlive/internal/agents/notify"
+
 // Work says what is known about the work of an agent that has stopped working.
 type Work uint8
 
@@ -11,9 +13,10 @@ const (
 )
 
 // Rested is the message that an agent has finished, or rests. It needs no action. last is the agent's last text.
-func Rested(name string, work Work, details, last string) Message {
+func Rested(name string, work Work, details, last string) notify.Message {
 	titles := map[Work]string{WorkUnknown: "⏸ " + name + " rests", WorkLeft: "⏸ " + name + " rests with work left", WorkDone: "✅ " + name + " has finished"}
-	m := Message{Title: titles[work], Body: shorten(last, bodyLimit)}
-	m.add("Details", shorten(details, detailsLimit))
+	m := titled(titles[work])
+	add(&m, "Details", shorten(details, detailsLimit))
+	addBody(&m, shorten(last, bodyLimit))
 	return m
 }

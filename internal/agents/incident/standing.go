@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // Standing is the present state of one agent, for the answer to /status.
@@ -25,7 +27,7 @@ const (
 
 // Status is the answer to /status: every agent, those that wait for a human first. lost says why the registry cannot
 // be used.
-func Status(list []Standing, lost string, p Policy, now time.Time) Message {
+func Status(list []Standing, lost string, p Policy, now time.Time) notify.Message {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Standing) int { return cmp.Compare(rank(a), rank(b)) })
 	waiting := 0
@@ -49,16 +51,16 @@ func Status(list []Standing, lost string, p Policy, now time.Time) Message {
 	case len(list) > 0:
 		title += ", nothing waits for you"
 	}
-	m := Message{Title: "📋 " + title}
+	m := titled("📋 " + title)
 	for _, s := range list[:min(len(list), standingLimit)] {
-		m.add(s.Name, s.text(p, now))
+		add(&m, s.Name, s.text(p, now))
 	}
 	if more := len(list) - standingLimit; more > 0 {
-		m.add("More", fmt.Sprintf("%d others (outlive agent list%s)", more, p.Home))
+		add(&m, "More", fmt.Sprintf("%d others (outlive agent list%s)", more, p.Home))
 	}
-	m.add("Registry", shorten(lost, aboutLimit))
+	add(&m, "Registry", shorten(lost, aboutLimit))
 	if waiting > 0 {
-		m.Body = "Answer in the message that told you of it: by its buttons, or by a reply."
+		addBody(&m, "Answer in the message that told you of it: by its buttons, or by a reply.")
 	}
 	return m
 }
@@ -88,17 +90,24 @@ func (s Standing) text(p Policy, now time.Time) string {
 }
 
 // Help is the answer to a message that the bot does not understand.
-func Help() Message {
-	return Message{Title: "I watch over your agents, and tell you when one needs you.", Body: `/status: how every agent is, and what waits for you
+func Help() notify.Message {
+	m := titled("I watch over your agents, and tell you when one needs you.")
+	addBody(&m, `/status: how every agent is, and what waits for you
 /status NAME: the same of one
 NAME: TEXT gives the agent NAME a text
-To answer an agent's question, reply to the message that told you of it. Its buttons do the rest.`}
+To answer an agent's question, reply to the message that told you of it. Its buttons do the rest.`)
+	return m
 }
 
 // Handed reports the outcome of a text that a person has written for an agent.
-func Handed(name, outcome string, done bool) Message {
+func Handed(name, outcome string, done bool) notify.Message {
 	if done {
-		return Message{Title: name + " was given your text"}
+		return titled(name + " was given your text")
 	}
-	return Message{Title: name + " did not get your text: " + outcome}
+	return titled(name + " did not get your text: " + outcome)
+}
+
+// Unanswered says that the reply to a question has not reached its agent.
+func Unanswered(name, outcome string) notify.Message {
+	return titled(name + " did not get your answer: " + outcome)
 }

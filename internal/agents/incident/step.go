@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
 // Step handles an event: it returns the new incident and the effects to perform. It is pure, and does not modify i.
@@ -292,7 +294,7 @@ func (s *step) remind() {
 	s.rang(fmt.Sprintf("%s/again/%d", i.ID, i.Rings), i.Channels, i.reminder(s.p, s.now))
 }
 
-func (s *step) rang(key string, channels []string, m Message) {
+func (s *step) rang(key string, channels []string, m notify.Message) {
 	i := &s.i
 	i.Rang, i.News, i.Rung = s.now, false, i.Facts.Request
 	i.Rings++

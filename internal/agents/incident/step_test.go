@@ -392,8 +392,8 @@ func TestBegan(t *testing.T) {
 
 func TestButtons(t *testing.T) {
 	verbs := func(i Incident) (list []Verb) {
-		for _, b := range Compose(i, policy, t0).Buttons {
-			list = append(list, b.Verb)
+		for _, b := range slices.Concat(Compose(i, policy, t0).Buttons...) {
+			list = append(list, Verb(b.Callback.Verb))
 		}
 		return list
 	}

@@ -57,13 +57,13 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	} else if m.Exit != nil || m.Manifest != "" {
 		work = incident.WorkLeft
 	}
-	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.subject.text))
+	message := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.subject.text))
+	message.Key = fmt.Sprintf("rested/%s/%d", c.Key, r.now.Wall.UnixMilli())
 	err := r.store.do(ctx, func(tx *sql.Tx) error {
 		if err := putState(ctx, tx, c.Key, s); err != nil || !wanted {
 			return err
 		}
-		key := fmt.Sprintf("rested/%s/%d", c.Key, r.now.Wall.UnixMilli())
-		return r.put(ctx, tx, incident.Incident{}, key, "", p.Tiers[0], text, false)
+		return r.put(ctx, tx, p.Tiers[0], message)
 	})
 	if err != nil {
 		return err

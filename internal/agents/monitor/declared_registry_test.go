@@ -424,7 +424,9 @@ func TestNewsDoNotHideAFailure(t *testing.T) {
 		t.Fatalf("%d incidents, said %q", len(open), w.said)
 	}
 	err = m.store.do(t.Context(), func(tx *sql.Tx) error {
-		return m.put(t.Context(), tx, open[0], "incident/"+open[0].ID+"/news", open[0].ID, []string{"first"}, incident.Message{Title: "shop has crashed again"}, false)
+		return m.put(t.Context(), tx, []string{"first"}, notify.Message{
+			Key: "incident/" + open[0].ID + "/news", Thread: open[0].ID, Text: notify.Text{Body: "shop has crashed again"},
+		})
 	})
 	if err != nil {
 		t.Fatal(err)

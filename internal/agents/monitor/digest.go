@@ -35,11 +35,12 @@ func (r *round) digest(ctx context.Context) error {
 		return err
 	}
 	d := incident.Digest{From: last, To: now, Incidents: incidents, Tallies: r.ledger.tallies(r.snapshot.Agents, last, incidents)}
-	text := d.Message(incident.Policy{Location: r.snapshot.Registry.Zone})
+	message := d.Message(incident.Policy{Location: r.snapshot.Registry.Zone})
+	message.Key = "digest/" + now.Format(time.RFC3339)
 	return r.store.do(ctx, func(tx *sql.Tx) error {
 		errs := []error{setFact(ctx, tx, "digest", now)}
 		if !d.Empty() {
-			errs = append(errs, r.put(ctx, tx, incident.Incident{}, "digest/"+now.Format(time.RFC3339), "", r.digestTo(), text, false))
+			errs = append(errs, r.put(ctx, tx, r.digestTo(), message))
 		}
 		return errors.Join(errs...)
 	})

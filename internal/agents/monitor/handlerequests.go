@@ -65,8 +65,9 @@ func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w UserRequest, answ
 	if err != nil || i.ID == "" {
 		return err
 	}
-	text := incident.Message{Title: r.opts.redact(i.Facts.Name + " did not get your answer: " + answer)}
-	return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", i.Channels, text, false)
+	message := incident.Unanswered(i.Facts.Name, r.opts.redact(answer))
+	message.Key = fmt.Sprintf("wish/%d", w.ID)
+	return r.put(ctx, tx, i.Channels, message)
 }
 
 // said is the outcome of a delivered text.

@@ -257,7 +257,7 @@ func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incid
 		case incident.Send:
 			errs = append(errs, m.send(ctx, tx, i, effect))
 		case incident.Edit:
-			errs = append(errs, m.edit(ctx, tx, i, effect))
+			errs = append(errs, m.edit(ctx, tx, effect))
 		case incident.Answer:
 			answer = effect.Text
 		case incident.Do:

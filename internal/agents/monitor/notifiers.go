@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -129,22 +128,13 @@ func (m *Monitor) closeNotifiers() {
 // wakeSenders tells the senders that there may be something to send.
 func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
 
-// put queues a message of an incident for its channels. Of a channel that is not declared any more, the incident's next tier
+// put queues a message for its channels. Of a channel that is not declared any more, the incident's next tier
 // is informed.
-func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key, thread string, channels []string, text incident.Message, minor bool) error {
-	heard := m.opts.Listen != nil // otherwise button presses are not received
-	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
-	if l := text.Line; l.Kind != "" {
-		message.Line = notify.Line{Kind: l.Kind, Mark: l.Mark, Title: l.Title, Text: l.Text, Note: l.Note, Over: l.Over}
-	}
-	if heard {
-		message.Buttons = keyboard(i, text.Buttons)
-		message.Line.Buttons = lineButtons(i, text)
-	}
+func (m *Monitor) put(ctx context.Context, tx *sql.Tx, channels []string, message notify.Message) error {
 	var errs []error
 	for _, name := range channels {
 		message := message
-		if !m.hearsFrom(name) {
+		if m.opts.Listen == nil || !m.hearsFrom(name) { // presses are not received
 			message.Buttons, message.Line.Buttons = nil, nil
 		}
 		err := m.notifiers.outbox.Put(ctx, tx, name, message)
@@ -169,8 +159,9 @@ func (m *Monitor) hearsFrom(channel string) bool {
 }
 
 // reply queues what answers a text that a person has written to the bot: in the topic of the question, before other messages.
-func (m *Monitor) reply(ctx context.Context, tx *sql.Tx, key, channel string, topic int, text incident.Message) error {
-	err := m.notifiers.outbox.Put(ctx, tx, channel, notify.Message{Key: key, Text: rendered(text), Topic: topic, Asked: true})
+func (m *Monitor) reply(ctx context.Context, tx *sql.Tx, key, channel string, topic int, message notify.Message) error {
+	message.Key, message.Topic, message.Asked = key, topic, true
+	err := m.notifiers.outbox.Put(ctx, tx, channel, message)
 	if errors.Is(err, notify.ErrNoChannel) {
 		m.opts.Logger.Error("channel is gone: an answer is not sent", slog.String("channel", channel))
 		return nil
@@ -180,67 +171,17 @@ func (m *Monitor) reply(ctx context.Context, tx *sql.Tx, key, channel string, to
 
 // send performs the effects send and edit.
 func (m *Monitor) send(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Send) error {
-	thread := ""
-	if e.Key == i.ID {
-		thread = i.ID
+	message := e.Message
+	if message.Key = "incident/" + e.Key; e.Key == i.ID {
+		message.Thread = i.ID
 	}
-	return m.put(ctx, tx, i, "incident/"+e.Key, thread, e.Channels, e.Message, false)
+	return m.put(ctx, tx, e.Channels, message)
 }
 
-func (m *Monitor) edit(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Edit) error {
-	return m.put(ctx, tx, i, "incident/"+e.Key+"/"+rand.Text(), e.Key, e.Channels, e.Message, e.InPlace)
-}
-
-// rendered is a message as channels show it: title and names in bold.
-func rendered(m incident.Message) notify.Text {
-	var t notify.Text
-	t.WriteBold(m.Title)
-	if len(m.Fields) > 0 {
-		t.Write("\n")
-	}
-	for _, f := range m.Fields {
-		t.Write("\n")
-		t.WriteBold(f.Name + ":")
-		t.Write(" " + f.Value)
-	}
-	if m.Body != "" {
-		t.Write("\n\n" + m.Body)
-	}
-	return t
-}
-
-// anyNonce is on buttons that may be pressed repeatedly.
-const anyNonce = "000000"
-
-// buttonsInRow is how many fit side by side on a phone.
-const buttonsInRow = 3
-
-func keyboard(i incident.Incident, buttons []incident.Button) [][]notify.Button {
-	var rows [][]notify.Button
-	for n, b := range buttons {
-		if n%buttonsInRow == 0 {
-			rows = append(rows, nil)
-		}
-		last := len(rows) - 1
-		rows[last] = append(rows[last], button(i, b))
-	}
-	return rows
-}
-
-// lineButtons are those of a message in a list: they decide, and say about whom.
-func lineButtons(i incident.Incident, text incident.Message) (list []notify.Button) {
-	for _, b := range text.Buttons {
-		if text.Line.Kind != "" && (b.Verb == incident.Allow || b.Verb == incident.Deny) {
-			b.Label += " " + i.Facts.Name
-			list = append(list, button(i, b))
-		}
-	}
-	return list
-}
-
-func button(i incident.Incident, b incident.Button) notify.Button {
-	callback := notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: cmp.Or(b.Nonce, anyNonce)}
-	return notify.Button{Label: b.Label, NeedsExact: b.NeedsExact, Callback: callback}
+func (m *Monitor) edit(ctx context.Context, tx *sql.Tx, e incident.Edit) error {
+	message := e.Message
+	message.Key, message.Thread, message.Minor = "incident/"+e.Key+"/"+rand.Text(), e.Key, e.InPlace
+	return m.put(ctx, tx, e.Channels, message)
 }
 
 // answers handles button presses and replies. It runs beside the loop and shares only the database and the registry
@@ -256,7 +197,7 @@ func (a *answers) Press(ctx context.Context, tx *sql.Tx, p notify.Press) (string
 		return "This is not known any more", err
 	}
 	nonce := p.Callback.Nonce
-	if nonce == anyNonce {
+	if nonce == incident.AnyNonce {
 		nonce = ""
 	}
 	if incident.Verb(p.Callback.Verb).Acts() && !a.m.mayDecide(p.From) {

@@ -28,6 +28,16 @@ func (t *Text) WriteBold(s string) {
 	t.Bold = append(t.Bold, Span{start, len(t.Body)})
 }
 
+// WriteField appends a line with a name in bold and a value. An empty line is between the title, which is bold, and the first one.
+func (t *Text) WriteField(name, value string) {
+	if len(t.Bold) == 1 {
+		t.Write("\n")
+	}
+	t.Write("\n")
+	t.WriteBold(name + ":")
+	t.Write(" " + value)
+}
+
 // units is the length of s as Telegram counts it: UTF-16 code units.
 func units(s string) int {
 	n := 0

@@ -93,13 +93,13 @@ func messageTexts(t *testing.T) []string {
 					texts = append(texts, send.Message.Text(), send.Message.Line.Note)
 				}
 			}
-			texts = append(texts, incident.Compose(i, p, at).Text())
+			texts = append(texts, incident.Compose(i, p, at).Text.Body)
 			if !incident.AboutServer(class) {
 				texts = append(texts, incident.ToDo(class, agent+p.Home, incident.Ways{}))
 			}
 		}
 	}
-	texts = append(texts, incident.Status(make([]incident.Standing, 50), "", p, at).Text(), incident.Help().Text())
+	texts = append(texts, incident.Status(make([]incident.Standing, 50), "", p, at).Text.Body, incident.Help().Text.Body)
 	texts = append(texts, mendToDo("my till@4712"), mendToDo("gateway@7/linear"), loginToDo(": run outlive login https://far.example\nand more"), remote.WantsLogin+": run outlive login https://far.example")
 	return texts
 }
