@@ -23,7 +23,7 @@ import (
 func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, log *slog.Logger) error {
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
-		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
+		Entry: c.Project, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
 		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(), LeftOut: leftOut(d),
 	}
 	r.equip(c, rec)

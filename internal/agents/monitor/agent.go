@@ -16,13 +16,10 @@ import (
 
 // agent is one agent at this look: declared, or a project of a PIV registry.
 type agent struct {
-	Key  string
-	Name string // as people call it
-	Path string // of its directory; "": it has none
-	Kind registry.Kind
-	// Entry is the project of a PIV registry. For a declared agent only Key, Name and Path are set, and the phase once
-	// its heartbeats report it.
-	Entry    piv.Project
+	// Project is that of a PIV registry. For a declared agent only Key, Name and Path are set ("": it has no directory), and
+	// the phase once its heartbeats report it.
+	piv.Project
+	Kind     registry.Kind
 	Declared *registry.Agent // nil: of a PIV registry
 
 	expect   diagnose.Policy
@@ -32,17 +29,15 @@ type agent struct {
 // ofProject is a project of a PIV registry, by PIV's rules.
 func (o Options) ofProject(p piv.Project) agent {
 	return agent{
-		Key: p.Key, Name: p.Name, Path: p.Path, Kind: registry.PIV, Entry: p,
-		expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, o.pace()),
+		Project: p, Kind: registry.PIV, expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, o.pace()),
 	}
 }
 
 // ofDeclaration is a declared agent (registry version 2), with defaults filled in.
 func ofDeclaration(d registry.Agent) agent {
 	return agent{
-		Key: d.Name, Name: d.Name, Path: d.Path, Kind: d.Kind, Declared: &d,
-		Entry:  piv.Project{Key: d.Name, Name: d.Name, Path: d.Path, Phase: piv.NoPhase, LastCompleted: piv.NoPhase},
-		expect: expected(d), recovery: recoveryOf(d),
+		Project: piv.Project{Key: d.Name, Name: d.Name, Path: d.Path, Phase: piv.NoPhase, LastCompleted: piv.NoPhase},
+		Kind:    d.Kind, Declared: &d, expect: expected(d), recovery: recoveryOf(d),
 	}
 }
 

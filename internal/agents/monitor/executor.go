@@ -106,9 +106,9 @@ func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 		return process.Identity{}, false // the start's token finds its process
 	}
 	for _, a := range x.snapshot.Agents {
-		if p := a.Entry; p.Key == rec.Agent && p.PID != 0 && p.PID != rec.Entry.PID {
-			proc, err := x.m.opts.processes.Look(p.PID)
-			return proc.Identity, err == nil && (proc.Dir == "" || x.m.sources.within(proc.Dir, p.Path))
+		if a.Key == rec.Agent && a.PID != 0 && a.PID != rec.Entry.PID {
+			proc, err := x.m.opts.processes.Look(a.PID)
+			return proc.Identity, err == nil && (proc.Dir == "" || x.m.sources.within(proc.Dir, a.Path))
 		}
 	}
 	return process.Identity{}, false
@@ -185,13 +185,13 @@ func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
 		return err.Error()
 	}
 	for _, a := range p.Agents {
-		switch e := a.Entry; {
+		switch {
 		case a.Key != rec.Agent:
-		case e.Heartbeat != rec.Entry.Heartbeat:
+		case a.Heartbeat != rec.Entry.Heartbeat:
 			return "the agent has beaten meanwhile"
-		case e.Status != rec.Entry.Status:
-			return "its status is " + string(e.Status) + " now"
-		case e.PID != rec.Entry.PID:
+		case a.Status != rec.Entry.Status:
+			return "its status is " + string(a.Status) + " now"
+		case a.PID != rec.Entry.PID:
 			return "it has another process now"
 		default:
 			return ""
@@ -240,7 +240,7 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 		return err
 	}
 	for _, a := range p.Agents {
-		if a.Key == rec.Agent && a.Entry.Heartbeat != rec.Entry.Heartbeat {
+		if a.Key == rec.Agent && a.Heartbeat != rec.Entry.Heartbeat {
 			return nil
 		}
 	}
@@ -250,7 +250,7 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 // fail ends a recovery that is not possible and notifies a human.
 func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 	x.m.opts.Logger.Error("the recovery failed", slog.String("agent", rec.Entry.Name), slog.String("reason", why))
-	a := agent{Key: rec.Agent, Name: rec.Entry.Name, Entry: rec.Entry}
+	a := agent{Project: rec.Entry}
 	key := incidentKey(rec.Declared, rec.Agent, rec.Act.Class, rec.Act.Stall, rec.Act.Phase)
 	if rec.Declared {
 		a = x.incidents.agentOf(incident.Incident{Key: key, Facts: incident.Facts{Name: a.Name}})

@@ -216,7 +216,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 			return err
 		}
 	}
-	if works && len(open) > 0 && c.Declared == nil && c.Entry.Status != piv.Running {
+	if works && len(open) > 0 && c.Declared == nil && c.Status != piv.Running {
 		running := piv.Running
 		return r.registryStore.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
 	}
@@ -288,7 +288,7 @@ func (r *round) tellStatuses(ctx context.Context) error {
 	var changes []piv.Change
 	for _, a := range r.snapshot.Agents {
 		list := opened(incidents, a.Key)
-		if len(list) == 0 || a.Entry.Status != piv.Running {
+		if len(list) == 0 || a.Status != piv.Running {
 			continue
 		}
 		status := piv.Stalled

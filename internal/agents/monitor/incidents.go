@@ -45,7 +45,7 @@ func (in *incidents) agentOf(i incident.Incident) agent {
 			return a
 		}
 	}
-	a := agent{Key: i.Key.Agent, Name: i.Facts.Name}
+	a := agent{Project: piv.Project{Key: i.Key.Agent, Name: i.Facts.Name}}
 	if in.snapshot.declared() {
 		d := anyone(in.snapshot)
 		a.Declared = &d

@@ -308,12 +308,12 @@ func (r *round) gather(c *examined) {
 		c.evidence, c.subject = r.opts.evidence(&c.agent)
 	case c.Declared == nil:
 		c.evidence, c.subject.target = r.setting.gatherProject(c.agent, c.known)
-		c.subject.phase, c.subject.signs = c.Entry.ResumePhase(), c.Entry.Heartbeat
+		c.subject.phase, c.subject.signs = c.ResumePhase(), c.Heartbeat
 	default:
 		c.evidence, c.subject = r.setting.gather(c.agent, c.known)
 	}
 	if c.Declared != nil {
-		c.Entry.Phase = c.subject.phase
+		c.Phase = c.subject.phase
 	}
 	c.diagnosis = diagnose.Classify(c.evidence, c.expect)
 	c.diagnosis.Details, c.diagnosis.Doubt = r.opts.redact(c.diagnosis.Details), r.opts.redact(c.diagnosis.Doubt)

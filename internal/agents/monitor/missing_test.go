@@ -12,6 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
 )
 
 // A result that is still being written may end the call that seems to hang: nothing is ended on that. The same line,
@@ -152,7 +153,7 @@ func TestAReportThatCannotBeRead(t *testing.T) {
 				now:     Clocks{Wall: written.Add(10 * time.Minute), Up: tt.up},
 				sources: &sources{unreported: map[string]unreadReport{"shop": {"it is half written", written}}},
 			},
-			agent: agent{Key: "shop"}, e: &diagnose.Evidence{},
+			agent: agent{Project: piv.Project{Key: "shop"}}, e: &diagnose.Evidence{},
 		}
 		g.missReport()
 		if got := slices.Contains(g.e.Missing, diagnose.FromExit); got != tt.miss {

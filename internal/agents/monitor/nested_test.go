@@ -15,6 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
@@ -179,7 +180,7 @@ func TestWhichSessionsAreOver(t *testing.T) {
 			real: map[string]string{"/shop": "/shop"},
 		}
 		g := &gathering{
-			setting: &setting{sources: s}, agent: agent{Path: "/shop"}, known: known{agentState: agentState{Since: at.LastAt.Add(-time.Hour)}},
+			setting: &setting{sources: s}, agent: agent{Project: piv.Project{Path: "/shop"}}, known: known{agentState: agentState{Since: at.LastAt.Add(-time.Hour)}},
 			f: &finding{process: id},
 		}
 		g.agent.Declared = &registry.Agent{}

@@ -15,7 +15,7 @@ import (
 
 // gatherProject collects the evidence of one project of a PIV registry, and the processes to stop. It changes nothing.
 func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Target) {
-	p := a.Entry
+	p := a.Project
 	e := diagnose.Evidence{
 		Status: string(p.Status), Complete: p.Status == piv.Complete,
 		Watched: p.Status == piv.Running || k.watched && (p.Status == piv.Stalled || p.Status == piv.Failed),

@@ -18,7 +18,7 @@ import (
 
 // rememberProject stores which process wrote the latest heartbeat, and since when one is of the future.
 func (st *setting) rememberProject(c *examined, s *agentState) {
-	p := c.Entry
+	p := c.Project
 	beaten := s.Entry.Heartbeat != p.Heartbeat
 	s.Entry = p
 	s.Identity = st.identify(p, s.Identity, beaten)
@@ -121,7 +121,7 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 	if !s.Declared {
 		s.Since = st.now.Wall.Round(0)
 	}
-	s.Declared, s.Entry = true, c.Entry
+	s.Declared, s.Entry = true, c.Project
 	s.Phase = c.subject.phase
 	rememberWork(c, s)
 	s.TasksGone, s.Nested = c.subject.tasksGone, c.subject.nested
