@@ -1,8 +1,8 @@
 package incident
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -13,15 +13,17 @@ type Clock int
 // fullDay is midnight at the end of a day.
 const fullDay Clock = 24 * 60
 
-// ParseClock parses "07:30".
+// ParseClock parses "07:30", and "24:00".
 func ParseClock(s string) (Clock, error) {
-	hours, minutes, ok := strings.Cut(strings.TrimSpace(s), ":")
-	h, err := strconv.ParseUint(hours, 10, 8)
-	m, err2 := strconv.ParseUint(minutes, 10, 8)
-	if !ok || err != nil || err2 != nil || len(hours) > 2 || len(minutes) != 2 || m > 59 || h > 23 && (h != 24 || m != 0) {
+	s = strings.TrimSpace(s)
+	if s == "24:00" {
+		return fullDay, nil
+	}
+	t, err := time.Parse("15:04", s)
+	if err != nil {
 		return 0, fmt.Errorf("%q is not a time of day: want one such as 07:30", s)
 	}
-	return Clock(h*60 + m), nil
+	return clockOf(t), nil
 }
 
 // String formats "07:30".
@@ -36,27 +38,15 @@ type Quiet struct {
 
 // ParseQuiet parses "23:00-07:00 critical-only"; the last word may be omitted, because there is no other.
 func ParseQuiet(s string) (Quiet, error) {
-	fail := func(why error) (Quiet, error) {
-		return Quiet{}, fmt.Errorf("quiet hours %q: %w: want such as %q", s, why, "23:00-07:00 critical-only")
-	}
-	words := strings.Fields(s)
-	if len(words) == 0 || len(words) > 2 {
-		return fail(fmt.Errorf("there are %d words", len(words)))
-	}
-	if len(words) == 2 && words[1] != "critical-only" {
-		return fail(fmt.Errorf("%q is not known", words[1]))
-	}
-	from, to, _ := strings.Cut(words[0], "-")
+	hours, only, _ := strings.Cut(strings.TrimSpace(s), " ")
+	from, to, _ := strings.Cut(hours, "-")
 	var q Quiet
-	var err error
-	if q.From, err = ParseClock(from); err != nil {
-		return fail(err)
-	}
-	if q.To, err = ParseClock(to); err != nil {
-		return fail(err)
-	}
-	if q.From == q.To || q.From == fullDay {
-		return fail(fmt.Errorf("they have no length"))
+	var errs [2]error
+	q.From, errs[0] = ParseClock(from)
+	q.To, errs[1] = ParseClock(to)
+	known := only == "" || strings.TrimSpace(only) == "critical-only"
+	if errors.Join(errs[:]...) != nil || !known || q.From == q.To || q.From == fullDay {
+		return Quiet{}, fmt.Errorf("quiet hours %q: want such as %q", s, "23:00-07:00 critical-only")
 	}
 	return q, nil
 }
