@@ -98,14 +98,13 @@ func Decide(p Problem, h History, pol Policy, can Capabilities, f Fleet, now tim
 	}
 	c := newJudged(p, h, pol, can, now)
 	d := c.climb()
-	d.Budget = c.usage
 	skipped, closed := d.Skipped, false
 	for _, gate := range []func(Decision, *Fleet) (Decision, bool){c.attended, c.mass, c.told, c.verified, c.pace, c.global} {
 		if d, closed = gate(d, &f); closed {
 			break
 		}
 	}
-	d.Skipped, d.LeftOut = skipped, c.out
+	d.Budget, d.Skipped, d.LeftOut = c.usage, skipped, c.out
 	return d
 }
 
@@ -328,10 +327,10 @@ func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
 	}
 	typed := "a person typed in it, or joined its terminal, at " + c.Typed.Format("15:04:05")
 	if remediesOf(c.Class, c.Stall).human { // the person may not see this trouble, such as money being spent
-		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%s: no %s", typed, d.Rung), Budget: d.Budget}, false
+		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%s: no %s", typed, d.Rung)}, false
 	}
 	return Decision{
-		Reason: fmt.Sprintf("%s: %s waits until %s", typed, d.Rung, until.Format("15:04:05")), Budget: d.Budget, Attended: true,
+		Reason: fmt.Sprintf("%s: %s waits until %s", typed, d.Rung, until.Format("15:04:05")), Attended: true,
 	}, true
 }
 
@@ -342,11 +341,11 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 		return d, false
 	}
 	wait := func(why string) (Decision, bool) {
-		return Decision{Reason: fmt.Sprintf("%d agents of %s fail together: %s", len(m.Members), m.Key, why), Budget: d.Budget, Mass: m.Key}, true
+		return Decision{Reason: fmt.Sprintf("%d agents of %s fail together: %s", len(m.Members), m.Key, why), Mass: m.Key}, true
 	}
 	switch {
 	case !m.Told && (d.Rung == Escalate || !remediesOf(c.Class, c.Stall).quiet || c.now.Sub(m.Opened) >= holdMost):
-		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%d agents of %s fail together", len(m.Members), m.Key), Budget: d.Budget, Mass: m.Key}, true
+		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%d agents of %s fail together", len(m.Members), m.Key), Mass: m.Key}, true
 	case d.Rung == Escalate:
 		return wait("they are left to a human")
 	case !d.Rung.Acts():
@@ -361,7 +360,7 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 // told avoids a second escalation, and leaves alone what only a human can fix.
 func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
 	if d.Rung == Escalate && c.h.Open || d.Rung.Acts() && c.h.Held {
-		return Decision{Reason: "it is left to a human", Budget: d.Budget}, d.Rung != Nothing
+		return Decision{Reason: "it is left to a human"}, d.Rung != Nothing
 	}
 	return d, d.Rung == Nothing
 }
@@ -380,7 +379,7 @@ func (c *judged) verified(d Decision, _ *Fleet) (Decision, bool) {
 		if fresh || !c.now.Before(a.Deadline) || c.now.Before(a.At) {
 			return d, false
 		}
-		return Decision{Reason: fmt.Sprintf("what %s comes to is awaited until %s", a.Rung, a.Deadline.Format("15:04:05")), Budget: d.Budget}, true
+		return Decision{Reason: fmt.Sprintf("what %s comes to is awaited until %s", a.Rung, a.Deadline.Format("15:04:05"))}, true
 	}
 	return d, false
 }
@@ -397,7 +396,7 @@ func (c *judged) pace(d Decision, _ *Fleet) (Decision, bool) {
 	if last.IsZero() || c.now.Before(last) || c.now.Sub(last) >= c.pol.Pace {
 		return d, false
 	}
-	return Decision{Reason: "the last step was a moment ago", Budget: d.Budget}, true
+	return Decision{Reason: "the last step was a moment ago"}, true
 }
 
 // global takes a turn among all agents.
@@ -405,5 +404,5 @@ func (c *judged) global(d Decision, f *Fleet) (Decision, bool) {
 	if !d.Rung.Touches() || f.turn(c.Problem, c.pol.Fleet, c.now) {
 		return d, false
 	}
-	return Decision{Reason: "waits for its turn: " + c.pol.Fleet.limits(), Budget: d.Budget, Queued: true, Canary: d.Canary, Mass: d.Mass}, true
+	return Decision{Reason: "waits for its turn: " + c.pol.Fleet.limits(), Queued: true, Canary: d.Canary, Mass: d.Mass}, true
 }

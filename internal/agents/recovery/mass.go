@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -162,16 +163,7 @@ func together(list []Sighting, pol FleetPolicy) []string {
 	if len(found) < least {
 		return nil
 	}
-	return names(found)
-}
-
-func names(set map[string]bool) []string {
-	var list []string
-	for name := range set {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(found))
 }
 
 // grow adds agents that fail while the mass exists, and makes all wait again if they fail together again.
@@ -197,7 +189,7 @@ func (m Mass) grow(list []Sighting, pol FleetPolicy) Mass {
 		}
 		m.Released, m.Canary, m.Tried = time.Time{}, "", nil
 	}
-	m.Members = names(set)
+	m.Members = slices.Sorted(maps.Keys(set))
 	return m
 }
 
