@@ -11,31 +11,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Scheme is how the sender of a ping identifies its agent.
-type Scheme string
-
-// The schemes.
-const (
-	ByUUID Scheme = "uuid" // /ping/<ID>
-	BySlug Scheme = "slug" // /ping/<Key>/<ID>
-)
-
-// Address is how a ping identifies its agent.
-type Address struct {
-	Scheme Scheme
-	ID     string // for ByUUID in lower case
-	Key    string // authorises the sender; "" where the ID does
-}
-
 // ErrNotFound is the error of [Options.Lookup] for an unknown agent and for a wrong key.
 var ErrNotFound = errors.New("not found")
 
 // Options of an [Intake].
 type Options struct {
-	// Lookup returns the agent of an address. Every error is treated as [ErrNotFound]. It must compare keys in
-	// constant time, because anybody who reaches the listener may try.
-	Lookup func(Address) (agent string, err error)
-	// Sink takes each observation before the sender is answered. If it returns an error, the answer is 503, so that
+	// Lookup returns the agent of an address, by its UUID in lower case, or by a key and its name. Every error is treated as
+	// [ErrNotFound]. It must compare in constant time, because anybody who reaches the listener may try.
+	Lookup func(key, id string) (agent string, err error)
+	// Sink takes each sign of life before the sender is answered. If it returns an error, the answer is 503, so that
 	// the sender tries again.
 	Sink func(Observation) error
 	// Now is the clock; nil: [time.Now].
@@ -93,13 +77,13 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 		say(w, http.StatusMethodNotAllowed, "method not allowed")
 		return
 	}
-	address, rest := Address{Scheme: ByUUID, ID: strings.ToLower(parts[0])}, parts[1:]
+	key, id, rest := "", strings.ToLower(parts[0]), parts[1:]
 	if !uuidText.MatchString(parts[0]) {
 		if len(parts) < 2 || !slugText.MatchString(parts[0]) || !slugText.MatchString(parts[1]) {
 			say(w, http.StatusNotFound, "not found")
 			return
 		}
-		address, rest = Address{Scheme: BySlug, Key: parts[0], ID: parts[1]}, parts[2:]
+		key, id, rest = parts[0], parts[1], parts[2:]
 	}
 	o := Observation{Kind: Success}
 	if status, text := o.action(rest); status != 0 {
@@ -110,7 +94,7 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 		say(w, http.StatusBadRequest, "invalid uuid format")
 		return
 	}
-	agent, err := i.o.Lookup(address)
+	agent, err := i.o.Lookup(key, id)
 	switch {
 	case err != nil && r.URL.Query().Get("create") == "1":
 		say(w, http.StatusNotFound, "not found, and not created: agents are declared in the registry")

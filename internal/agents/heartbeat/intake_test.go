@@ -18,12 +18,9 @@ const (
 	runOne   = "11111111-2222-3333-4444-555555555555"
 )
 
-func lookup(a Address) (string, error) {
-	known := map[Address]string{
-		{Scheme: ByUUID, ID: shopUUID}:               "shop",
-		{Scheme: BySlug, Key: "k3y", ID: "docs-bot"}: "docs",
-	}
-	if agent, ok := known[a]; ok {
+func lookup(key, id string) (string, error) {
+	known := map[[2]string]string{{"", shopUUID}: "shop", {"k3y", "docs-bot"}: "docs"}
+	if agent, ok := known[[2]string{key, id}]; ok {
 		return agent, nil
 	}
 	return "", ErrNotFound

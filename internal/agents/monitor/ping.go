@@ -42,7 +42,7 @@ func (m *Monitor) Registry() *registry.Registry {
 }
 
 // pinged finds the agent of an address.
-func (m *Monitor) pinged(a heartbeat.Address) (string, error) {
+func (m *Monitor) pinged(key, id string) (string, error) {
 	p := m.seen.Load()
 	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
 	defer cancel()
@@ -50,15 +50,15 @@ func (m *Monitor) pinged(a heartbeat.Address) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	given := []byte(a.ID + " " + a.Key)
+	given := []byte(id + " " + key)
 	for _, agent := range p.Agents {
 		if agent.Declared == nil {
 			continue
 		}
-		want := map[heartbeat.Scheme]string{
-			heartbeat.ByUUID: PingUUID(secret, agent.Key) + " ",
-			heartbeat.BySlug: agent.Key + " " + secret,
-		}[a.Scheme]
+		want := agent.Key + " " + secret
+		if key == "" {
+			want = PingUUID(secret, agent.Key) + " "
+		}
 		if subtle.ConstantTimeCompare(given, []byte(want)) == 1 {
 			return agent.Key, nil
 		}
