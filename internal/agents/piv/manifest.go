@@ -39,11 +39,8 @@ func (f Failure) Pending() bool { return f.Resolution == "pending" }
 
 // Notification is one entry of notifications[].
 type Notification struct {
-	Type         string // escalation, info, completion
 	Category     string
-	Phase        int // or [NoPhase]
 	Details      string
-	Time         time.Time // zero: it does not say
 	Blocking     bool
 	Acknowledged bool
 }
@@ -58,7 +55,10 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest %w", err)
 	}
-	m := &Manifest{LastUpdated: timeOf(root, "last_updated")}
+	m := &Manifest{}
+	if at, err := ParseTime(root.TextOf("last_updated")); err == nil {
+		m.LastUpdated = at
+	}
 	m.Phase, m.Complete = progress(root.Good("phases"))
 	for _, n := range items(root, "failures") {
 		m.Failures = append(m.Failures, failure(n))
@@ -94,39 +94,20 @@ func progress(phases *tree.Node) (current int, complete bool) {
 
 func failure(n *tree.Node) Failure {
 	return Failure{
-		Command: n.TextOf("command"), Phase: phase(n), Category: n.TextOf("error_category"),
-		Retries: count(n, "retry_count"), MaxRetries: count(n, "max_retries"),
+		Command: n.TextOf("command"), Phase: numberOr(n, "phase", NoPhase), Category: n.TextOf("error_category"),
+		Retries: numberOr(n, "retry_count", 0), MaxRetries: numberOr(n, "max_retries", 0),
 		Resolution: n.TextOf("resolution"), Details: n.TextOf("details"),
 	}
 }
 
 func notification(n *tree.Node) Notification {
 	return Notification{
-		Type: n.TextOf("type"), Category: n.TextOf("category"), Phase: phase(n), Details: n.TextOf("details"),
-		Time: timeOf(n, "timestamp"), Blocking: yes(n, "blocking"), Acknowledged: yes(n, "acknowledged"),
+		Category: n.TextOf("category"), Details: n.TextOf("details"), Blocking: yes(n, "blocking"), Acknowledged: yes(n, "acknowledged"),
 	}
 }
 
-func phase(n *tree.Node) int {
-	p, err := number(n, "phase", NoPhase)
-	if err != nil {
-		return NoPhase
-	}
-	return p
-}
-
-func count(n *tree.Node, key string) int {
-	c, err := number(n, key, 0)
-	if err != nil {
-		return 0
-	}
-	return c
-}
-
-func timeOf(n *tree.Node, key string) time.Time {
-	t, err := ParseTime(n.TextOf(key))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
+// numberOr is a member that is a whole number; absent for anything else.
+func numberOr(n *tree.Node, key string, absent int) int {
+	i, _ := number(n, key, absent)
+	return i
 }
