@@ -94,31 +94,28 @@ type Capabilities struct {
 // PIVCapabilities are those of an agent of a PIV registry: it can be restarted.
 func PIVCapabilities() Capabilities { return Capabilities{Reached: true, Restart: true} }
 
-// Can reports whether a step is possible. Watching, waiting and notifying always are.
-func (c Capabilities) Can(r Rung) bool {
-	if c.UnderWay && (r.Starts() || r == KillTool) {
-		return false
-	}
-	switch r {
-	case Nudge:
-		return c.Nudge
-	case AskPhone:
-		return c.Ask
-	case RestartServer:
-		return c.RestartServer
-	case KillTool:
-		return c.KillTool
-	case Interrupt:
-		return c.Interrupt
-	case Resume:
-		return c.Resume
-	case Restart:
-		return c.Restart
-	case Fresh:
-		return c.Fresh
-	}
-	return true
+// ability is whether a step is possible, and what it lacks otherwise.
+type ability struct {
+	can   bool
+	lacks string
 }
+
+// abilities are those of the steps that not every agent has. Watching, waiting and notifying are always possible.
+func (c Capabilities) abilities() map[Rung]ability {
+	return map[Rung]ability{
+		Nudge:         {c.Nudge, "no nudge command is declared"},
+		AskPhone:      {c.Ask, "no remote user can answer"},
+		RestartServer: {c.RestartServer, "its MCP server may not be restarted, or is at work for another client"},
+		KillTool:      {c.KillTool, "no process of its tool is known"},
+		Interrupt:     {c.Interrupt, "its process is not known, or an interrupt would end it"},
+		Resume:        {c.Resume, "no resume command is declared, or its session is not known"},
+		Restart:       {c.Restart, "no start command is declared"},
+		Fresh:         {c.Fresh, "no start command takes a {text}"},
+	}
+}
+
+// Can reports whether a step is possible.
+func (c Capabilities) Can(r Rung) bool { return c.Lacks(r) == "" }
 
 // leftOut says why a step is not done or has no effect; "": it is done.
 func (c Capabilities) leftOut(r Rung) string {
@@ -133,21 +130,17 @@ func (c Capabilities) leftOut(r Rung) string {
 
 // Lacks says why a step is not possible, in words that follow its name; "": it is.
 func (c Capabilities) Lacks(r Rung) string {
-	why := map[Rung]string{
-		Nudge: "no nudge command is declared", AskPhone: "no remote user can answer", KillTool: "no process of its tool is known",
-		RestartServer: "its MCP server may not be restarted, or is at work for another client",
-		Interrupt:     "its process is not known, or an interrupt would end it", Resume: "no resume command is declared, or its session is not known",
-		Restart: "no start command is declared", Fresh: "no start command takes a {text}",
-	}[r]
+	its, special := c.abilities()[r]
+	busy := c.UnderWay && (r.Starts() || r == KillTool)
 	switch {
-	case c.Can(r):
+	case busy:
+		return "it may be in the middle of something"
+	case !special || its.can:
 		return ""
-	case c.UnderWay && (r.Starts() || r == KillTool):
-		why = "it may be in the middle of something"
 	case c.Ended && (r == Nudge || r == Interrupt || r == KillTool || r == RestartServer):
-		why = "its process has ended"
+		return "its process has ended"
 	}
-	return why
+	return its.lacks
 }
 
 // Preamble is the first instruction of a started agent.
