@@ -7,11 +7,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
+// askTogether is what is so of each agent in a list of requests.
+const askTogether = "agents wait for a permission"
+
 // lineLimit is how many characters of its details a line shows.
 const lineLimit = 160
 
-// line is a request for a permission in a list: agents often ask at the same moment. Other trouble that agents have together
-// is one incident, see [Mass].
+// line is a request for a permission in a list of those of one kind: agents often ask at the same moment. title is what is so of each.
+// Other trouble that agents have together is one incident, see [Mass].
 func (i *Incident) line(p Policy, now time.Time, kind, title string) notify.Line {
 	if p.PIV || i.Key.Class != "waiting_permission" {
 		return notify.Line{}
@@ -34,20 +37,5 @@ func (i *Incident) line(p Policy, now time.Time, kind, title string) notify.Line
 			l.Buttons = append(l.Buttons, b)
 		}
 	}
-	return l
-}
-
-// The lines of an incident's message, of its reminder, and of its end.
-func (i *Incident) lineOpen(p Policy, now time.Time) notify.Line {
-	return i.line(p, now, "permission", "agents wait for a permission")
-}
-
-func (i *Incident) lineAgain(p Policy, now time.Time) notify.Line {
-	return i.line(p, now, "permission again", "agents wait for a permission")
-}
-
-func (i *Incident) lineEnded(p Policy, now time.Time) notify.Line {
-	l := i.line(p, now, "permission over", "agents work again")
-	l.Over = false
 	return l
 }

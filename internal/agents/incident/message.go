@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
 // titled begins a message with its title.
@@ -51,11 +52,7 @@ func span(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
-	s := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return recovery.FormatDuration(d.Round(time.Minute))
 }
 
 // at formats a time in local time, with the date if it is of another day.
@@ -79,7 +76,7 @@ func Compose(i Incident, p Policy, now time.Time) notify.Message {
 		return m
 	}
 	m := titled(i.mark() + " " + i.title())
-	m.Buttons, m.Line = i.keyboard(p), i.lineOpen(p, now)
+	m.Buttons, m.Line = i.keyboard(p), i.line(p, now, "permission", askTogether)
 	if i.State == Resolved && i.Recovered { // otherwise the title contains it
 		add(&m, "Before", i.Trouble())
 	}
@@ -249,7 +246,7 @@ func (i *Incident) reminder(p Policy, now time.Time) notify.Message {
 		title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
 	}
 	m := titled(title)
-	m.Buttons, m.Line = i.keyboard(p), i.lineAgain(p, now)
+	m.Buttons, m.Line = i.keyboard(p), i.line(p, now, "permission again", askTogether)
 	if i.Facts.asks() {
 		i.fill(&m) // its buttons are shown here, too
 	} else {
@@ -265,7 +262,8 @@ func (i *Incident) ended(p Policy, now time.Time) notify.Message {
 		return PIVRecovered(i.Facts, i.Resolved.Sub(i.Opened))
 	}
 	m := titled(i.mark() + " " + i.title())
-	m.Line = i.lineEnded(p, now)
+	m.Line = i.line(p, now, "permission over", "agents work again")
+	m.Line.Over = false
 	add(&m, "Since", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
 	add(&m, "Before", fmt.Sprintf("%s, for %s", i.Trouble(), span(i.Resolved.Sub(i.Opened))))
 	return m

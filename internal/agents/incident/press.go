@@ -46,24 +46,19 @@ func (s *step) act(e Pressed) {
 		s.answer("This button is out of date: use those of the newest message")
 		return
 	}
-	s.effects = append(s.effects, Do{Verb: e.Verb, Agent: i.Key.Agent, Request: s.requestOf(e.Verb), By: e.By})
+	do := Do{Verb: e.Verb, Agent: i.Key.Agent, By: e.By}
 	i.Done = Done{Verb: e.Verb, By: e.By, At: s.now, Nonce: i.Nonce}
 	if i.Nonce = e.Next; e.Next == i.Done.Nonce {
 		i.Nonce = ""
 	}
 	if e.Verb == Allow || e.Verb == Deny {
-		i.Answered, i.Facts.Request, i.Facts.Input = i.Facts.Request, "", ""
+		do.Request = i.Facts.Request
+		i.Answered, i.Facts.Request, i.Facts.Input = do.Request, "", ""
 	}
+	s.effects = append(s.effects, do)
 	// The action needs time to take effect. If it has none, the incident continues from here.
 	s.acknowledge(e.By, s.p.ackTimeout(), false)
 	s.answer(doing[e.Verb])
-}
-
-func (s *step) requestOf(v Verb) string {
-	if v == Allow || v == Deny {
-		return s.i.Facts.Request
-	}
-	return ""
 }
 
 func (s *step) acknowledge(by string, hold time.Duration, snoozed bool) {

@@ -190,7 +190,7 @@ func (i Incident) Next(p Policy, now time.Time) time.Time {
 
 // nextRing is when the next notification is due, or the incident expires, without regard to quiet hours.
 func (i *Incident) nextRing(p Policy) time.Time {
-	if i.Opened.IsZero() || i.State == Resolved || i.State == Acknowledged || i.Facts.Severity == Info || p.firstTier() < 0 {
+	if i.Opened.IsZero() || i.State == Resolved || i.State == Acknowledged || i.Facts.Severity == Info || p.tierAfter(-1) < 0 {
 		return time.Time{}
 	}
 	if !i.told() || i.News {
@@ -216,9 +216,7 @@ func (i *Incident) nextRing(p Policy) time.Time {
 	return due
 }
 
-// firstTier is the first tier with channels, tierAfter the next one; -1: there is none.
-func (p Policy) firstTier() int { return p.tierAfter(-1) }
-
+// tierAfter is the next tier with channels, after -1 the first one; -1: there is none.
 func (p Policy) tierAfter(tier int) int {
 	for n := tier + 1; n < len(p.Tiers); n++ {
 		if len(p.Tiers[n]) > 0 {
@@ -252,7 +250,7 @@ func (s *step) advance() {
 	raise := next > 0 && (!s.now.Before(i.TierAt.Add(s.p.ackTimeout())) || len(i.Failing) == len(i.Channels))
 	switch {
 	case !i.told():
-		s.ring(s.p.firstTier())
+		s.ring(s.p.tierAfter(-1))
 	case i.News:
 		s.remind()
 	case raise:
