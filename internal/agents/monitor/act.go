@@ -3,6 +3,7 @@ package monitor
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,7 +25,7 @@ func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, 
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
 		Entry: c.Project, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
-		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(), LeftOut: leftOut(d),
+		Used: d.Budget.Used, Max: d.Budget.Max, Run: rand.Text(), LeftOut: leftOut(d),
 	}
 	r.equip(c, rec)
 	if err := r.ledger.writeDown(ctx, rec); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
@@ -29,7 +30,7 @@ type agent struct {
 // ofProject is a project of a PIV registry, by PIV's rules.
 func (o Options) ofProject(p piv.Project) agent {
 	return agent{
-		Project: p, Kind: registry.PIV, expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, o.pace()),
+		Project: p, Kind: registry.PIV, expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, min(o.Interval, time.Minute)),
 	}
 }
 

@@ -124,7 +124,7 @@ func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (stri
 	}
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Entry: c.Project, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
-		UserRequest: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: newRun(),
+		UserRequest: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: rand.Text(),
 		Act: recovery.Act{
 			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.diagnosis.Class), Stall: string(c.diagnosis.Stall),
 			Phase: c.subject.phase, Since: r.now.Wall, Sequence: c.agentState.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
@@ -198,9 +198,6 @@ func (r *round) decideRequest(ctx context.Context, w UserRequest) (string, error
 	s.Asks = hookState{}
 	return w.Verb, r.agentStates.set(ctx, w.Agent, s)
 }
-
-// newRun is a token that nobody else has.
-func newRun() string { return rand.Text() }
 
 // lookAt looks at one agent by itself.
 func (r *round) lookAt(a agent) *examined {

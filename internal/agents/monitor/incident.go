@@ -208,8 +208,6 @@ func (o Options) outcome(p incident.Policy) string {
 	return "message queued for " + strings.Join(p.Tiers[0], ", ")
 }
 
-func newIncidentID() string { return newRun()[:8] }
-
 // news updates the message of an open incident.
 func (r *round) news(ctx context.Context, c *examined) error {
 	key := c.incidentKey()

@@ -2,8 +2,10 @@ package monitor
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +31,11 @@ func (in *incidents) open(key string) []incident.Incident { return opened(in.lis
 // policyOf says who is notified about an agent, and when again.
 func (in *incidents) policyOf(a agent) incident.Policy {
 	if a.Declared == nil {
-		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1, Version: in.m.opts.Version}
+		p := incident.Policy{PIV: true, Repeat: -1, Max: -1, Version: in.m.opts.Version}
+		if len(in.m.opts.Channels) > 0 {
+			p.Tiers = [][]string{slices.Sorted(maps.Keys(in.m.opts.Channels))}
+		}
+		return p
 	}
 	return policyOf(*a.Declared, in.snapshot.Registry, in.m.opts)
 }
@@ -60,7 +66,7 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 	if p.PIV && f.Max == 0 {
 		f.Max = in.m.opts.Restarts // PIV's message names it for every type
 	}
-	i, known := incident.New(newIncidentID(), key), false
+	i, known := incident.New(rand.Text()[:8], key), false
 	for _, old := range in.list {
 		if old.Continues(key, in.now) && !asksAnew(old, f) {
 			i, known = old, true
@@ -137,7 +143,9 @@ func (in *incidents) deliveries(ctx context.Context) error {
 		if i.State == incident.Resolved || len(i.Channels) == 0 {
 			continue
 		}
-		for _, e := range in.deliveriesOf(ctx, i, &errs) {
+		events, err := in.deliveriesOf(ctx, i)
+		errs = append(errs, err)
+		for _, e := range events {
 			errs = append(errs, in.tell(ctx, in.agentOf(i), i, e, nil))
 		}
 	}
@@ -145,7 +153,7 @@ func (in *incidents) deliveries(ctx context.Context) error {
 }
 
 // deliveriesOf are the delivery results of one incident's messages.
-func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs *[]error) (events []incident.Event) {
+func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident) (events []incident.Event, err error) {
 	type delivery struct {
 		channel, state string
 		refused        bool
@@ -154,9 +162,6 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 		(SELECT max(id) FROM outbox_message WHERE state <> 'merged' AND (thread = ? OR key LIKE ?) GROUP BY channel)`, func(rows *sql.Rows) (d delivery, err error) {
 		return d, rows.Scan(&d.channel, &d.state, &d.refused)
 	}, i.ID, "incident/"+i.ID+"/%")
-	if err != nil {
-		*errs = append(*errs, err)
-	}
 	open := in.m.notifiers.outbox.Channels()
 	for _, name := range i.Channels {
 		if !slices.Contains(open, name) && !slices.Contains(i.Failing, name) {
@@ -172,7 +177,7 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 			events = append(events, incident.Failed{Channel: d.channel})
 		}
 	}
-	return events
+	return events, err
 }
 
 // followMasses updates the messages about mass failures, and closes those that are over.

@@ -64,7 +64,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	errs = append(errs, m.noteVerdicts(ctx, cases, r.now.Wall), r.tellOfServers(ctx, cases), r.fleet.tellOfFleet(ctx), r.fleet.followShared(ctx))
 	errs = append(errs, r.incidents.followMasses(ctx, r.ledger.fleet.Masses), r.ledger.saveFleet(ctx, before), r.incidents.deliveries(ctx), r.incidents.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
-	m.wakeSenders()
+	m.notifiers.outbox.Wake()
 	err = errors.Join(errs...)
 	m.doubtful = m.doubtful || err != nil
 	return r.summary(), err

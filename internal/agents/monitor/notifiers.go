@@ -125,9 +125,6 @@ func (m *Monitor) closeNotifiers() {
 	}
 }
 
-// wakeSenders tells the senders that there may be something to send.
-func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
-
 // put queues a message for its channels. Of a channel that is not declared any more, the incident's next tier
 // is informed.
 func (m *Monitor) put(ctx context.Context, tx *sql.Tx, channels []string, message notify.Message) error {

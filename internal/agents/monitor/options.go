@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"io"
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
@@ -179,17 +177,6 @@ func (o Options) withDefaults() Options {
 		o.checkpoint = func(string) {}
 	}
 	return o
-}
-
-// pace is the least time between two acts on one project of a PIV registry.
-func (o Options) pace() time.Duration { return min(o.Interval, time.Minute) }
-
-// tiers are the escalation's default channels.
-func (o Options) tiers() [][]string {
-	if len(o.Channels) == 0 {
-		return nil
-	}
-	return [][]string{slices.Sorted(maps.Keys(o.Channels))}
 }
 
 // redact removes secrets from what is stored or sent.

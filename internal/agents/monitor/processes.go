@@ -12,11 +12,7 @@ type processes interface {
 	Look(pid int) (process.Process, error)
 	Stop(ctx context.Context, t process.Target) error
 	Start(l process.Launch) (process.Identity, error)
-	table
-}
-
-// table is the access to declared agents' processes.
-type table interface {
+	// Of declared agents only.
 	All() []process.Entry
 	Args(pid int) []string
 	Files(pid int) []string

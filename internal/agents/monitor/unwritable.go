@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,7 +72,7 @@ func (o *owed) send(ctx context.Context, channels map[string]notify.Channel, now
 			continue
 		}
 		sending, cancel := context.WithTimeout(ctx, pastTime)
-		_, err := channel.Send(sending, notify.Message{Key: "home/" + newRun(), Text: o.text})
+		_, err := channel.Send(sending, notify.Message{Key: "home/" + rand.Text(), Text: o.text})
 		cancel()
 		if err == nil {
 			continue
