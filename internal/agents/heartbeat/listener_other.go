@@ -7,9 +7,9 @@ import "fmt"
 // Listener is not available on this system.
 type Listener struct{}
 
-// Listen returns [ErrNotAvailable].
+// Listen fails: the system does not identify the sender of a datagram.
 func Listen(path string, _ func(pid int, n Notice)) (*Listener, error) {
-	return nil, fmt.Errorf("listen on %s: %w", path, ErrNotAvailable)
+	return nil, fmt.Errorf("listen on %s: sd_notify is available on Linux only", path)
 }
 
 // Close does nothing.

@@ -1,16 +1,12 @@
 package heartbeat
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// ErrNotAvailable is the error of [Listen] where the system does not identify the sender of a datagram.
-var ErrNotAvailable = errors.New("sd_notify is available on Linux only")
 
 // NotifyLimit is the maximum size of a datagram in bytes. Of a longer one, the whole lines within it are read.
 const NotifyLimit = 8 * 1024

@@ -23,8 +23,6 @@ const exitRejected = 65
 type ExecOptions struct {
 	// Command is the program and its arguments; no shell is between.
 	Command []string
-	// Dir is where it runs. "": where we do.
-	Dir string
 	// Environ is its environment. nil: empty.
 	Environ []string
 	// Timeout is how long it has until it is killed with everything it has started, where the system knows groups. 0: 30 s.
@@ -89,7 +87,7 @@ func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.opts.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, x.opts.Command[0], x.opts.Command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdin = x.opts.Dir, x.opts.Environ, bytes.NewReader(append(in, '\n'))
+	cmd.Env, cmd.Stdin = x.opts.Environ, bytes.NewReader(append(in, '\n'))
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -13,8 +12,6 @@ import (
 type OpenOptions struct {
 	// Environ is the environment of programs, see [ExecOptions].
 	Environ []string
-	// Client makes the requests to Telegram. nil: one of 20 s.
-	Client *http.Client
 	// Topic is where messages of a Telegram channel go. 0: where the URL says.
 	Topic int
 }
@@ -46,7 +43,7 @@ func Open(channel string, o OpenOptions) (Channel, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Client, t.Topic = o.Client, cmp.Or(o.Topic, t.Topic)
+		t.Topic = cmp.Or(o.Topic, t.Topic)
 		return channelOr(NewTelegram(t))
 	case "exec":
 		x, err := execOptions(u)

@@ -20,28 +20,22 @@ func (o *Outbox) Run(ctx context.Context) {
 		context.AfterFunc(sending, func() { timer.Stop() })
 	})
 	defer stop()
-	var all sync.WaitGroup
-	for _, l := range o.lanes {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				if !wait(ctx, l.wake, o.deliver(sending, l)) {
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
+	o.deliverAll(ctx, sending, func(time.Time) bool { return false })
 }
 
 // Drain sends what is due, until nothing is left or ctx ends. It must not be used beside [Outbox.Run].
 func (o *Outbox) Drain(ctx context.Context) {
 	end, limited := ctx.Deadline()
+	o.deliverAll(ctx, ctx, func(next time.Time) bool { return next.IsZero() || limited && next.After(end) })
+}
+
+// deliverAll delivers by each channel in a goroutine of its own, until ctx ends or enough says so of the time of the next message.
+func (o *Outbox) deliverAll(ctx, sending context.Context, enough func(next time.Time) bool) {
 	var all sync.WaitGroup
 	for _, l := range o.lanes {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				next := o.deliver(ctx, l)
-				if next.IsZero() || limited && next.After(end) || !wait(ctx, l.wake, next) {
+				if next := o.deliver(sending, l); enough(next) || !wait(ctx, l.wake, next) {
 					return
 				}
 			}
