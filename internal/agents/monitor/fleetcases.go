@@ -5,13 +5,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/fleetcases"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
-	"github.com/outlive-mcp/outlive/internal/agents/piv"
 )
 
 // reach is whom this monitor can tell, for other processes.
@@ -71,10 +69,7 @@ func (rep *fleetReporter) raiseCase(ctx context.Context, c fleetcases.Case) erro
 		Name: c.Name, Stall: c.Class, Severity: incident.SeverityOf(c.Class), Since: c.Since, Details: rep.m.opts.redact(c.Details),
 		Members: c.Members, ToDo: incident.ToDo(c.Class, "", incident.Ways{}), Case: c.ID, Unheard: rep.m.unheard(rep.now),
 	}
-	entry := piv.Intervention{
-		Time: rep.now, Project: c.Name, Phase: piv.NoPhase, Stall: c.Class, Action: "escalate", Details: fmt.Sprintf("[%s] %s", c.Class, f.Details),
-	}
-	return rep.incidents.raise(ctx, rep.incidents.agentOf(incident.Incident{Key: key, Facts: f}), key, f, entry, nil)
+	return rep.incidents.raiseOther(ctx, key, f, c.Name, c.Class, "")
 }
 
 // closeCase closes an incident of the fleet. What another machine tells of, and was not sent yet, is not sent.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -100,6 +101,15 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 		in.m.opts.checkpoint("escalated")
 	}
 	return err
+}
+
+// raiseOther is raise for trouble that is not found at an agent: of the registry, of a server, of the fleet. rule and what
+// begin its entry in the improvement log.
+func (in *incidents) raiseOther(ctx context.Context, key incident.Key, f incident.Facts, project, rule, what string) error {
+	return in.raise(ctx, in.agentOf(incident.Incident{Key: key, Facts: f}), key, f, piv.Intervention{
+		Time: in.now, Project: project, Phase: piv.NoPhase, Stall: key.Class, Action: "escalate",
+		Details: fmt.Sprintf("[%s] %s%s", rule, what, f.Details),
+	}, nil)
 }
 
 // tell applies an event to an incident, queues the resulting messages and runs also, in one transaction.
@@ -213,11 +223,7 @@ func (in *incidents) tellOfRegistry(ctx context.Context, taken string) error {
 		Name: "registry", Phase: piv.PhaseName(piv.NoPhase), Stall: stall, Severity: incident.Critical,
 		Details: in.m.opts.redact(in.snapshot.Lost), Action: taken,
 	}
-	entry := piv.Intervention{
-		Time: in.now, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + in.m.opts.redact(in.snapshot.Lost),
-	}
-	key := incident.Key{Agent: registryKey, Class: stall}
-	return in.raise(ctx, in.agentOf(incident.Incident{Key: key, Facts: f}), key, f, entry, nil)
+	return in.raiseOther(ctx, incident.Key{Agent: registryKey, Class: stall}, f, "registry", "R1 registry", "")
 }
 
 // closeRegistryIncident reports that the registry can be read again.

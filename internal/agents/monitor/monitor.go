@@ -100,17 +100,13 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if m.sleeps, err = m.store.sleeps(ctx); err != nil {
 		return err
 	}
-	if _, err = m.store.fact(ctx, "steps", &m.sources.steps); err != nil {
-		return err
-	}
-	if _, err = m.store.fact(ctx, "moment", &m.last); err != nil {
-		return err
+	for name, to := range map[string]any{"steps": &m.sources.steps, "moment": &m.last, "grace": &m.grace} {
+		if _, err = m.store.fact(ctx, name, to); err != nil {
+			return err
+		}
 	}
 	if m.last.Boot == "" { // clocks of another run, which cannot be compared with ours
 		m.last = Clocks{}
-	}
-	if _, err = m.store.fact(ctx, "grace", &m.grace); err != nil {
-		return err
 	}
 	m.why = "the registry was restored, or the machine slept, only just"
 	p := m.registryStore.read(ctx)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
-	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
@@ -169,12 +168,11 @@ func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key 
 		Name: "The MCP server " + s.Name, Stall: string(diagnose.Waiting), Severity: incident.SeverityOf(key.Class), Since: t.Since.Round(0),
 		Details: r.opts.redact(cmp.Or(t.Why, s.Why, "it does not come up")), ToDo: t.ToDo, Unheard: r.unheard(r.now.Wall),
 	}
-	a := r.incidents.agentOf(incident.Incident{Key: key, Facts: f})
 	project := s.Name
 	switch {
 	case user != nil:
 		f.Name += " of " + user.Name
-		a, project = user.agent, user.Name
+		project = user.Name
 		if user.diagnosis.Class == diagnose.WaitingServer {
 			f.Severity = incident.Critical
 			f.Details += "; " + user.diagnosis.Details
@@ -183,11 +181,7 @@ func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key 
 		f.Severity = incident.Info
 		f.Details += fmt.Sprintf("; its client is the process %d, which is no watched agent", s.Client.PID)
 	}
-	entry := piv.Intervention{
-		Time: r.now.Wall, Project: project, Phase: piv.NoPhase, Stall: key.Class, Action: "escalate",
-		Details: fmt.Sprintf("[%s] server %s: %s", key.Class, s.Name, f.Details),
-	}
-	return r.incidents.raise(ctx, a, key, f, entry, nil)
+	return r.incidents.raiseOther(ctx, key, f, project, key.Class, "server "+s.Name+": ")
 }
 
 // stillMissed reports whether an agent has given up its server, which wanted a login, and goes on without it: a person must
