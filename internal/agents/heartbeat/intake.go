@@ -11,20 +11,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// ErrNotFound is the error of [Options.Lookup] for an unknown agent and for a wrong key.
+// ErrNotFound is the error of [Intake.Lookup] for an unknown agent and for a wrong key.
 var ErrNotFound = errors.New("not found")
-
-// Options of an [Intake].
-type Options struct {
-	// Lookup returns the agent of an address, by its UUID in lower case, or by a key and its name. Every error is treated as
-	// [ErrNotFound]. It must compare in constant time, because anybody who reaches the listener may try.
-	Lookup func(key, id string) (agent string, err error)
-	// Sink takes each sign of life before the sender is answered. If it returns an error, the answer is 503, so that
-	// the sender tries again.
-	Sink func(Observation) error
-	// Now is the clock; nil: [time.Now].
-	Now func() time.Time
-}
 
 // Intake accepts signs of life over HTTP like healthchecks, from its unmodified clients:
 //
@@ -34,15 +22,12 @@ type Options struct {
 // Access is limited by the listener. Every other path is answered with 404, or, if it is one of another monitor's
 // clients (Uptime Kuma's push, Gatus' external endpoint), with 410 and what to use instead.
 type Intake struct {
-	o Options
-}
-
-// NewIntake returns the handler.
-func NewIntake(o Options) *Intake {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Intake{o}
+	// Lookup returns the agent of an address, by its UUID in lower case, or by a key and its name. Every error is treated as
+	// [ErrNotFound]. It must compare in constant time, because anybody who reaches the listener may try.
+	Lookup func(key, id string) (agent string, err error)
+	// Sink takes each sign of life before the sender is answered. If it returns an error, the answer is 503, so that
+	// the sender tries again.
+	Sink func(Observation) error
 }
 
 // ServeHTTP implements [http.Handler].
@@ -94,7 +79,7 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 		say(w, http.StatusBadRequest, "invalid uuid format")
 		return
 	}
-	agent, err := i.o.Lookup(key, id)
+	agent, err := i.Lookup(key, id)
 	switch {
 	case err != nil && r.URL.Query().Get("create") == "1":
 		say(w, http.StatusNotFound, "not found, and not created: agents are declared in the registry")
@@ -108,8 +93,8 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 		say(w, http.StatusBadRequest, "the body ends early")
 		return
 	}
-	o.Agent, o.Note, o.Wall = agent, oneLine(string(body)), i.o.Now()
-	if err := i.o.Sink(o); err != nil {
+	o.Agent, o.Note, o.Wall = agent, oneLine(string(body)), time.Now()
+	if err := i.Sink(o); err != nil {
 		say(w, http.StatusServiceUnavailable, "cannot be kept now, try again")
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -26,16 +25,11 @@ func lookup(key, id string) (string, error) {
 	return "", ErrNotFound
 }
 
-// intake returns an Intake whose clock advances by a second with each sign.
+// intake returns an Intake, and what it has heard.
 func intake(t *testing.T) (*Intake, *[]Observation) {
 	t.Helper()
 	var heard []Observation
-	now := night
-	return NewIntake(Options{
-		Lookup: lookup,
-		Sink:   func(o Observation) error { heard = append(heard, o); return nil },
-		Now:    func() time.Time { now = now.Add(time.Second); return now },
-	}), &heard
+	return &Intake{Lookup: lookup, Sink: func(o Observation) error { heard = append(heard, o); return nil }}, &heard
 }
 
 func send(i http.Handler, method, url, body string) *http.Response {
@@ -110,7 +104,7 @@ func TestIntakeHeaders(t *testing.T) {
 
 // A sign that cannot be kept is not confirmed: its sender tries again.
 func TestIntakeCannotKeep(t *testing.T) {
-	i := NewIntake(Options{Lookup: lookup, Sink: func(Observation) error { return errors.New("disk full") }})
+	i := &Intake{Lookup: lookup, Sink: func(Observation) error { return errors.New("disk full") }}
 	if answer := send(i, "GET", "/ping/"+shopUUID, ""); answer.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("%d", answer.StatusCode)
 	}
@@ -126,7 +120,7 @@ func FuzzIntake(f *testing.F) {
 			return
 		}
 		heard := 0
-		i := NewIntake(Options{Lookup: lookup, Sink: func(o Observation) error { heard++; checkBounds(t, o); return nil }})
+		i := &Intake{Lookup: lookup, Sink: func(o Observation) error { heard++; checkBounds(t, o); return nil }}
 		w := httptest.NewRecorder()
 		i.ServeHTTP(w, r)
 		if (w.Code == http.StatusOK) != (heard == 1) || heard > 1 {

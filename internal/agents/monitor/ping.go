@@ -20,7 +20,7 @@ const pingTime = 5 * time.Second
 
 // Intake accepts signs of life over HTTP, as healthchecks does. Its server controls the access.
 func (m *Monitor) Intake() http.Handler {
-	return heartbeat.NewIntake(heartbeat.Options{
+	return &heartbeat.Intake{
 		Lookup: m.pinged,
 		Sink: func(o heartbeat.Observation) error {
 			ctx, cancel := context.WithTimeout(context.Background(), pingTime)
@@ -30,7 +30,7 @@ func (m *Monitor) Intake() http.Handler {
 			}
 			return m.store.setPing(ctx, o)
 		},
-	})
+	}
 }
 
 // Registry is the last snapshot of a registry of version 2, which must not be changed; nil for a PIV registry.

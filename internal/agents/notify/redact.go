@@ -18,7 +18,7 @@ const redactPasses = 8
 // redacted is the text without secrets. Bold text stays bold.
 func (t Text) redacted() Text {
 	for range redactPasses {
-		found := findSecrets(t.Body)
+		found := secret.Find(t.Body)
 		if len(found) == 0 {
 			break
 		}
@@ -27,17 +27,8 @@ func (t Text) redacted() Text {
 	return t
 }
 
-// findSecrets returns where secrets are, in order, without overlaps.
-func findSecrets(s string) []Span {
-	var found []Span
-	for _, at := range secret.Find(s) {
-		found = append(found, Span(at))
-	}
-	return found
-}
-
 // hide replaces parts of the text.
-func (t Text) hide(parts []Span) Text {
+func (t Text) hide(parts []secret.Span) Text {
 	var b strings.Builder
 	end := 0
 	for _, p := range parts {
@@ -60,7 +51,7 @@ func (t Text) hide(parts []Span) Text {
 }
 
 // shifted is where position at of a text is once parts of it are hidden. One within a part goes to its begin or end.
-func shifted(at int, parts []Span, end bool) int {
+func shifted(at int, parts []secret.Span, end bool) int {
 	shift := 0
 	for _, p := range parts {
 		switch {
