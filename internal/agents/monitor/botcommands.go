@@ -30,9 +30,6 @@ const verbStatus = "status"
 // replies with help to anything else.
 func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 	p := a.m.seen.Load()
-	if p == nil {
-		return nil
-	}
 	now := a.m.opts.clock().Wall
 	key, text := p.addressed(s)
 	switch named := p.named(s.Text); {

@@ -193,7 +193,7 @@ func (c *examined) works() bool {
 func (r *round) well(ctx context.Context, c *examined) error {
 	works := c.works()
 	if works {
-		if held(r.ledger.fleet, c.Key) { // the other agents of the mass may follow
+		if r.ledger.fleet.Held(c.Key) != nil { // the other agents of the mass may follow
 			r.ledger.fleet = r.ledger.fleet.Recovered(c.Key, r.now.Wall)
 		}
 		if err := r.ledger.prove(ctx, c); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -236,7 +237,7 @@ func (r *round) news(ctx context.Context, c *examined) error {
 // worthTelling reports whether facts differ in more than the ages in their texts, which change with every look.
 func worthTelling(was, is incident.Facts) bool {
 	was.Details, was.Body, was.Since = is.Details, is.Body, is.Since
-	return !same(was, is)
+	return !reflect.DeepEqual(was, is)
 }
 
 // stepIncident applies one event to one incident within tx. The incident is read again, since a button press may have

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -274,7 +275,7 @@ func (l *ledger) tallies(agents []agent, since time.Time, incidents []incident.I
 
 // saveFleet keeps what all agents share, unless it is what it was before.
 func (l *ledger) saveFleet(ctx context.Context, before recovery.Fleet) error {
-	if same(before, l.fleet) {
+	if reflect.DeepEqual(before, l.fleet) {
 		return nil
 	}
 	return l.store.setFact(ctx, "fleet", l.fleet)

@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
@@ -55,9 +54,4 @@ func massName(key string) string {
 		name, cause = cause[:i], cause[i+1:]
 	}
 	return shared + " " + name + " (" + cause + ")"
-}
-
-// held reports whether an agent waits as part of a mass failure.
-func held(f recovery.Fleet, agent string) bool {
-	return slices.ContainsFunc(f.Masses, func(m recovery.Mass) bool { return m.Released.IsZero() && slices.Contains(m.Members, agent) })
 }

@@ -25,7 +25,7 @@ type Monitor struct {
 	kept          kept
 	notifiers     notifiers
 	alarms        alarms
-	seen          atomic.Pointer[snapshot] // the last registry snapshot, for other goroutines
+	seen          atomic.Pointer[snapshot] // the last registry snapshot, for other goroutines; set when it is opened
 
 	// The database's state of agents and of what was done. Only the loop changes it.
 	agentStates map[string]agentState

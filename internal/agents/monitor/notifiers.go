@@ -148,7 +148,7 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, channels []string, messag
 // program does with its buttons is not known.
 func (m *Monitor) hearsFrom(channel string) bool {
 	p := m.seen.Load()
-	if p == nil || !p.declared() {
+	if !p.declared() {
 		return true
 	}
 	c, named := p.Registry.Channel(channel)
@@ -250,8 +250,5 @@ func loadIncident(ctx context.Context, tx *sql.Tx, id string) (incident.Incident
 // policyNow is the policy of an incident by the last registry snapshot, for other goroutines than the loop.
 func (m *Monitor) policyNow(i incident.Incident) incident.Policy {
 	in := incidents{m: m, snapshot: m.seen.Load()}
-	if in.snapshot == nil {
-		return in.policyOf(agent{})
-	}
 	return in.policyOf(in.agentOf(i))
 }

@@ -34,12 +34,7 @@ func (m *Monitor) Intake() http.Handler {
 }
 
 // Registry is the last snapshot of a registry of version 2, which must not be changed; nil for a PIV registry.
-func (m *Monitor) Registry() *registry.Registry {
-	if p := m.seen.Load(); p != nil {
-		return p.Registry
-	}
-	return nil
-}
+func (m *Monitor) Registry() *registry.Registry { return m.seen.Load().Registry }
 
 // pinged finds the agent of an address.
 func (m *Monitor) pinged(key, id string) (string, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"reflect"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
@@ -58,6 +57,3 @@ func (c *examined) redacted(o Options) diagnose.Evidence {
 	}
 	return e
 }
-
-// same compares plain data.
-func same[T any](a, b T) bool { return reflect.DeepEqual(a, b) }

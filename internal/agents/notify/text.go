@@ -70,38 +70,36 @@ func (t Text) Fit(limit int) Text {
 	if units(t.Body) <= limit {
 		return t
 	}
-	n, end := units(more), 0
-	for i, r := range t.Body {
-		if n += max(utf16.RuneLen(r), 1); n > limit {
-			end = i
-			break
-		}
-	}
-	t = t.part(0, end)
+	t = t.part(0, within(t.Body, limit-units(more)))
 	t.Body += more
 	return t
 }
 
-// cut is where the first part of s ends, in bytes.
-func cut(s string, limit int) int {
-	n, newline := 0, 0
+// within is how many bytes of s are within a limit of UTF-16 code units.
+func within(s string, limit int) int {
+	n := 0
 	for i, r := range s {
-		n += max(utf16.RuneLen(r), 1)
-		if n > limit {
-			switch {
-			case newline > 0:
-				return newline
-			case i > 0:
-				return i
-			}
-			_, size := utf8.DecodeRuneInString(s)
-			return size // a limit that not even one character fits
-		}
-		if r == '\n' {
-			newline = i + 1
+		if n += max(utf16.RuneLen(r), 1); n > limit {
+			return i
 		}
 	}
 	return len(s)
+}
+
+// cut is where the first part of s ends, in bytes.
+func cut(s string, limit int) int {
+	end := within(s, limit)
+	newline := strings.LastIndexByte(s[:end], '\n')
+	switch {
+	case end == len(s):
+		return end
+	case newline >= 0:
+		return newline + 1
+	case end > 0:
+		return end
+	}
+	_, size := utf8.DecodeRuneInString(s)
+	return size // a limit that not even one character fits
 }
 
 // part is the text from start to end, without the white space around it.

@@ -336,7 +336,7 @@ func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
 
 // mass makes the members of a mass incident wait, but for one.
 func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
-	m := f.held(c.Agent)
+	m := f.Held(c.Agent)
 	if m == nil || remediesOf(c.Class, c.Stall).scope == ownCause {
 		return d, false
 	}

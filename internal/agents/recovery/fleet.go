@@ -140,8 +140,8 @@ func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) 
 	return fits(p.Host, p.Account)
 }
 
-// held is the mass that an agent waits in, if any.
-func (f *Fleet) held(agent string) *Mass {
+// Held is the mass that an agent waits in; nil: none.
+func (f *Fleet) Held(agent string) *Mass {
 	for i := range f.Masses {
 		if m := &f.Masses[i]; m.Released.IsZero() && slices.Contains(m.Members, agent) {
 			return m
