@@ -342,8 +342,8 @@ func TestOneTimeButtons(t *testing.T) {
 		t.Errorf("a press on the message of another request was taken for this one: %s", got)
 	}
 	for _, b := range i.buttons(policy) {
-		if b.Verb.Acts() {
-			t.Errorf("a button %s without a word of its own", b.Verb)
+		if verb := Verb(b.Callback.Verb); verb.Acts() {
+			t.Errorf("a button %s without a word of its own", verb)
 		}
 	}
 }

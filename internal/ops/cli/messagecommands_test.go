@@ -90,7 +90,7 @@ func messageTexts(t *testing.T) []string {
 			i, effects := incident.Step(incident.New("ab12cd34", incident.Key{Agent: agent, Class: class}), incident.Opened{Facts: f}, p, at)
 			for _, e := range effects {
 				if send, ok := e.(incident.Send); ok {
-					texts = append(texts, send.Message.Text(), send.Message.Line.Note)
+					texts = append(texts, send.Message.Text.Body, send.Message.Line.Note)
 				}
 			}
 			texts = append(texts, incident.Compose(i, p, at).Text.Body)
