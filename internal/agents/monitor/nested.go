@@ -49,26 +49,23 @@ func (s *sources) starts(id process.Identity, kind agentcli.Kind) bool {
 
 // anyAbove asks about the processes above one, up to root; the zero root: all.
 func (s *sources) anyAbove(pid int, root process.Identity, is func(process.Identity) bool) bool {
-	for n := 0; n < deepest && pid > 1 && pid != root.PID; n++ {
-		e, there := s.entries[s.entries[pid].Parent]
-		if !there {
-			return false
-		}
-		if is(e.Identity) {
+	for e := range s.table.Lineage(pid) {
+		if e.PID != pid && is(e.Identity) {
 			return true
 		}
-		pid = e.PID
+		if e.PID == root.PID {
+			break
+		}
 	}
 	return false
 }
 
 // clisBelow are the CLIs at or below a process: its own, with their launchers, and those that these have started.
 func (s *sources) clisBelow(root process.Identity) (own, nested []process.Identity) {
-	e, there := s.entry(root)
-	if !there {
+	if _, there := s.entry(root); !there {
 		return nil, nil
 	}
-	for _, e := range append([]process.Entry{e}, s.descendants(root)...) {
+	for _, e := range s.table.Tree(root.PID) {
 		switch kind := s.cliOf(e.Identity); {
 		case kind == "":
 		case s.nested(e.PID, kind, root):
@@ -88,7 +85,7 @@ func (s *sources) runsCLI(root process.Identity, kind agentcli.Kind) bool {
 
 // ownCLIs finds the CLIs of the living process: whether they exit with their turn, and which others they have started.
 func (g *gathering) ownCLIs() {
-	if len(g.sources.table) == 0 { // it could not be read
+	if len(g.sources.table.All) == 0 { // it could not be read
 		g.f.nested, g.f.moved = g.known.agentState.Nested, g.known.agentState.Moved
 		return
 	}

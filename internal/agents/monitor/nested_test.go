@@ -157,6 +157,60 @@ func TestANestedCLINeverSpeaksForTheAgent(t *testing.T) {
 	}
 }
 
+// On Windows orphans keep the number of their parent. The process that has this number now has not started them.
+func TestOrphansOfAnEarlierProcess(t *testing.T) {
+	t.Parallel()
+	entry := func(pid, parent int) process.Entry {
+		return process.Entry{Identity: process.Identity{PID: pid, Start: uint64(pid)}, Parent: parent}
+	}
+	// 20 is the agent, 10 an orphan of the 20 before it.
+	s := &sources{table: process.TableOf([]process.Entry{entry(40, 30), entry(10, 20), entry(20, 1), entry(30, 20), entry(50, 10)})}
+	shop := process.Identity{PID: 20, Start: 20}
+	var below []int
+	for _, e := range s.descendants(shop) {
+		below = append(below, e.PID)
+	}
+	if !slices.Equal(below, []int{30, 40}) {
+		t.Errorf("below the agent: %v", below)
+	}
+	for pid, want := range map[int]struct {
+		below bool
+		above []int
+	}{20: {true, nil}, 30: {true, []int{20}}, 40: {true, []int{30, 20}}, 10: {false, nil}, 50: {false, []int{10}}} {
+		var above []int
+		s.anyAbove(pid, process.Identity{}, func(id process.Identity) bool {
+			above = append(above, id.PID)
+			return false
+		})
+		if got := s.below(pid, shop); got != want.below || !slices.Equal(above, want.above) {
+			t.Errorf("%d: below the agent %v, above it %v; want %v, %v", pid, got, above, want.below, want.above)
+		}
+	}
+}
+
+// A command hangs although what is left of an earlier process with the agent's number is at work.
+func TestAnOrphanIsNoWorkOfTheAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\nexpect: {tool: 10m}\n"+starts))
+	c := w.claude("shop", 1001).headless()
+	c.prompt()
+	w.process(900, w.dir("shop"), time.Hour) // older than the 1001
+	w.parents[900] = 1001
+	w.cycle()
+	w.pass(time.Minute)
+	c.tool("Bash", `"command":"sleep 1d"`)
+	w.process(1003, w.dir("shop"), 0)
+	w.parents[1003] = 1001
+	for range 24 {
+		w.used[900] += 20 * time.Second
+		w.spends(30*time.Second, 30*time.Second)
+	}
+	if !slices.Equal(w.stopped, []int{1003}) || len(w.started) != 0 {
+		t.Errorf("stopped %v, started %v, said %q", w.stopped, w.started, w.said)
+	}
+}
+
 // A session without a process is over where the files name the process of another one; where that is only a guess, both may be the
 // agent's.
 func TestWhichSessionsAreOver(t *testing.T) {
@@ -176,8 +230,7 @@ func TestWhichSessionsAreOver(t *testing.T) {
 		first, other := tt.first, agentcli.Session{Kind: agentcli.Codex, ID: "other", Dir: "/shop", Turn: at}
 		first.Kind, first.ID, first.Dir, first.Turn = agentcli.Codex, "first", "/shop", at
 		s := &sources{
-			table: []process.Entry{{Identity: id}}, entries: map[int]process.Entry{5: {Identity: id}}, sessions: []agentcli.Session{first, other},
-			real: map[string]string{"/shop": "/shop"},
+			table: process.TableOf([]process.Entry{{Identity: id}}), sessions: []agentcli.Session{first, other}, real: map[string]string{"/shop": "/shop"},
 		}
 		g := &gathering{
 			setting: &setting{sources: s}, agent: agent{Project: piv.Project{Path: "/shop"}}, known: known{agentState: agentState{Since: at.LastAt.Add(-time.Hour)}},

@@ -303,7 +303,7 @@ func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]
 // ended; the end of a session is an exception, since its process may end with it.
 func (s *sources) overNested(e hooks.Event, agent process.Identity) bool {
 	_, lives := s.entry(agent)
-	_, there := s.entries[e.PID]
+	_, there := s.table.Entry(e.PID)
 	return lives && e.PID != 0 && !there && e.Name != "SessionEnd"
 }
 

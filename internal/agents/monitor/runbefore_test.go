@@ -17,7 +17,7 @@ func goesOn(age time.Duration) (*gathering, agentcli.Session) {
 	id := process.Identity{PID: 7, Start: 70}
 	entry := process.Entry{Identity: id, Age: age}
 	g := &gathering{
-		setting: &setting{now: Clocks{Wall: now}, sources: &sources{entries: map[int]process.Entry{7: entry}}},
+		setting: &setting{now: Clocks{Wall: now}, sources: &sources{table: process.TableOf([]process.Entry{entry})}},
 		agent:   agent{Declared: &registry.Agent{}}, e: &diagnose.Evidence{Watched: true}, f: &finding{process: id}, began: now.Add(-age),
 	}
 	g.e.Process = diagnose.Proc{Life: diagnose.Alive, Age: diagnose.Span(age), AfterBeat: true}

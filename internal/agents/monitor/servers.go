@@ -112,11 +112,7 @@ func (k *kept) lookAtWork(s *sources, now time.Time) {
 		}
 		is, untold := work{Seen: now}, false
 		for _, pid := range server.Processes {
-			root, there := s.entries[pid]
-			if !there {
-				continue
-			}
-			for _, e := range append(s.descendants(root.Identity), root) {
+			for _, e := range s.table.Tree(pid) {
 				untold = untold || e.CPU == process.Untold
 				is.CPU += e.CPU
 				is.PIDs = append(is.PIDs, e.PID)

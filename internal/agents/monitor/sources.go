@@ -29,9 +29,7 @@ type sources struct {
 	procs  processes
 
 	steps    []Sleep // when the clock was set forward, and how far; what was started before End was started before that
-	table    []process.Entry
-	entries  map[int]process.Entry // the same by number
-	children map[int][]int         // and by parent
+	table    process.Table
 	placed   map[process.Identity]placed
 	programs map[process.Identity]program // that run, by identity
 	clis     []process.Identity           // of these, agent CLIs
@@ -185,14 +183,9 @@ func (s *sources) place(id process.Identity, now time.Time) (process.Process, er
 
 // lookAtProcesses reads the process table.
 func (s *sources) lookAtProcesses() {
-	s.table = s.procs.All()
-	s.entries, s.children = make(map[int]process.Entry, len(s.table)), map[int][]int{}
-	for _, e := range s.table {
-		s.entries[e.PID] = e
-		s.children[e.Parent] = append(s.children[e.Parent], e.PID)
-	}
+	s.table = process.TableOf(s.procs.All())
 	for id := range s.placed {
-		if e, lives := s.entries[id.PID]; !lives || e.Start != id.Start {
+		if e, lives := s.table.Entry(id.PID); !lives || e.Start != id.Start {
 			delete(s.placed, id)
 		}
 	}
@@ -200,10 +193,10 @@ func (s *sources) lookAtProcesses() {
 
 // recognise finds the agent CLIs among all processes.
 func (s *sources) recognise(now time.Time) []agentcli.Process {
-	programs := make(map[process.Identity]program, len(s.table))
+	programs := make(map[process.Identity]program, len(s.table.All))
 	s.clis = s.clis[:0]
 	var found []agentcli.Process
-	for _, e := range s.table {
+	for _, e := range s.table.All {
 		p, known := s.programs[e.Identity]
 		if !known || p.due(e, now) {
 			p = s.programOf(e.PID)
@@ -339,21 +332,12 @@ func (s *sources) stopped(agent process.Entry) bool {
 	})
 }
 
-// descendants are the processes below one; none if it is not known.
+// descendants are the processes below one, each behind its parent; none if it is not known.
 func (s *sources) descendants(id process.Identity) []process.Entry {
 	if _, there := s.entry(id); !there {
 		return nil
 	}
-	var below []process.Entry
-	seen := map[int]bool{id.PID: true}
-	for rest := slices.Clone(s.children[id.PID]); len(rest) > 0; rest = rest[1:] {
-		if pid := rest[0]; !seen[pid] {
-			seen[pid] = true
-			below = append(below, s.entries[pid])
-			rest = append(rest, s.children[pid]...)
-		}
-	}
-	return below
+	return s.table.Tree(id.PID)[1:]
 }
 
 // below reports whether a PID is that of root or of one of its descendants.
@@ -361,17 +345,13 @@ func (s *sources) below(pid int, root process.Identity) bool {
 	if _, there := s.entry(root); !there {
 		return false
 	}
-	for n := 0; pid > 1 && n < deepest; n++ {
-		if pid == root.PID {
+	for e := range s.table.Lineage(pid) {
+		if e.PID == root.PID {
 			return true
 		}
-		pid = s.entries[pid].Parent
 	}
 	return false
 }
-
-// deepest is how many parents are followed, since a table that is read while it changes may contain a cycle.
-const deepest = 256
 
 // began is when a process of that age was started, by the clock of then. Its age does not count what that was set forward since.
 func (s *sources) began(age time.Duration, now time.Time) time.Time {
@@ -386,7 +366,7 @@ func (s *sources) began(age time.Duration, now time.Time) time.Time {
 
 // entry is a process's entry in the table. Unknown parts of its identity are not compared.
 func (s *sources) entry(id process.Identity) (process.Entry, bool) {
-	e, there := s.entries[id.PID]
+	e, there := s.table.Entry(id.PID)
 	there = there && id.PID > 0 && (id.Start == 0 || e.Start == id.Start) && (id.Boot == "" || e.Boot == "" || e.Boot == id.Boot)
 	if !there {
 		return process.Entry{}, false

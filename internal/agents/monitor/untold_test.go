@@ -30,7 +30,7 @@ func TestProcessorTimeThatIsNotTold(t *testing.T) {
 
 	server := Server{Key: "shop", Processes: []int{7}, Calls: []ServerCall{{}}}
 	k := kept{all: []Server{server}}
-	k.lookAtWork(&sources{entries: map[int]process.Entry{7: compiler}}, time.Now())
+	k.lookAtWork(&sources{table: process.TableOf([]process.Entry{compiler})}, time.Now())
 	if len(k.state.Work) > 0 {
 		t.Errorf("a server: %+v", k.state.Work)
 	}

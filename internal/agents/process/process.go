@@ -103,28 +103,3 @@ var (
 	errOurselves = errors.New("we run below it")
 	errStuck     = errors.New("it does not end")
 )
-
-// Tree is a table of processes with its root's descendants, the root first. A process that is older than the one with its parent's
-// number is none: on Windows orphans keep the number of their parent, which another process gets one day.
-func Tree(all []Entry, root int) []Entry {
-	chosen := map[int]uint64{} // and when they were started
-	var tree []Entry
-	for _, e := range all {
-		if e.PID == root {
-			chosen[root] = e.Start
-			tree = append(tree, e)
-		}
-	}
-	for grown := true; grown; { // a child may have a smaller number than its parent
-		grown = false
-		for _, e := range all {
-			parentStart, ours := chosen[e.Parent]
-			if _, known := chosen[e.PID]; !known && ours && e.Start >= parentStart {
-				chosen[e.PID] = e.Start
-				tree = append(tree, e)
-				grown = true
-			}
-		}
-	}
-	return tree
-}

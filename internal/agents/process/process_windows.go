@@ -90,10 +90,10 @@ func terminate(id Identity) error {
 
 // members are the leaders, if they are still the same processes, and their descendants.
 func members(all []Entry, leaders []Identity) []Identity {
-	chosen := map[Identity]bool{}
+	chosen, table := map[Identity]bool{}, TableOf(all)
 	var found []Identity
 	for _, l := range leaders {
-		tree := Tree(all, l.PID)
+		tree := table.Tree(l.PID)
 		if len(tree) == 0 || tree[0].Identity != l {
 			continue
 		}

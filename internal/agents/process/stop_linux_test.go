@@ -264,7 +264,7 @@ func TestExitsCloseAfterAnEvent(t *testing.T) {
 func TestTable(t *testing.T) {
 	pids := agenttest.Start(t, "agent child", t.TempDir())
 	all := System{}.All()
-	tree := Tree(all, pids[0])
+	tree := TableOf(all).Tree(pids[0])
 	if len(tree) != 2 || tree[0].Identity != identityOf(pids[0]) || tree[1].PID != pids[1] {
 		t.Errorf("tree %+v, want %v", tree, pids)
 	}

@@ -20,14 +20,24 @@ func TestOrphansOfAnEarlierProcessAreNotOurs(t *testing.T) {
 		entry(1, 1, 0),
 	}
 	var got []int
-	for _, e := range Tree(all, 10) {
+	table := TableOf(all)
+	for _, e := range table.Tree(10) {
 		got = append(got, e.PID)
 	}
 	slices.Sort(got)
 	if want := []int{10, 20, 30, 60}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if of := Tree(all, 99); len(of) != 0 {
+	if of := table.Tree(99); len(of) != 0 {
 		t.Errorf("of nobody: %v", of)
+	}
+	for pid, want := range map[int][]int{30: {30, 20, 10, 1}, 50: {50, 40}, 1: {1}, 99: nil} {
+		var lineage []int
+		for e := range table.Lineage(pid) {
+			lineage = append(lineage, e.PID)
+		}
+		if !slices.Equal(lineage, want) {
+			t.Errorf("%d and those above: %v, want %v", pid, lineage, want)
+		}
 	}
 }

@@ -135,9 +135,9 @@ func runningAgents() []agentcli.Process {
 // outermost are the CLIs that none of their kind has started. A child of the same kind, as of a package runner or a wrapper, is
 // the same agent.
 func outermost(all []process.Entry, kinds map[int]agentcli.Kind) []process.Entry {
-	inner := map[int]bool{}
+	inner, table := map[int]bool{}, process.TableOf(all)
 	for pid, kind := range kinds {
-		for _, e := range process.Tree(all, pid) {
+		for _, e := range table.Tree(pid) {
 			inner[e.PID] = inner[e.PID] || e.PID != pid && kinds[e.PID] == kind
 		}
 	}
@@ -150,11 +150,11 @@ func scan(o monitor.Options, r *registry.Registry) []scanned {
 	running := runningAgents()
 	reader := agentcli.NewReader(agentcli.Options{Places: o.Places, OpenFiles: procs.Files})
 	sessions, _ := reader.Sessions(agentcli.Query{Processes: running}) // what cannot be read leaves a process without its session
-	table := procs.All()
+	table := process.TableOf(procs.All())
 	list := []scanned{}
 	for _, p := range running {
 		s := scanned{PID: p.PID, Kind: string(p.Kind), Dir: p.Dir, Status: "unknown", Began: p.Began, Declared: declaredAs(r, p)}
-		tree := process.Tree(table, p.PID)
+		tree := table.Tree(p.PID)
 		for _, v := range sessions {
 			mine := slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == v.PID && (v.Start == 0 || v.Start == e.Start) })
 			if v.Kind != p.Kind || v.Subagent || !mine {
