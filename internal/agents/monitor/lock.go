@@ -61,7 +61,7 @@ func takeLock(pidFile string, procs processes) (*lock, error) {
 // process younger than the file did not write it.
 func otherMonitor(pidFile string, procs processes) int {
 	pid, written := readPID(pidFile)
-	if pid == 0 || pid == os.Getpid() {
+	if pid <= 1 || pid == os.Getpid() { // 1: it was the first process of a container
 		return 0
 	}
 	p, err := procs.Look(pid)
@@ -83,7 +83,7 @@ func readPID(pidFile string) (pid int, written time.Time) {
 		written = st.ModTime()
 	}
 	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 1 {
+	if err != nil || pid < 0 {
 		return 0, written
 	}
 	return pid, written

@@ -147,6 +147,35 @@ func TestTelegramHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// The monitor of a container is its first process: who looks beside it sees that it runs. The file that it leaves keeps nobody out.
+func TestAMonitorThatIsTheFirstProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.opts.processes = process.System{}
+	m, err := Open(t.Context(), w.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("supervisor.pid", "1\n")
+	var running *RunningError
+	if _, err := Open(t.Context(), w.opts); !errors.As(err, &running) || running.PID != 1 {
+		t.Errorf("a second one beside it: %v", err)
+	}
+	if view, err := Inspect(t.Context(), w.opts); err != nil || view.Running != 1 {
+		t.Errorf("%d runs, %v", view.Running, err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.write("supervisor.pid", "1\n")
+	if m, err = Open(t.Context(), w.opts); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // "PID file prevents duplicate supervisor instances"; contract: the second names the first's PID.
 func TestOnlyOneMonitor(t *testing.T) {
 	t.Parallel()
