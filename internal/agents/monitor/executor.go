@@ -73,9 +73,7 @@ func (x *executor) resumeNonRestart(ctx context.Context, rec *attempt) error {
 		return x.ledger.step(ctx, rec, abandoned)
 	}
 	rec.Outcome = "interrupted: it is not known whether it was done"
-	return x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
-		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
-	})
+	return x.ledger.step(ctx, rec, completed, rec.entry(rec.action(), rec.Outcome))
 }
 
 // overtaken says why the recovery of a declared agent is not gone on with. "": nothing stands against it. Its owner may have
@@ -221,9 +219,7 @@ func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.UserRequest == 0 {
 		rec.Outcome += fmt.Sprintf(" (%d of %d restarts)", rec.Used+1, rec.Max)
 	}
-	err := x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
-		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
-	})
+	err := x.ledger.step(ctx, rec, completed, rec.entry(rec.action(), rec.Outcome))
 	if err == nil {
 		x.recovered++
 	}

@@ -159,19 +159,17 @@ func (l *ledger) writeDown(ctx context.Context, rec *attempt) error {
 	return nil
 }
 
-// step writes down a step.
-func (l *ledger) step(ctx context.Context, rec *attempt, to step) error {
-	return l.stepWith(ctx, rec, to, func(*sql.Tx) error { return nil })
-}
-
-// stepWith writes down a step and does also, in one transaction.
-func (l *ledger) stepWith(ctx context.Context, rec *attempt, to step, also func(*sql.Tx) error) error {
+// step writes down a step with its entries of the improvement log, in one transaction.
+func (l *ledger) step(ctx context.Context, rec *attempt, to step, entries ...piv.Intervention) error {
 	fleet := l.fleet
 	if to == abandoned {
 		fleet = fleet.Refund(rec.Act)
 	}
 	err := l.store.do(ctx, func(tx *sql.Tx) error {
-		errs := []error{also(tx), setRecovery(ctx, tx, rec, to)}
+		errs := []error{setRecovery(ctx, tx, rec, to)}
+		for _, e := range entries {
+			errs = append(errs, journal(ctx, tx, e))
+		}
 		if to == abandoned {
 			errs = append(errs, setFact(ctx, tx, "fleet", fleet))
 		}

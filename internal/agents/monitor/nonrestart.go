@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -51,9 +50,7 @@ func (x *executor) nonRestart(ctx context.Context, rec *attempt) error {
 		outcome = "failed: " + err.Error() // the next recovery step follows after this one's time
 	}
 	rec.Outcome = x.m.opts.redact(outcome)
-	return x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
-		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
-	})
+	return x.ledger.step(ctx, rec, completed, rec.entry(rec.action(), rec.Outcome))
 }
 
 // endTool ends the processes of the open tool.
