@@ -82,20 +82,18 @@ func (x *executor) overtaken(rec *attempt) string {
 	if !rec.Declared || rec.Step == begun || rec.Step == started {
 		return "" // it is looked at before it begins; what was started is recorded
 	}
-	for _, a := range x.snapshot.Agents {
-		if a.Key != rec.Agent || a.Declared == nil {
-			continue
-		}
-		id := x.round.lookAt(a).subject.process
-		switch {
-		case a.Declared.Paused && rec.UserRequest == 0:
-			return "it is paused"
-		case rec.Step != starting && id.PID != 0 && !slices.Contains(rec.Target.Leaders, id):
-			return fmt.Sprintf("it runs in another process now, PID %d", id.PID)
-		}
-		return ""
+	a, there := x.snapshot.agent(rec.Agent)
+	if !there || a.Declared == nil {
+		return "it is no longer in the registry"
 	}
-	return "it is no longer in the registry"
+	id := x.round.lookAt(a).subject.process
+	switch {
+	case a.Declared.Paused && rec.UserRequest == 0:
+		return "it is paused"
+	case rec.Step != starting && id.PID != 0 && !slices.Contains(rec.Target.Leaders, id):
+		return fmt.Sprintf("it runs in another process now, PID %d", id.PID)
+	}
+	return ""
 }
 
 // otherProcess is a living process that the registry names now but did not when the recovery began.
@@ -103,13 +101,12 @@ func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 	if rec.Declared {
 		return process.Identity{}, false // the start's token finds its process
 	}
-	for _, a := range x.snapshot.Agents {
-		if a.Key == rec.Agent && a.PID != 0 && a.PID != rec.Entry.PID {
-			proc, err := x.m.opts.processes.Look(a.PID)
-			return proc.Identity, err == nil && (proc.Dir == "" || x.m.sources.within(proc.Dir, a.Path))
-		}
+	a, there := x.snapshot.agent(rec.Agent)
+	if !there || a.PID == 0 || a.PID == rec.Entry.PID {
+		return process.Identity{}, false
 	}
-	return process.Identity{}, false
+	proc, err := x.m.opts.processes.Look(a.PID)
+	return proc.Identity, err == nil && (proc.Dir == "" || x.m.sources.within(proc.Dir, a.Path))
 }
 
 // advance performs the steps of a recovery, recording each before the next.
@@ -182,20 +179,17 @@ func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, a := range p.Agents {
-		switch {
-		case a.Key != rec.Agent:
-		case a.Heartbeat != rec.Entry.Heartbeat:
-			return "the agent has beaten meanwhile"
-		case a.Status != rec.Entry.Status:
-			return "its status is " + string(a.Status) + " now"
-		case a.PID != rec.Entry.PID:
-			return "it has another process now"
-		default:
-			return ""
-		}
+	switch a, there := p.agent(rec.Agent); {
+	case !there:
+		return "it is no longer in the registry"
+	case a.Heartbeat != rec.Entry.Heartbeat:
+		return "the agent has beaten meanwhile"
+	case a.Status != rec.Entry.Status:
+		return "its status is " + string(a.Status) + " now"
+	case a.PID != rec.Entry.PID:
+		return "it has another process now"
 	}
-	return "it is no longer in the registry"
+	return ""
 }
 
 // complete records the new process in the PIV registry, and the recovery in the improvement log. It writes no heartbeat:
@@ -235,10 +229,8 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range p.Agents {
-		if a.Key == rec.Agent && a.Heartbeat != rec.Entry.Heartbeat {
-			return nil
-		}
+	if a, there := p.agent(rec.Agent); there && a.Heartbeat != rec.Entry.Heartbeat {
+		return nil
 	}
 	return x.m.registryStore.change([]piv.Change{change}, x.now)
 }

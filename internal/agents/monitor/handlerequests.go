@@ -89,10 +89,8 @@ func (r *round) grantOne(ctx context.Context, w UserRequest) (answer string, err
 			return rec.answer(), nil
 		}
 	}
-	for _, a := range r.snapshot.Agents {
-		if a.Key == w.Agent {
-			return r.requestAction(ctx, a, w)
-		}
+	if a, there := r.snapshot.agent(w.Agent); there {
+		return r.requestAction(ctx, a, w)
 	}
 	return "no such agent", nil
 }

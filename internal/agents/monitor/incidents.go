@@ -47,10 +47,8 @@ func (in *incidents) agentOf(i incident.Incident) agent {
 	if _, user, is := i.Key.ServerAndUser(); is {
 		key = user
 	}
-	for _, a := range in.snapshot.Agents {
-		if a.Key == key {
-			return a
-		}
+	if a, there := in.snapshot.agent(key); there {
+		return a
 	}
 	a := agent{Project: piv.Project{Key: i.Key.Agent, Name: i.Facts.Name}}
 	if in.snapshot.declared() {

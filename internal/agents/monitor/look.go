@@ -194,7 +194,8 @@ func (r *round) agents() []agent {
 		return list
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
-		if s := r.agentStates.all[key]; !r.snapshot.there[key] && !s.Declared && s.Entry.Status == piv.Running {
+		_, there := r.snapshot.agent(key)
+		if s := r.agentStates.all[key]; !there && !s.Declared && s.Entry.Status == piv.Running {
 			list = append(list, r.opts.ofProject(s.Entry))
 		}
 	}
@@ -211,7 +212,8 @@ type known struct {
 }
 
 func (r *round) known(a agent) known {
-	k := known{agentState: r.agentStates.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0, vanished: !r.snapshot.there[a.Key]}
+	_, there := r.snapshot.agent(a.Key)
+	k := known{agentState: r.agentStates.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0, vanished: !there}
 	list := r.ledger.all[a.Key]
 	for i := range list {
 		if act := list[i].Act; act.Rung == recovery.Nudge && !act.Refunded {

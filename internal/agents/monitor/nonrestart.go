@@ -118,30 +118,28 @@ func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
 
 // agentCameBack judges a declared agent again.
 func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
-	for _, a := range x.snapshot.Agents {
-		if a.Key != rec.Agent {
-			continue
-		}
-		if err := x.round.refresh(ctx); err != nil {
-			return err.Error()
-		}
-		c := x.round.lookAt(a)
-		v, found := c.diagnosis, c.subject
-		switch {
-		case string(v.Class) != rec.Act.Class:
-			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
-		case rec.Act.Rung.Touches() && v.Doubt != "" && len(c.evidence.Missing) > 0:
-			return "nothing is done while it cannot be judged: " + v.Doubt
-		case found.signs != "" && found.signs != c.agentState.Signs:
-			return "it has shown signs of life meanwhile"
-		case rec.Act.Rung.Touches() && rec.Act.Rung != recovery.RestartServer && v.EndsWork(c.evidence, c.expect):
-			return "something else of it is at work now"
-		case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
-			return "it has another process now"
-		}
-		return ""
+	a, there := x.snapshot.agent(rec.Agent)
+	if !there {
+		return "it is no longer in the registry"
 	}
-	return "it is no longer in the registry"
+	if err := x.round.refresh(ctx); err != nil {
+		return err.Error()
+	}
+	c := x.round.lookAt(a)
+	v, found := c.diagnosis, c.subject
+	switch {
+	case string(v.Class) != rec.Act.Class:
+		return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
+	case rec.Act.Rung.Touches() && v.Doubt != "" && len(c.evidence.Missing) > 0:
+		return "nothing is done while it cannot be judged: " + v.Doubt
+	case found.signs != "" && found.signs != c.agentState.Signs:
+		return "it has shown signs of life meanwhile"
+	case rec.Act.Rung.Touches() && rec.Act.Rung != recovery.RestartServer && v.EndsWork(c.evidence, c.expect):
+		return "something else of it is at work now"
+	case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
+		return "it has another process now"
+	}
+	return ""
 }
 
 // sameLeaders reports whether a start would end the process that was judged.

@@ -44,7 +44,16 @@ type snapshot struct {
 	Registry *registry.Registry // of version 2; nil: it is a PIV registry
 	Lost     string             // why the file cannot be used and this is the last good copy; "": it is current
 	Broken   []byte             // the content of the unusable file
-	there    map[string]bool    // the keys of Agents
+	places   map[string]int     // of Agents, by their keys
+}
+
+// agent is the one with a key, if there is one.
+func (p *snapshot) agent(key string) (a agent, there bool) {
+	at, there := p.places[key]
+	if there {
+		a = p.Agents[at]
+	}
+	return a, there
 }
 
 // blank reports a registry without agents. After one with agents it is more likely a partial write than intended.
@@ -82,7 +91,7 @@ type goodCopy struct {
 
 // understand parses a text. accepted says that it was used before, perhaps by another release with other rules.
 func (b *registryStore) understand(text []byte, accepted bool) (*snapshot, error) {
-	p := &snapshot{there: map[string]bool{}}
+	p := &snapshot{places: map[string]int{}}
 	var err error
 	if registry.Declares(text) {
 		if p.Registry, err = registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome, Accepted: accepted}); err != nil {
@@ -100,8 +109,8 @@ func (b *registryStore) understand(text []byte, accepted bool) (*snapshot, error
 			p.Agents = append(p.Agents, b.opts.ofProject(entry))
 		}
 	}
-	for _, a := range p.Agents {
-		p.there[a.Key] = true
+	for i, a := range p.Agents {
+		p.places[a.Key] = i
 	}
 	return p, nil
 }

@@ -315,12 +315,13 @@ func (r *round) dropRemoved(ctx context.Context) error {
 	var errs []error
 	for _, i := range r.incidents.list {
 		_, _, server := i.Key.ServerAndUser()
-		if ofAgent := !server && i.Facts.Case == "" && i.Key.Class != incident.Mass; ofAgent && i.Key.Agent != registryKey && !r.snapshot.there[i.Key.Agent] && i.State != incident.Resolved {
+		_, there := r.snapshot.agent(i.Key.Agent)
+		if ofAgent := !server && i.Facts.Case == "" && i.Key.Class != incident.Mass; ofAgent && i.Key.Agent != registryKey && !there && i.State != incident.Resolved {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
-		if !r.snapshot.there[key] && r.agentStates.all[key].Declared {
+		if _, there := r.snapshot.agent(key); !there && r.agentStates.all[key].Declared {
 			errs = append(errs, r.agentStates.drop(ctx, key))
 		}
 	}
