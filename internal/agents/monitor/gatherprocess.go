@@ -58,7 +58,7 @@ func (g *gathering) process() {
 		return
 	}
 	// The process table may be incomplete, so a death is confirmed by looking at the process itself.
-	switch proc, err := g.processes.Look(was.PID); {
+	switch proc, err := g.sources.procs.Look(was.PID); {
 	case err == nil && proc.Identity == was:
 		g.miss(diagnose.FromProcess, "the table of processes lacks one that lives")
 		g.lives(process.Entry{Identity: was, Age: proc.Age})
@@ -342,7 +342,7 @@ const outputGrain = 10 * time.Second
 func (g *gathering) ended(r *agentrun.Report) {
 	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal, Limit: g.ownLimit(r)}
 	if g.e.Process.Life == diagnose.Alive {
-		if proc, err := g.processes.Look(r.PID); err != nil && !errors.Is(err, os.ErrProcessDone) || err == nil && proc.Identity == g.f.process {
+		if proc, err := g.sources.procs.Look(r.PID); err != nil && !errors.Is(err, os.ErrProcessDone) || err == nil && proc.Identity == g.f.process {
 			return // a contradiction, which has its own class
 		}
 		g.f.process = process.Identity{} // it has ended since the table of processes was read

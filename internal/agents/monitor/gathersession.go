@@ -229,8 +229,13 @@ func (g *gathering) unallowed(v *agentcli.Session) bool {
 	if _, there := g.sources.entry(g.f.process); !there || t.Open != agentcli.Tool || t.Tool == "" || t.Tool != agentcli.Of(v.Kind).Shell || g.e.Process.Headless {
 		return false
 	}
-	return !slices.ContainsFunc(g.sources.helpers(g.f.process), func(e process.Entry) bool {
-		return !g.sources.began(e.Age, g.now.Wall).Before(t.OpenAt.Add(-toolSlack))
+	return !g.startedSince(t.OpenAt)
+}
+
+// startedSince reports whether a process that the agent has started is as young as something that it began at t.
+func (g *gathering) startedSince(t time.Time) bool {
+	return slices.ContainsFunc(g.sources.helpers(g.f.process), func(e process.Entry) bool {
+		return !g.sources.began(e.Age, g.now.Wall).Before(t.Add(-toolSlack))
 	})
 }
 
@@ -255,8 +260,7 @@ func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task 
 		return d
 	}
 	if _, there := g.sources.entry(g.f.process); there {
-		could := func(e process.Entry) bool { return !g.sources.began(e.Age, g.now.Wall).Before(task.At.Add(-toolSlack)) }
-		d.Gone = !slices.ContainsFunc(g.sources.helpers(g.f.process), could)
+		d.Gone = !g.startedSince(task.At)
 	}
 	return d
 }

@@ -96,9 +96,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	m.doubtful = false
 	m.sources.looks++
-	r.setting = setting{
-		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources, kept: &m.kept,
-	}
+	r.setting = setting{now: r.now, sleeps: m.sleeps, sources: m.sources, kept: &m.kept}
 	if !r.snapshot.declared() {
 		r.setting.lost = r.snapshot.Lost
 	}

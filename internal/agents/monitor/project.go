@@ -89,7 +89,7 @@ func (s *setting) starts(e *diagnose.Evidence, since time.Time) {
 
 // registered looks at the process that the registry names. since is set when it was started after the last heartbeat.
 func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) (id process.Identity, since time.Time) {
-	proc, err := s.processes.Look(p.PID)
+	proc, err := s.sources.procs.Look(p.PID)
 	id = proc.Identity
 	gone := process.Identity{PID: p.PID, Boot: s.now.Boot}
 	judge := func(life diagnose.Life, format string, args ...any) {
@@ -132,7 +132,7 @@ func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatA
 
 // launched inspects the process that we started, which may be only the launcher of the registered one.
 func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *process.Target) {
-	proc, err := s.processes.Look(l.Process.PID)
+	proc, err := s.sources.procs.Look(l.Process.PID)
 	alive := err == nil && proc.Identity == l.Process
 	t.Leaders = append(t.Leaders, l.Process)
 	dead := e.Process.Life == diagnose.Dead
@@ -198,7 +198,7 @@ func (s *setting) waitingSessions(e *diagnose.Evidence, dir string) {
 		}
 	}
 	for _, v := range all {
-		proc, err := s.processes.Look(v.PID)
+		proc, err := s.sources.procs.Look(v.PID)
 		if !agentcli.Of(v.Kind).TellsStatus || v.Status != agentcli.Waiting || err != nil || proc.Start != v.Start {
 			continue
 		}

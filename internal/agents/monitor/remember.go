@@ -36,7 +36,7 @@ func (st *setting) identify(p piv.Project, was process.Identity, beaten bool) pr
 	if p.PID == 0 || err != nil || !beaten && was.PID == p.PID {
 		return was
 	}
-	proc, err := st.processes.Look(p.PID)
+	proc, err := st.sources.procs.Look(p.PID)
 	if err != nil || st.now.Wall.Add(-proc.Age).After(at.Add(nearDeath)) {
 		return was
 	}

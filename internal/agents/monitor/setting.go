@@ -13,7 +13,6 @@ type setting struct {
 	grace     string // why silence is not evidence now
 	graceDead bool
 	lost      string // why the PIV registry does not show the agents' current heartbeats
-	processes processes
 	sources   *sources
 	kept      *kept
 }
