@@ -206,16 +206,10 @@ func sureText(v diagnose.Diagnosis) string {
 	return text + prefixed("; less sure than usual: ", v.Doubt)
 }
 
-// leftOutWords are steps of the ladder as the subject of a sentence.
-var leftOutWords = map[string]string{
-	"nudge": "telling it to go on", "ask_phone": "asking you", "kill_tool": "ending its tool", "restart_server": "restarting its MCP server", "interrupt": "interrupting it",
-	"resume": "resuming it", "restart": "restarting it", "fresh": "a new session", "escalate": "telling you",
-}
-
 // leftOutText is why a step cannot be done, with its name in the registry behind the words.
 func leftOutText(why string) string {
 	step, rest, _ := strings.Cut(why, " ")
-	if words := leftOutWords[step]; words != "" {
+	if words := incident.DoingWords(step); words != "" {
 		return words + " (" + step + ") " + rest
 	}
 	return why
