@@ -55,10 +55,12 @@ func span(d time.Duration) string {
 	return recovery.FormatDuration(d.Round(time.Minute))
 }
 
-// at formats a time in local time, with the date if it is of another day.
-func (p Policy) at(t, now time.Time) string {
-	t = t.In(p.location())
-	if y, m, d := now.In(p.location()).Date(); t.Day() != d || t.Month() != m || t.Year() != y {
+// at formats a time in local time.
+func (p Policy) at(t, now time.Time) string { return TimeOf(t.In(p.location()), now) }
+
+// TimeOf formats a time by its own zone, with the date if now is another day there.
+func TimeOf(t, now time.Time) string {
+	if now = now.In(t.Location()); t.YearDay() != now.YearDay() || t.Year() != now.Year() {
 		return t.Format("2006-01-02 15:04")
 	}
 	return t.Format("15:04")

@@ -182,13 +182,7 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 }
 
 // clockOf is a time of day, with the date where it is of another day.
-func clockOf(t, now time.Time) string {
-	t, now = t.Local(), now.Local()
-	if t.YearDay() != now.YearDay() || t.Year() != now.Year() {
-		return t.Format("2006-01-02 15:04")
-	}
-	return t.Format("15:04")
-}
+func clockOf(t, now time.Time) string { return incident.TimeOf(t.Local(), now) }
 
 // tierWords are the kinds of evidence for people.
 var tierWords = map[diagnose.Tier]string{
