@@ -13,8 +13,8 @@ const askTogether = "agents wait for a permission"
 // lineLimit is how many characters of its details a line shows.
 const lineLimit = 160
 
-// line is a request for a permission in a list of those of one kind: agents often ask at the same moment. title is what is so of each.
-// Other trouble that agents have together is one incident, see [Mass].
+// line is a request for a permission as a part of a list, since agents often ask at the same moment. The list has those of one kind,
+// and title is what is so of each. Other trouble that agents have together is one incident, see [Mass].
 func (i *Incident) line(p Policy, now time.Time, kind, title string) notify.Line {
 	if p.PIV || i.Key.Class != "waiting_permission" {
 		return notify.Line{}

@@ -101,7 +101,7 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 	return err
 }
 
-// raiseOther is raise for trouble that is not found at an agent: of the registry, of a server, of the fleet. rule and what
+// raiseOther is raise for trouble of the registry, of a server or of the fleet, which is found at no agent. rule and what
 // begin its entry in the improvement log.
 func (in *incidents) raiseOther(ctx context.Context, key incident.Key, f incident.Facts, project, rule, what string) error {
 	return in.raise(ctx, in.agentOf(incident.Incident{Key: key, Facts: f}), key, f, piv.Intervention{

@@ -29,7 +29,8 @@ func (o *Outbox) Drain(ctx context.Context) {
 	o.deliverAll(ctx, ctx, func(next time.Time) bool { return next.IsZero() || limited && next.After(end) })
 }
 
-// deliverAll delivers by each channel in a goroutine of its own, until ctx ends or enough says so of the time of the next message.
+// deliverAll delivers by each channel in a goroutine of its own. That ends with ctx, or when enough says so of the time of the next
+// message.
 func (o *Outbox) deliverAll(ctx, sending context.Context, enough func(next time.Time) bool) {
 	var all sync.WaitGroup
 	for _, l := range o.lanes {
