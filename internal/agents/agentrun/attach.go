@@ -13,10 +13,8 @@ type AttachOptions struct {
 	In, Out *os.File
 	// Who is the person's name, for others.
 	Who string
-	// ReadOnly shows the terminal, and takes no keys but those of Detach.
+	// ReadOnly shows the terminal, and takes no key but [LeaveKey].
 	ReadOnly bool
-	// Detach are the keys that end it. nil: Ctrl-\ (dtach's and abduco's).
-	Detach DetachKeys
 	// Attached is called once, after joining and before anything is drawn. May be nil.
 	Attached func()
 }

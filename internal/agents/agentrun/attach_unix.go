@@ -33,7 +33,7 @@ type attachment struct {
 	heard  chan os.Signal
 
 	write sync.Mutex // of frames
-	left  chan bool  // input has ended; true: by the keys that leave
+	left  chan bool  // input has ended; true: by the key that leaves
 	ended chan error // output has ended; nil: the agent has, see exit
 	exit  *Exit
 
@@ -45,9 +45,6 @@ type attachment struct {
 // SIGQUIT), or ctx ends. The person's terminal is always restored. The errors wrap [ErrNoTerminal], [ErrNobodyListens],
 // [ErrRefused] or [ErrLost]; the agent is never touched.
 func Attach(ctx context.Context, o AttachOptions) (Leaving, error) {
-	if len(o.Detach) == 0 {
-		o.Detach = defaultDetach
-	}
 	before, err := settings(o.In)
 	if err != nil || !isTerminal(o.Out) {
 		return Leaving{}, ErrNoTerminal
@@ -131,8 +128,8 @@ func (a *attachment) run(ctx context.Context) (l Leaving, err error) {
 		select {
 		case <-ctx.Done():
 			return Leaving{}, ctx.Err()
-		case byKeys := <-a.left:
-			if !byKeys {
+		case byKey := <-a.left:
+			if !byKey {
 				return Leaving{}, io.ErrUnexpectedEOF // the person's terminal has gone
 			}
 			return Leaving{}, nil
@@ -230,7 +227,7 @@ func (a *attachment) output() {
 
 // input forwards typed bytes until the pipe is readable. It waits for both, as [terminal.input] does.
 func (a *attachment) input() {
-	detachScanner := detachScanner{keys: a.o.Detach}
+	var keys leaveScanner
 	buffer := make([]byte, 4<<10)
 	for {
 		n, err := readUnless(a.o.In, buffer, a.wake[0])
@@ -241,7 +238,7 @@ func (a *attachment) input() {
 			a.left <- false
 			return
 		}
-		pass, left := detachScanner.read(buffer[:n])
+		pass, left := keys.read(buffer[:n])
 		if len(pass) > 0 && !a.o.ReadOnly {
 			a.say(inputFrame, pass)
 		}

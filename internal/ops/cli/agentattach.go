@@ -17,7 +17,7 @@ import (
 )
 
 const agentAttachLong = `Join the terminal of an agent that outlive has started, to look at it or to take it over: what you type goes to the agent, and
-what it draws is on your terminal. Ctrl-\ leaves it, and it goes on; so does closing the window. The keys are told on stderr.
+what it draws is on your terminal. Ctrl-\ leaves it, and it goes on; so does closing the window. The key is told on stderr.
 
 Several people can join at once: all see the same, all can type, and the terminal is as large as the smallest window. For
 30 minutes after somebody has joined or typed the monitor leaves the agent alone. outlive agent list says who is there.
@@ -35,7 +35,6 @@ EXIT STATUS
 // attachFlags are the flags of `outlive agent attach`.
 type attachFlags struct {
 	home     string
-	keys     string
 	readOnly bool
 }
 
@@ -45,23 +44,18 @@ func newAgentAttach(io streams) *cobra.Command {
 		Use:     "attach NAME",
 		Short:   "Join an agent's terminal, to look at it or take it over",
 		Long:    agentAttachLong,
-		Example: "  outlive agent attach shop\n  outlive agent attach shop --read-only --detach-keys ctrl-p,ctrl-q",
+		Example: "  outlive agent attach shop\n  outlive agent attach shop --read-only",
 		Args:    takes(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.attach(cmd.Context(), io, args[0]) },
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.BoolVar(&f.readOnly, "read-only", false, "only look: nothing that is typed goes to the agent, and the window's size does not count")
-	fl.StringVar(&f.keys, "detach-keys", `ctrl-\`, "`KEYS` that leave it, pressed one after the other, with commas between them: ctrl- and a letter or one of @ [ \\ ] ^ _, or a character")
 	defineHome(fl, &f.home)
 	return cmd
 }
 
 func (f *attachFlags) attach(ctx context.Context, io streams, name string) error {
-	keys, err := agentrun.ParseDetachKeys(f.keys)
-	if err != nil {
-		return fail(exitUsage, "--detach-keys: %w", err)
-	}
 	o, r, err := readRegistry(f.home)
 	if err != nil {
 		return err
@@ -83,8 +77,8 @@ func (f *attachFlags) attach(ctx context.Context, io streams, name string) error
 		return fail(exitFailure, "%s has no terminal, only output: outlive agent logs -f %s%s; with terminal: true under start in %s it is started with one", name, name, at, registryOf(o))
 	}
 	leaving, err := agentrun.Attach(ctx, agentrun.AttachOptions{
-		Socket: report.Socket, In: io.in, Out: io.out, Who: userName(), ReadOnly: f.readOnly, Detach: keys,
-		Attached: func() { f.tell(io, name, keys, report.Joined) },
+		Socket: report.Socket, In: io.in, Out: io.out, Who: userName(), ReadOnly: f.readOnly,
+		Attached: func() { f.tell(io, name, report.Joined) },
 	})
 	switch {
 	case errors.Is(err, agentrun.ErrNoTerminal):
@@ -120,8 +114,8 @@ func presentReport(ctx context.Context, path string) (report agentrun.Report, er
 }
 
 // tell says how to leave the terminal.
-func (f *attachFlags) tell(io streams, name string, keys agentrun.DetachKeys, others []agentrun.Joined) {
-	text := fmt.Sprintf("outlive: at the terminal of %s; leave it: %s", name, keys)
+func (f *attachFlags) tell(io streams, name string, others []agentrun.Joined) {
+	text := fmt.Sprintf("outlive: at the terminal of %s; leave it: %s", name, agentrun.LeaveKey)
 	if f.readOnly {
 		text += "; nothing that you type goes to it"
 	}
