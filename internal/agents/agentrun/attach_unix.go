@@ -201,13 +201,7 @@ func (a *attachment) output() {
 			a.ended <- errors.Join(ErrLost, err)
 			return
 		case kind == outputFrame:
-			a.scanner.scan(content, func(p piece) {
-				p.signs(func(g sign) {
-					if g.kind == modeSign {
-						a.modes.change(g.text)
-					}
-				})
-			})
+			a.scanner.scan(content, func(p piece) { a.modes.change(p.sequence) })
 			if err := writeAll(a.o.Out, content); err != nil {
 				a.ended <- err
 				return

@@ -28,19 +28,27 @@ var watched = map[string]bool{
 	"1047": false, "1049": false,
 }
 
-// change takes a sequence's parameters with its final byte.
-func (m *modes) change(text string) {
-	if text == "" {
-		return
-	}
-	last := len(text) - 1
-	parameters, final := text[:last], text[last]
-	switch {
-	case text == "c":
+// csiLimit is the longest sequence that may change a mode, in bytes of its parameters.
+const csiLimit = 64
+
+// change takes a sequence, and what it does to a mode.
+func (m *modes) change(q sequence) {
+	switch q.intro {
+	case 'c':
 		*m = modes{}
-	case text == "=", text == ">":
-		m.keypad = text == "="
-	case final == 'q':
+	case '=', '>':
+		m.keypad = q.intro == '='
+	case '[':
+		if len(q.content) <= csiLimit {
+			m.control(string(q.content), q.final)
+		}
+	}
+}
+
+// control takes a CSI sequence.
+func (m *modes) control(parameters string, final byte) {
+	switch {
+	case strings.HasSuffix(parameters, " ") && final == 'q':
 		if m.cursor = strings.TrimSuffix(parameters, " "); m.cursor == "0" {
 			m.cursor = ""
 		}
@@ -89,19 +97,8 @@ func (m *modes) undo() string {
 	if m.cursor != "" {
 		b.WriteString("\x1b[0 q")
 	}
-	screen := ""
-	for _, number := range slices.Sorted(maps.Keys(m.on)) {
-		final := "l"
-		if watched[number] {
-			final = "h"
-		}
-		if number == "47" || number == "1047" || number == "1049" {
-			screen += "\x1b[?" + number + final // last: what is set for the agent's screen is set back there
-			continue
-		}
-		b.WriteString("\x1b[?" + number + final)
-	}
-	b.WriteString(screen)
+	screen, rest := m.private(false)
+	b.WriteString(rest + screen) // the screen last: what is set for the agent's is set back there
 	if b.Len() > 0 {
 		b.WriteString("\x1b[0m")
 	}
@@ -111,18 +108,9 @@ func (m *modes) undo() string {
 // redo is the output that gives a fresh terminal the agent's modes. The alternate screen comes first, since drawing goes
 // there.
 func (m *modes) redo() (screen, rest string) {
-	var s, b strings.Builder
-	for _, number := range slices.Sorted(maps.Keys(m.on)) {
-		final := "h"
-		if watched[number] {
-			final = "l"
-		}
-		if number == "47" || number == "1047" || number == "1049" {
-			s.WriteString("\x1b[?" + number + final)
-			continue
-		}
-		b.WriteString("\x1b[?" + number + final)
-	}
+	var b strings.Builder
+	screen, rest = m.private(true)
+	b.WriteString(rest)
 	for _, flags := range m.keys {
 		b.WriteString("\x1b[>" + flags + "u")
 	}
@@ -135,5 +123,21 @@ func (m *modes) redo() (screen, rest string) {
 	if m.cursor != "" {
 		b.WriteString("\x1b[" + m.cursor + " q")
 	}
-	return s.String(), b.String()
+	return screen, b.String()
+}
+
+// private is the output that sets the private modes as the agent has them, or as they were found. That of the screen is apart.
+func (m *modes) private(changed bool) (screen, rest string) {
+	for _, number := range slices.Sorted(maps.Keys(m.on)) {
+		text := "\x1b[?" + number + "l"
+		if watched[number] != changed {
+			text = "\x1b[?" + number + "h"
+		}
+		if number == "47" || number == "1047" || number == "1049" {
+			screen += text
+		} else {
+			rest += text
+		}
+	}
+	return screen, rest
 }

@@ -2,7 +2,7 @@ package agentrun
 
 import (
 	"bytes"
-	"strings"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -43,126 +43,68 @@ type sequence struct {
 	final   byte   // the last byte: of a string BEL or the backslash of ST; 0: it was broken off
 }
 
-// scanState is where in a sequence the scanner is.
-type scanState uint8
-
-const (
-	ground    scanState = iota
-	escape              // ESC was the last
-	control             // in a CSI sequence
-	command             // in an OSC
-	commandES           // in an OSC, ESC was the last
-	blind               // in another string: DCS, SOS, PM, APC
-	blindES             // in one, ESC was the last
-)
-
 // scanner cuts an agent's output into pieces, however it comes. Only whole sequences and whole characters leave it, so
 // that people can join between any two. It reads 7-bit control sequences: the bytes of 8-bit ones occur in UTF-8, ST
 // even in the title of Claude Code, whose ✳ is E2 9C B3.
 type scanner struct {
-	held []byte    // a sequence, or a character, that is incomplete
-	in   scanState // in which sequence; ground: none
-	long bool      // it is over the limit, and passes unexamined
+	held []byte // a sequence, or a character, that is incomplete
+	long string // how the sequence began that goes on with held, when it is over the limit: that was handed on; "": it is not
 }
 
 // scan reads the next output and hands on its pieces.
 func (f *scanner) scan(b []byte, each func(piece)) {
+	if f.long != "" || len(f.held) > 0 {
+		b = slices.Concat([]byte(f.long), f.held, b)
+	}
 	for len(b) > 0 {
-		if f.in == ground {
-			b = f.text(b, each)
-			continue
+		n := extent(b)
+		if n == 0 {
+			break
 		}
-		n, ended, broken := f.sequence(b)
-		f.held = append(f.held, b[:n]...)
+		p := pieceOf(b[:n])
+		if f.long != "" {
+			p, f.long = piece{kind: overlong, bytes: b[len(f.long):n]}, ""
+		}
+		if len(p.bytes) > 0 {
+			each(p)
+		}
 		b = b[n:]
-		f.long = f.long || len(f.held) > heldLimit
-		if broken {
-			f.breakOff(each)
-			continue
-		}
-		if ended {
-			f.hand(each)
-			f.in, f.long = ground, false
-		} else if f.long {
-			f.handBegun(each)
-		}
 	}
+	if f.long != "" || len(b) > heldLimit { // an ESC at its end may begin another sequence: it stays
+		end := len(bytes.TrimSuffix(b, []byte{esc}))
+		if end > len(f.long) {
+			each(piece{kind: overlong, bytes: b[len(f.long):end]})
+		}
+		f.long, b = string(b[:2]), b[end:]
+	}
+	f.held = append(f.held[:0], b...)
 }
 
-// hand passes on the sequence, or what has come of a long one.
-func (f *scanner) hand(each func(piece)) {
-	switch {
-	case !f.long:
-		each(whole(f.held))
-	case len(f.held) > 0:
-		each(piece{kind: overlong, bytes: f.held})
+// extent is the length of the first piece: a sequence, or the text before the next one. 0: it has not come whole.
+func extent(b []byte) int {
+	switch b[0] {
+	case enq:
+		return 1
+	case esc:
+		return sequenceEnd(b)
 	}
-	f.held = f.held[:0]
-}
-
-// handBegun passes on what has come of a long sequence that goes on. An ESC at its end may begin another one: it stays.
-func (f *scanner) handBegun(each func(piece)) {
-	if f.in != commandES && f.in != blindES {
-		f.hand(each)
-		return
-	}
-	f.held = f.held[:len(f.held)-1]
-	f.hand(each)
-	f.held = append(f.held, esc)
-}
-
-// breakOff passes on a sequence that was interrupted by another one, whose ESC may have been read already.
-func (f *scanner) breakOff(each func(piece)) {
-	begun := f.in == commandES || f.in == blindES
-	if begun {
-		f.held = f.held[:len(f.held)-1]
-	}
-	f.hand(each)
-	f.in, f.long = ground, false
-	if begun {
-		f.held, f.in = append(f.held, esc), escape
-	}
-}
-
-// text passes on everything up to the next sequence, and returns what follows its ESC.
-func (f *scanner) text(b []byte, each func(piece)) (rest []byte) {
-	if len(f.held) > 0 { // the rest of a character
-		for len(b) > 0 && !utf8.FullRune(f.held) && !utf8.RuneStart(b[0]) {
-			f.held, b = append(f.held, b[0]), b[1:]
+	end := len(b)
+	for _, c := range []byte{esc, enq} {
+		if at := bytes.IndexByte(b[:end], c); at >= 0 {
+			end = at
 		}
-		if !utf8.FullRune(f.held) && len(b) == 0 {
-			return nil
-		}
-		each(piece{bytes: f.held})
-		f.held = f.held[:0]
-	}
-	end := bytes.IndexByte(b, esc)
-	if end < 0 {
-		end = len(b)
-	}
-	if at := bytes.IndexByte(b[:end], enq); at >= 0 {
-		end = at
 	}
 	if end == len(b) {
 		end -= unfinished(b)
-		f.held = append(f.held, b[end:]...)
-	} else if rest = b[end+1:]; b[end] == enq {
-		defer each(piece{kind: question, bytes: []byte{enq}})
-	} else {
-		f.in = escape
-		f.held = append(f.held, esc)
 	}
-	if end > 0 {
-		each(piece{bytes: b[:end]})
-	}
-	return rest
+	return end
 }
 
 // unfinished is how many bytes at the end begin a character that has not come whole.
 func unfinished(b []byte) int {
 	for n := 1; n <= min(3, len(b)); n++ {
-		if c := b[len(b)-n]; utf8.RuneStart(c) {
-			if c < utf8.RuneSelf || utf8.FullRune(b[len(b)-n:]) {
+		if utf8.RuneStart(b[len(b)-n]) {
+			if utf8.FullRune(b[len(b)-n:]) {
 				return 0
 			}
 			return n
@@ -171,49 +113,49 @@ func unfinished(b []byte) int {
 	return 0
 }
 
-// sequence says how many of the next bytes belong to the sequence, and whether it ends with them. A broken one has been left
-// by an ESC that begins another.
-func (f *scanner) sequence(b []byte) (n int, ended, broken bool) {
-	for i, c := range b {
-		switch {
-		case c == can, c == sub:
-			return i + 1, true, false
-		case f.in == escape:
-			switch {
-			case c == '[':
-				f.in = control
-			case c == ']':
-				f.in = command
-			case strings.IndexByte("PX^_", c) >= 0:
-				f.in = blind
-			case c == esc:
-				return i, false, true
-			case c < 0x20 || c >= 0x30:
-				return i + 1, true, false
-			}
-		case f.in == control:
-			if c == esc {
-				return i, false, true
-			}
-			if c >= 0x40 {
-				return i + 1, true, false
-			}
-		case f.in == commandES || f.in == blindES:
-			if c == '\\' {
-				return i + 1, true, false
-			}
-			return i, false, true
-		case c == bel && f.in == command:
-			return i + 1, true, false
+// sequenceEnd is the length of the sequence that b begins with; 0: it has not ended. One that is broken off by another
+// one's ESC ends before that.
+func sequenceEnd(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	at, isText := 2, false
+	ends := func(byte) bool { return false }
+	switch b[1] {
+	case '[':
+		ends = func(c byte) bool { return c >= 0x40 }
+	case ']':
+		isText, ends = true, func(c byte) bool { return c == bel }
+	case 'P', 'X', '^', '_':
+		isText = true
+	default:
+		at, ends = 1, func(c byte) bool { return c < 0x20 || c >= 0x30 }
+	}
+	for ; at < len(b); at++ {
+		switch c := b[at]; {
+		case c == esc && isText && at+1 == len(b):
+			return 0 // it may be that of ST
+		case c == esc && isText && b[at+1] == '\\':
+			return at + 2
 		case c == esc:
-			f.in++
+			return at
+		case c == can, c == sub, ends(c):
+			return at + 1
 		}
 	}
-	return len(b), false, false
+	return 0
 }
 
-// whole is the piece of a sequence that has ended.
-func whole(b []byte) piece {
+// pieceOf is the piece of whole characters, or of one sequence.
+func pieceOf(b []byte) piece {
+	switch {
+	case b[0] == enq:
+		return piece{kind: question, bytes: b}
+	case b[0] != esc:
+		return piece{kind: plain, bytes: b}
+	case len(b) > heldLimit:
+		return piece{kind: overlong, bytes: b}
+	}
 	p := piece{kind: order, bytes: b, sequence: apart(b)}
 	if p.asks() {
 		p.kind = question

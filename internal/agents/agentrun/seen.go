@@ -51,7 +51,10 @@ func (s *seen) output(stream int, b []byte, now time.Time, each func(piece)) {
 	s.keep(b)
 	src := &s.sources[stream]
 	src.scanner.scan(b, func(p piece) {
-		p.signs(func(g sign) { s.sign(g, now) })
+		if title, ok := p.title(); ok {
+			s.title(title, now)
+		}
+		s.modes.change(p.sequence)
 		each(p)
 	})
 	src.lines.scan(b, s.line)
@@ -70,18 +73,13 @@ func (s *seen) input(b []byte, now time.Time) {
 	s.poke()
 }
 
-func (s *seen) sign(g sign, now time.Time) {
-	switch g.kind {
-	case titleSign:
-		title := printable(g.text, titleLimit)
-		state := s.titles.read(title)
-		if state != s.report.TitleState || s.report.TitleAt.IsZero() {
-			s.report.TitleState, s.report.TitleAt, s.urgent = state, now, true
-		}
-		s.report.Title = title
-	case modeSign:
-		s.modes.change(g.text)
+func (s *seen) title(text string, now time.Time) {
+	title := printable(text, titleLimit)
+	state := s.titles.read(title)
+	if state != s.report.TitleState || s.report.TitleAt.IsZero() {
+		s.report.TitleState, s.report.TitleAt, s.urgent = state, now, true
 	}
+	s.report.Title = title
 }
 
 func (s *seen) line(line []byte) {

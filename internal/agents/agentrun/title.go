@@ -12,6 +12,18 @@ import (
 // titleLimit is how much is kept of a title, in bytes.
 const titleLimit = 512
 
+// oscLimit is the longest sequence that is taken for a title, in bytes of its text.
+const oscLimit = 4 << 10
+
+// title is the new title of the terminal that a sequence sets (OSC 0 and 2).
+func (q sequence) title() (text string, ok bool) {
+	if q.intro != ']' || q.final == 0 || len(q.content) > oscLimit {
+		return "", false
+	}
+	number, text, _ := strings.Cut(string(q.content), ";")
+	return text, number == "0" || number == "2"
+}
+
 // titles reads what agents write over their terminal, by the signs of all CLIs: a wrapper need not know which one its command
 // runs. The title that a CLI has at rest can be known only once it was seen behind a sign.
 type titles struct {

@@ -7,20 +7,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func signsOf(pieces ...string) []sign {
+// titlesOf are the titles that an output sets.
+func titlesOf(pieces ...string) []string {
 	var f scanner
-	var found []sign
+	var found []string
 	for _, p := range pieces {
-		f.scan([]byte(p), func(p piece) { p.signs(func(g sign) { found = append(found, g) }) })
+		f.scan([]byte(p), func(p piece) {
+			if title, ok := p.title(); ok {
+				found = append(found, title)
+			}
+		})
 	}
 	return found
 }
 
-func TestSigns(t *testing.T) {
-	title := func(s string) []sign { return []sign{{titleSign, s}} }
+// modesOf are the modes that an output changes.
+func modesOf(pieces ...string) (m modes) {
+	var f scanner
+	for _, p := range pieces {
+		f.scan([]byte(p), func(p piece) { m.change(p.sequence) })
+	}
+	return m
+}
+
+func TestTitles(t *testing.T) {
+	title := func(s string) []string { return []string{s} }
 	tests := []struct {
 		name, output string
-		want         []sign
+		want         []string
 	}{
 		{"plain text has none", "hello\r\nworld", nil},
 		{"OSC 0 with BEL", "\x1b]0;✳ Claude Code\x07", title("✳ Claude Code")},
@@ -38,14 +52,11 @@ func TestSigns(t *testing.T) {
 		{"broken off by another sequence", "\x1b]0;half\x1b]2;whole\x07", title("whole")},
 		{"ESC ESC", "\x1b\x1b]0;t\x07", title("t")},
 		{"a charset", "\x1b(B\x1b]0;t\x07", title("t")},
-		{"the mouse", "\x1b[?1000;1006h", []sign{{modeSign, "?1000;1006h"}}},
-		{"keys", "\x1b[>1u\x1b[<u", []sign{{modeSign, ">1u"}, {modeSign, "<u"}}},
-		{"the keypad and the cursor", "\x1b=\x1b[5 q\x1b>\x1bc", []sign{{modeSign, "="}, {modeSign, "5 q"}, {modeSign, ">"}, {modeSign, "c"}}},
-		{"a colour is not a mode", "\x1b[38;5;1m\x1b[2J\x1b[12l", nil},
+		{"modes set none", "\x1b[?1000;1006h\x1b[>1u\x1b[5 q\x1bc", nil},
 		{"nothing of an unfinished one", "\x1b]0;half", nil},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, signsOf(tt.output), cmp.AllowUnexported(sign{})); diff != "" {
+		if diff := cmp.Diff(tt.want, titlesOf(tt.output)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 		pieces := strings.Split(tt.output, "")
@@ -55,7 +66,7 @@ func TestSigns(t *testing.T) {
 				pieces = append(pieces, tt.output[i:i+1])
 			}
 		}
-		if diff := cmp.Diff(tt.want, signsOf(pieces...), cmp.AllowUnexported(sign{})); diff != "" {
+		if diff := cmp.Diff(tt.want, titlesOf(pieces...)); diff != "" {
 			t.Errorf("%s, cut into pieces: %s", tt.name, diff)
 		}
 	}
@@ -67,14 +78,20 @@ func FuzzOutput(f *testing.F) {
 	f.Add("{\"type\":\"x\"\n{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1e9}\n\x1bP\x07\x1b", uint16(0), uint16(1))
 	f.Fuzz(func(t *testing.T, output string, a, b uint16) {
 		type all struct {
-			Signs []sign
-			Lines []string
+			Titles []string
+			Modes  modes
+			Lines  []string
 		}
 		read := func(pieces ...string) (got all) {
 			var f scanner
 			var l lines
 			for _, p := range pieces {
-				f.scan([]byte(p), func(p piece) { p.signs(func(g sign) { got.Signs = append(got.Signs, g) }) })
+				f.scan([]byte(p), func(p piece) {
+					if title, ok := p.title(); ok {
+						got.Titles = append(got.Titles, title)
+					}
+					got.Modes.change(p.sequence)
+				})
 				l.scan([]byte(p), func(line []byte) {
 					got.Lines = append(got.Lines, string(line))
 					readLine(line)
@@ -88,7 +105,7 @@ func FuzzOutput(f *testing.F) {
 		i := int(a) % (len(output) + 1)
 		j := i + int(b)%(len(output)-i+1)
 		whole, cut := read(output), read(output[:i], output[i:j], output[j:])
-		if diff := cmp.Diff(whole, cut, cmp.AllowUnexported(sign{})); diff != "" {
+		if diff := cmp.Diff(whole, cut, cmp.AllowUnexported(modes{})); diff != "" {
 			t.Errorf("cut at %d and %d: %s", i, j, diff)
 		}
 	})
@@ -120,13 +137,13 @@ func TestModes(t *testing.T) {
 		{"the keypad and the cursor", "\x1b[?1h\x1b=\x1b[5 q", "\x1b>\x1b[0 q\x1b[?1l\x1b[0m"},
 		{"both were set back", "\x1b=\x1b[5 q\x1b[ q\x1b>", ""},
 		{"a reset", "\x1b[?1000h\x1b=\x1b[>1u\x1bc", ""},
+		{"a colour is not a mode", "\x1b[38;5;1m\x1b[2J\x1b[12l\x1b[1000l", ""},
+		{"one over the limit", "\x1b[?1000;" + strings.Repeat("7", csiLimit) + "h", ""},
+		{"broken off", "\x1b[?1000\x18h\x1b[?1000\x1b[?25l", "\x1b[?25h\x1b[0m"},
 		{"what is not a mode that matters", "\x1b[?7l\x1b[?12h", ""},
 	}
 	for _, tt := range tests {
-		var m modes
-		for _, g := range signsOf(tt.output) {
-			m.change(g.text)
-		}
+		m := modesOf(tt.output)
 		if diff := cmp.Diff(tt.want, m.undo()); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
@@ -135,18 +152,12 @@ func TestModes(t *testing.T) {
 
 // A terminal that joins later gets the modes that those have which were there from the beginning.
 func TestModesOfAFreshTerminal(t *testing.T) {
-	read := func(output string) (m modes) {
-		for _, g := range signsOf(output) {
-			m.change(g.text)
-		}
-		return m
-	}
-	first := read("\x1b[?1049h\x1b[?1h\x1b[?25l\x1b=\x1b[5 q\x1b[>1u\x1b[>7u\x1b[>3u\x1b[<u\x1b[>4;1m")
+	first := modesOf("\x1b[?1049h\x1b[?1h\x1b[?25l\x1b=\x1b[5 q\x1b[>1u\x1b[>7u\x1b[>3u\x1b[<u\x1b[>4;1m")
 	screen, rest := first.redo()
 	if screen != "\x1b[?1049h" {
 		t.Errorf("first of all %q", screen)
 	}
-	if diff := cmp.Diff(first, read(screen+rest), cmp.AllowUnexported(modes{})); diff != "" {
+	if diff := cmp.Diff(first, modesOf(screen+rest), cmp.AllowUnexported(modes{})); diff != "" {
 		t.Errorf("%q: %s", rest, diff)
 	}
 }
