@@ -119,7 +119,7 @@ func BenchmarkSeen(b *testing.B) {
 	b.Run("snapshot of the worst", func(b *testing.B) {
 		s := newSeen(Report{})
 		s.resize(mostRows, mostCols)
-		s.output(0, []byte(strings.Repeat("\x1b[1J", tailSize/4)), time.Now(), unshared)
+		s.output(0, []byte(strings.Repeat("\x1b[1J", 16<<10)), time.Now(), unshared)
 		for b.Loop() {
 			s.snapshot()
 		}

@@ -44,7 +44,6 @@ type shared struct {
 	answers bool
 
 	mu     sync.Mutex
-	screen *screen
 	joined []*joiner
 	own    window // of the wrapper's own terminal; zero: it has none
 	size   window // of the agent's terminal
@@ -67,9 +66,12 @@ type joiner struct {
 
 // share accepts clients of a terminal from now on. write gives bytes to the agent.
 func share(s *seen, l net.Listener, answers bool, size window, resize func(rows, cols int), write func([]byte) error) *shared {
+	if size.Rows == 0 || size.Cols == 0 { // unknown: a usual one
+		size = window{Rows: 24, Cols: 80}
+	}
+	s.resize(size.Rows, size.Cols)
 	sh := &shared{
-		seen: s, listener: l, keys: make(chan []byte, keysKept), quit: make(chan struct{}), resize: resize, answers: answers,
-		screen: newScreen(size.Rows, size.Cols), size: size,
+		seen: s, listener: l, keys: make(chan []byte, keysKept), quit: make(chan struct{}), resize: resize, answers: answers, size: size,
 	}
 	sh.done.Go(func() { sh.handKeys(write) })
 	if l != nil {
@@ -102,10 +104,10 @@ func (sh *shared) output(b []byte, now time.Time) {
 	}
 }
 
-// distribute draws a piece and sends it to all clients, or answers it. The caller has the lock.
+// distribute sends a piece to all clients, or answers it. The caller has the lock, and that of what is seen.
 func (sh *shared) distribute(p piece) {
 	if p.kind == question {
-		if answer := sh.screen.answer(p.sequence); sh.answers && answer != "" {
+		if answer := sh.seen.screen.answer(p.sequence); sh.answers && answer != "" {
 			select {
 			case sh.keys <- []byte(answer):
 			default: // it does not read the answers to its queries
@@ -113,7 +115,6 @@ func (sh *shared) distribute(p piece) {
 		}
 		return
 	}
-	sh.screen.draw(p)
 	for _, j := range sh.joined {
 		j.put(p.bytes)
 	}
@@ -149,9 +150,7 @@ func (sh *shared) whole(w window) []byte {
 	if w.Rows == 0 || w.Cols == 0 {
 		w = sh.size
 	}
-	screen, rest := sh.seen.redo()
-	b := append([]byte(screen), sh.screen.paint(w.Rows, w.Cols)...)
-	return append(b, rest...)
+	return sh.seen.redo(w.Rows, w.Cols)
 }
 
 func (sh *shared) accept() {
@@ -276,13 +275,6 @@ func (sh *shared) leave(j *joiner) {
 	j.poke()
 }
 
-// lines are what the terminal shows.
-func (sh *shared) lines() []string {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.screen.lines()
-}
-
 // tell records who has joined.
 func (sh *shared) tell() {
 	var list []Joined
@@ -328,7 +320,7 @@ func (sh *shared) fit(redraw bool) {
 	case want.Rows > 0 && want != sh.size:
 		sh.stopNudge()
 		sh.size = want
-		sh.screen.resize(want.Rows, want.Cols)
+		sh.seen.resize(want.Rows, want.Cols)
 		sh.resize(want.Rows, want.Cols)
 	case redraw && sh.nudge == nil:
 		sh.resize(max(sh.size.Rows-1, 1), max(sh.size.Cols-1, 1))

@@ -11,36 +11,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Sizes of what is shown of an output's end.
+// Sizes of a screen, and of what is told of it.
 const (
-	tailSize  = 64 << 10 // bytes kept of the output: a program that draws its screen anew needs less
-	lastCount = 16       // lines told: a dialog with its question and its choices
-	lineWidth = 300      // bytes of a line told
-	pipeWidth = 400      // characters of a line of an output that is not a terminal
+	lastCount = 16  // lines told: a dialog with its question and its choices
+	lineWidth = 300 // bytes of a line told
+	pipeWidth = 400 // characters of a line of an output that is not a terminal
 	mostRows  = 200
 	mostCols  = 400
 )
-
-// lastLines is what a person would see at the end of an output: tail drawn on a screen of rows and cols characters,
-// without lines that have no letter or digit, such as borders. cut says that bytes are missing before tail.
-func lastLines(tail []byte, cut bool, rows, cols int) []string {
-	if cut { // it may begin inside of a sequence or of a character
-		if i := strings.IndexAny(string(tail), "\n\x1b"); i >= 0 {
-			tail = tail[i:]
-		}
-	}
-	s := newScreen(min(max(rows, 1), mostRows), min(max(cols, 1), mostCols))
-	var cutter scanner
-	cutter.scan(tail, s.draw)
-	var found []string
-	for i := len(s.cells) - 1; i >= 0 && len(found) < lastCount; i-- {
-		line := strings.Trim(textOf(s.cells[i]), " \x00│┃║|▌▐")
-		if strings.ContainsFunc(line, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) {
-			found = append([]string{printable(line, lineWidth)}, found...)
-		}
-	}
-	return found
-}
 
 // screen is a minimal terminal emulator, to know what its lines say.
 type screen struct {
@@ -54,6 +32,7 @@ type screen struct {
 	styles      palette
 	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
 	underAt     [2]int
+	isPaper     bool         // a line feed begins a line at the left, as a terminal's driver has it
 	left        func([]cell) // called for each line that leaves the ordinary screen at the top; may be nil
 }
 
@@ -80,11 +59,24 @@ func textOf(line []cell) string {
 }
 
 func newScreen(rows, cols int) *screen {
+	rows, cols = bounded(rows, cols)
 	s := &screen{cells: make([][]cell, rows), bottom: rows - 1}
 	for i := range s.cells {
 		s.cells[i] = blank(cols)
 	}
 	return s
+}
+
+// newPaper is a screen for an output that is not a terminal.
+func newPaper() *screen {
+	s := newScreen(2*lastCount, pipeWidth)
+	s.isPaper = true
+	return s
+}
+
+// bounded is a size that a screen can have.
+func bounded(rows, cols int) (int, int) {
+	return min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
 }
 
 func blank(cols int) []cell {
@@ -110,6 +102,9 @@ func (s *screen) write(b []byte) {
 		b = b[size:]
 		switch {
 		case c == '\n', c == '\v', c == '\f':
+			if s.isPaper {
+				s.col = 0
+			}
 			s.lineFeed()
 		case c == '\r':
 			s.col, s.wrap = 0, false
@@ -396,7 +391,7 @@ func (s *screen) turn(other bool) {
 
 // resize changes the size. What no longer fits is lost: at the right, and above the cursor.
 func (s *screen) resize(rows, cols int) {
-	rows, cols = min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
+	rows, cols = bounded(rows, cols)
 	drop := max(s.row-rows+1, 0)
 	s.cells = resized(s.cells, drop, rows, cols)
 	if s.under != nil {
@@ -417,6 +412,18 @@ func resized(cells [][]cell, drop, rows, cols int) [][]cell {
 		}
 	}
 	return next
+}
+
+// lastLines are the last lines for people, without those that have no letter or digit, such as borders.
+func (s *screen) lastLines() []string {
+	var found []string
+	for i := len(s.cells) - 1; i >= 0 && len(found) < lastCount; i-- {
+		line := strings.Trim(textOf(s.cells[i]), " \x00│┃║|▌▐")
+		if strings.ContainsFunc(line, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) {
+			found = append([]string{printable(line, lineWidth)}, found...)
+		}
+	}
+	return found
 }
 
 // paint is the output that makes an empty terminal of rows and cols characters show the screen.

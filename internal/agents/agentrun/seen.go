@@ -14,20 +14,14 @@ type seen struct {
 	// changed has an element when there is something to write.
 	changed chan struct{}
 
-	mu         sync.Mutex
-	report     Report
-	urgent     bool // it must be reported soon
-	modes      modes
-	titles     titles
-	sources    [2]source // stdout, stderr
-	tail       []byte    // of the output; a ring once it is full
-	end        int       // where the ring is written next
-	full       bool
-	rows, cols int // of the agent's terminal; cols 0: it has none
-
-	// look returns the lines that its terminal shows. nil: it has none.
-	look  func() []string
-	shown shown // what look has returned so far
+	mu      sync.Mutex
+	report  Report
+	urgent  bool // it must be reported soon
+	modes   modes
+	titles  titles
+	sources [2]source // stdout, stderr
+	screen  *screen   // what its terminal shows, or the end of its output
+	shown   shown     // what its terminal has shown so far
 }
 
 // source is one stream of output.
@@ -37,7 +31,7 @@ type source struct {
 }
 
 func newSeen(r Report) *seen {
-	return &seen{changed: make(chan struct{}, 1), report: r}
+	return &seen{changed: make(chan struct{}, 1), report: r, screen: newPaper()}
 }
 
 // output records forwarded bytes and hands on their pieces. stream is 0 for stdout, 1 for stderr.
@@ -48,13 +42,13 @@ func (s *seen) output(stream int, b []byte, now time.Time, each func(piece)) {
 	s.mu.Lock()
 	s.report.OutputAt = now
 	s.report.Bytes += int64(len(b))
-	s.keep(b)
 	src := &s.sources[stream]
 	src.scanner.scan(b, func(p piece) {
 		if title, ok := p.title(); ok {
 			s.title(title, now)
 		}
 		s.modes.change(p.sequence)
+		s.screen.draw(p)
 		each(p)
 	})
 	src.lines.scan(b, s.line)
@@ -90,25 +84,6 @@ func (s *seen) line(line []byte) {
 	if (e.goesOn || e.failed != "") && e.failed != s.report.Failed {
 		s.report.Failed, s.urgent = e.failed, true
 	}
-}
-
-// keep remembers the end of the output.
-func (s *seen) keep(b []byte) {
-	if s.tail == nil {
-		s.tail = make([]byte, tailSize)
-	}
-	if len(b) >= tailSize {
-		copy(s.tail, b[len(b)-tailSize:])
-		s.end, s.full = 0, true
-		return
-	}
-	n := copy(s.tail[s.end:], b)
-	if n < len(b) {
-		copy(s.tail, b[n:])
-		s.full = true
-	}
-	s.end = (s.end + len(b)) % tailSize
-	s.full = s.full || s.end == 0
 }
 
 // notice records an sd_notify message of the agent or a descendant.
@@ -156,17 +131,25 @@ func (s *seen) exit(e Exit) {
 	s.poke()
 }
 
+// resize gives the agent a terminal of a size, or its terminal another one.
 func (s *seen) resize(rows, cols int) {
 	s.mu.Lock()
-	s.rows, s.cols = rows, cols
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.screen.isPaper {
+		s.screen = newScreen(rows, cols)
+		return
+	}
+	s.screen.resize(rows, cols)
 }
 
 // size is the size of the agent's terminal; 0: it has none.
 func (s *seen) size() (rows, cols int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rows, s.cols
+	if s.screen.isPaper {
+		return 0, 0
+	}
+	return len(s.screen.cells), len(s.screen.cells[0])
 }
 
 // left is the output that restores a terminal whose agent was killed.
@@ -176,11 +159,12 @@ func (s *seen) left() string {
 	return s.modes.undo()
 }
 
-// redo is the output that gives a terminal the agent's modes, see [modes.redo].
-func (s *seen) redo() (screen, rest string) {
+// redo is the output that makes an empty terminal of rows and cols characters show the agent's, with its modes.
+func (s *seen) redo(rows, cols int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.modes.redo()
+	screen, rest := s.modes.redo()
+	return slices.Concat([]byte(screen), s.screen.paint(rows, cols), []byte(rest))
 }
 
 func (s *seen) setJoined(list []Joined) {
@@ -205,66 +189,32 @@ func (s *seen) pressing() bool {
 	return was
 }
 
-// lookAt has the agent's terminal looked at for new text.
-func (s *seen) lookAt(look func() []string) {
-	s.mu.Lock()
-	s.look = look
-	s.mu.Unlock()
-}
-
-// readText records when new text was shown, if it was since the last report.
+// readText records when its terminal has shown new text, if it has since the last report. The caller has the lock.
 func (s *seen) readText() {
-	s.mu.Lock()
-	look, at := s.look, s.report.OutputAt
-	s.mu.Unlock()
-	if look == nil {
+	if s.screen.isPaper {
 		return
 	}
-	lines := look() // without our lock: that of the terminal is taken before it
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	news, counts := s.shown.add(lines)
+	news, counts := s.shown.add(s.screen.lines())
 	if news {
-		s.report.TextAt = at
+		s.report.TextAt = s.report.OutputAt
 	}
 	if counts {
-		s.report.CountAt = at
+		s.report.CountAt = s.report.OutputAt
 	}
 }
 
 // snapshot is the report as it is now.
 func (s *seen) snapshot() Report {
-	s.readText()
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readText()
 	r := s.report
 	if r.Notice != nil {
 		n := *r.Notice
 		r.Notice = &n
 	}
-	tail := slices.Clone(s.tail[:s.end])
-	if s.full {
-		tail = slices.Concat(s.tail[s.end:], s.tail[:s.end])
-	}
-	cut, rows, cols := s.full, s.rows, s.cols
-	s.mu.Unlock()
-	if cols == 0 {
-		rows, cols = 2*lastCount, pipeWidth
-		tail = onePerLine(tail)
-	}
-	r.LastLines = lastLines(tail, cut, rows, cols)
+	r.LastLines = s.screen.lastLines()
 	return r
-}
-
-// onePerLine starts every line at the left, as a terminal's driver does.
-func onePerLine(tail []byte) []byte {
-	lines := make([]byte, 0, len(tail)+len(tail)/32)
-	for _, c := range tail {
-		if c == '\n' {
-			lines = append(lines, '\r')
-		}
-		lines = append(lines, c)
-	}
-	return lines
 }
 
 // unshared is for the pieces of an output that nobody joins.

@@ -83,24 +83,22 @@ func TestLastLines(t *testing.T) {
 	tests := []struct {
 		name, output string
 		rows, cols   int
-		cut          bool
 		want         []string
 	}{
-		{"lines", "one\r\ntwo\r\n\r\nthree", 10, 80, false, []string{"one", "two", "three"}},
-		{"a dialog in its border", dialog, 10, 40, false, []string{"Bash", "Proceed?", "❯ 1. Yes"}},
-		{"colours say nothing", "\x1b[31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", 10, 80, false, []string{"red link"}},
-		{"a progress bar is the last", "10%\r20%\r100% done", 10, 80, false, []string{"100% done"}},
-		{"a frame drawn over the last", "frame 1\r\nold line\x1b[1A\r\x1b[2Kframe 2\x1b[K", 10, 80, false, []string{"frame 2", "old line"}},
-		{"another screen hides the first", "shell\r\n\x1b[?1049hagent", 10, 80, false, []string{"agent"}},
-		{"scrolled away", "1a\r\n2a\r\n3a\r\n4a", 3, 80, false, []string{"2a", "3a", "4a"}},
-		{"a scrolling part", "\x1b[2;3rhead\r\n1a\r\n2a\r\n3a", 4, 80, false, []string{"head", "2a", "3a"}},
-		{"wrapped", "abcdefghij", 5, 4, false, []string{"abcd", "efgh", "ij"}},
-		{"deleted and inserted", "abcdef\x1b[3D\x1b[2P\x1b[1@X", 3, 20, false, []string{"abcXf"}},
-		{"the beginning is missing", "8;5;1mhalf\r\nwhole", 5, 80, true, []string{"whole"}},
-		{"a picture", "\x1b_Gf=100;AAAA\x1b\\behind", 5, 80, false, []string{"behind"}},
+		{"lines", "one\r\ntwo\r\n\r\nthree", 10, 80, []string{"one", "two", "three"}},
+		{"a dialog in its border", dialog, 10, 40, []string{"Bash", "Proceed?", "❯ 1. Yes"}},
+		{"colours say nothing", "\x1b[31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", 10, 80, []string{"red link"}},
+		{"a progress bar is the last", "10%\r20%\r100% done", 10, 80, []string{"100% done"}},
+		{"a frame drawn over the last", "frame 1\r\nold line\x1b[1A\r\x1b[2Kframe 2\x1b[K", 10, 80, []string{"frame 2", "old line"}},
+		{"another screen hides the first", "shell\r\n\x1b[?1049hagent", 10, 80, []string{"agent"}},
+		{"scrolled away", "1a\r\n2a\r\n3a\r\n4a", 3, 80, []string{"2a", "3a", "4a"}},
+		{"a scrolling part", "\x1b[2;3rhead\r\n1a\r\n2a\r\n3a", 4, 80, []string{"head", "2a", "3a"}},
+		{"wrapped", "abcdefghij", 5, 4, []string{"abcd", "efgh", "ij"}},
+		{"deleted and inserted", "abcdef\x1b[3D\x1b[2P\x1b[1@X", 3, 20, []string{"abcXf"}},
+		{"a picture", "\x1b_Gf=100;AAAA\x1b\\behind", 5, 80, []string{"behind"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, lastLines([]byte(tt.output), tt.cut, tt.rows, tt.cols)); diff != "" {
+		if diff := cmp.Diff(tt.want, drawn(tt.rows, tt.cols, tt.output).lastLines()); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
@@ -109,6 +107,7 @@ func TestLastLines(t *testing.T) {
 // The end of a long output is what is kept, however it came.
 func TestTail(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
+	const tailSize = 64 << 10
 	for _, size := range []int{1, 7, 4096, tailSize, 3 * tailSize} {
 		s := newSeen(Report{})
 		var text strings.Builder

@@ -115,7 +115,7 @@ func FuzzScreen(f *testing.F) {
 	f.Add("hello\x1b[2J\x1b[5;3Hx\x1b[3r\x1b[L\x1b[9M\x1bM\x1b[4P\x1b[2@\x1b[1J\ttab", uint16(5), uint16(20))
 	f.Add("\x1b[2;4r\x1b[4;1H\n\n\x1b[2T\x1b[999X\x1b[?1049h", uint16(6), uint16(1))
 	f.Fuzz(func(t *testing.T, output string, rows, cols uint16) {
-		for _, line := range lastLines([]byte(output), rows%2 == 0, int(rows)%60, int(cols)%200) {
+		for _, line := range drawn(int(rows)%60, int(cols)%200, output).lastLines() {
 			if len(line) > lineWidth || strings.ContainsAny(line, "\x1b\n\r\x07") {
 				t.Errorf("a line %q", line)
 			}

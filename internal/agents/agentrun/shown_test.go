@@ -12,7 +12,6 @@ func TestNewTextIsToldFromAnAnimation(t *testing.T) {
 	s := newSeen(Report{})
 	sh := share(s, nil, true, window{Rows: 6, Cols: 60}, func(int, int) {}, func([]byte) error { return nil })
 	defer sh.close(Exit{})
-	s.lookAt(sh.lines)
 	for i, step := range []struct {
 		output       string
 		news, counts bool

@@ -100,14 +100,14 @@ func (t *terminal) openSocket(path string) error {
 	if err == nil {
 		t.seen.setSocket(at)
 	}
-	rows, cols := t.seen.size()
-	t.shared = share(t.seen, l, t.ours == nil, window{Rows: rows, Cols: cols}, t.setSize, func(b []byte) error {
+	rows, cols, _ := windowOf(t.master) // one that does not say is 0
+	size := window{Rows: rows, Cols: cols}
+	t.shared = share(t.seen, l, t.ours == nil, size, t.setSize, func(b []byte) error {
 		_, err := t.master.Write(b)
 		return err
 	})
-	t.seen.lookAt(t.shared.lines)
 	if t.ours != nil {
-		t.shared.ownWindow(window{Rows: rows, Cols: cols})
+		t.shared.ownWindow(size)
 	}
 	return err
 }
@@ -202,10 +202,6 @@ func windowOf(f *os.File) (rows, cols int, err error) {
 func (t *terminal) setSize(rows, cols int) {
 	size := unix.Winsize{Row: uint16(rows), Col: uint16(cols)}
 	_ = on(t.master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) }) // one that has gone needs none
-	if rows == 0 || cols == 0 {
-		rows, cols = 24, 80
-	}
-	t.seen.resize(rows, cols)
 }
 
 // input forwards our stdin until [terminal.endInput]. It polls both, since a blocking read could not be interrupted, and

@@ -153,7 +153,7 @@ func (t *Text) endOurs() {
 	if m := sizeLine.FindStringSubmatch(line); m != nil {
 		cols, _ := strconv.Atoi(m[1]) // they are digits
 		rows, _ := strconv.Atoi(m[2])
-		t.rows, t.cols = min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
+		t.rows, t.cols = bounded(rows, cols)
 	}
 	t.emit(strings.Map(shownRune, line))
 }
