@@ -26,20 +26,27 @@ type screen struct {
 	row, col    int
 	top, bottom int // rows that scroll, both included
 	saved       [2]int
-	wrap        bool   // the next character begins a line
-	pen         style  // of what is written next
-	ink, erased uint16 // its number, and that of what is erased now
-	styles      palette
+	wrap        bool     // the next character begins a line
+	pen         style    // of what is written next
+	ink, erased *style   // of the cells that are written now, and of those that are erased
 	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
 	underAt     [2]int
 	isPaper     bool         // a line feed begins a line at the left, as a terminal's driver has it
 	left        func([]cell) // called for each line that leaves the ordinary screen at the top; may be nil
 }
 
-// cell is one character with the number of its style. Behind a character two cells wide is a cell with [behind].
+// cell is one character with its style; nil: the terminal's own. Behind a character two cells wide is a cell with [behind].
 type cell struct {
 	char  rune
-	style uint16
+	style *style
+}
+
+// look is the style of a cell.
+func (c cell) look() style {
+	if c.style == nil {
+		return style{}
+	}
+	return *c.style
 }
 
 // behind is the character of the second cell of a wide one.
@@ -365,7 +372,7 @@ func (s *screen) eraseLine(what int) {
 // dip changes the pen's style.
 func (s *screen) dip(parameters string) {
 	s.pen.change(parameters)
-	s.ink, s.erased = s.styles.number(s.pen), s.styles.number(style{back: s.pen.back})
+	s.ink, s.erased = s.pen.kept(), style{back: s.pen.back}.kept()
 }
 
 // turn shows the alternate screen, empty, or the ordinary one as it was.
@@ -438,17 +445,17 @@ func (s *screen) paint(rows, cols int) []byte {
 			continue
 		}
 		b = fmt.Appendf(b, "\x1b[%d;1H", i+1)
-		now := uint16(0)
+		now := style{}
 		for _, c := range line[:end] {
-			if c.style != now {
-				now = c.style
-				b = append(b, s.styles.of(now).sequence()...)
+			if look := c.look(); look != now {
+				now = look
+				b = append(b, now.sequence()...)
 			}
 			if c.char != behind {
 				b = utf8.AppendRune(b, c.char)
 			}
 		}
-		if now != 0 {
+		if now != (style{}) {
 			b = append(b, "\x1b[0m"...)
 		}
 	}

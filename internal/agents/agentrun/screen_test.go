@@ -39,7 +39,7 @@ func TestPaint(t *testing.T) {
 			}
 			for i := range first.cells {
 				for j := range first.cells[i] {
-					a, b := first.styles.of(first.cells[i][j].style), second.styles.of(second.cells[i][j].style)
+					a, b := first.cells[i][j].look(), second.cells[i][j].look()
 					if a != b {
 						t.Fatalf("row %d, column %d: %+v became %+v", i, j, a, b)
 					}

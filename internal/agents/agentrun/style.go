@@ -102,36 +102,10 @@ func (l style) sequence() string {
 	return "\x1b[" + strings.Join(words, ";") + "m"
 }
 
-// paletteLimit is how many styles a screen tells apart: a program that draws with more has the rest in the terminal's own style.
-const paletteLimit = 4096
-
-// palette numbers the styles of a screen. 0 is the terminal's own.
-type palette struct {
-	list    []style
-	numbers map[style]uint16
-}
-
-func (p *palette) number(l style) uint16 {
+// kept is the style as a cell keeps it.
+func (l style) kept() *style {
 	if l == (style{}) {
-		return 0
+		return nil
 	}
-	if n, known := p.numbers[l]; known {
-		return n
-	}
-	if len(p.list) == paletteLimit {
-		return 0
-	}
-	if p.numbers == nil {
-		p.numbers = map[style]uint16{}
-	}
-	p.list = append(p.list, l)
-	p.numbers[l] = uint16(len(p.list))
-	return uint16(len(p.list))
-}
-
-func (p *palette) of(n uint16) style {
-	if n == 0 {
-		return style{}
-	}
-	return p.list[n-1]
+	return &l
 }
