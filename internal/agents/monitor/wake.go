@@ -40,9 +40,8 @@ func (m *Monitor) openAlarms() {
 			m.opts.Logger.Warn("file watching unavailable: polling", slog.String("what", what), slog.Any("error", err))
 		}
 	}
+	a.exits = process.NewExits()
 	var err error
-	a.exits, err = process.NewExits()
-	warn("processes", err)
 	a.files, err = fsnotify.NewWatcher()
 	warn("files", err)
 	dirs, err := hooks.Prepare(hooks.Dir(m.opts.Home))

@@ -11,5 +11,6 @@
 //
 // # Goroutines
 //
-// One small one for each started process reaps it and ends with it. [Exits] has one more, which [Exits.Close] ends.
+// One small one for each started process reaps it and ends with it. [Exits] has one for each watched process, which ends
+// with the process, or when that is watched no more.
 package process

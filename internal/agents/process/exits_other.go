@@ -2,23 +2,16 @@
 
 package process
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // askEvery is the polling interval where no event reports the end.
 const askEvery = time.Second
 
-// NewExits starts a watcher. The caller closes it.
-func NewExits() (*Exits, error) {
-	e := &Exits{ended: make(chan struct{}, 1), done: make(chan struct{}), poke: func() {}}
-	e.C = e.ended
-	quit := make(chan struct{})
-	e.close = sync.OnceFunc(func() { close(quit) })
+// watchEnd calls ended when a process has ended. stop ends the goroutine that asks for it.
+func watchEnd(id Identity, ended func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(e.done)
-		told := map[Identity]bool{}
+		defer close(done)
 		ticker := time.NewTicker(askEvery)
 		defer ticker.Stop()
 		for {
@@ -27,18 +20,14 @@ func NewExits() (*Exits, error) {
 				return
 			case <-ticker.C:
 			}
-			now := map[Identity]bool{}
-			for _, id := range e.watched() {
-				p, err := System{}.Look(id.PID)
-				if err == nil && p.Identity == id {
-					continue
-				}
-				if now[id] = true; !told[id] {
-					e.tell()
-				}
+			if p, err := (System{}).Look(id.PID); err != nil || p.Identity != id {
+				ended()
+				return
 			}
-			told = now
 		}
 	}()
-	return e, nil
+	return func() {
+		close(quit)
+		<-done
+	}
 }

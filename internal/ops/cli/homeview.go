@@ -23,22 +23,17 @@ import (
 // homeWatch looks at a monitor's home for an overview, and hears of the ends of its agents.
 type homeWatch struct {
 	given string
-	exits *process.Exits // nil: the system cannot tell
+	exits *process.Exits // nil: it looks once
 }
 
-// seeHome has the home looked at too, unless other machines are looked at only. Its result ends that, with a goroutine.
+// seeHome has the home looked at too, unless other machines are looked at only. Its result ends that.
 func seeHome(what *collect.Options, given string) (done func()) {
 	if what.Dirs == nil {
 		return func() {}
 	}
-	h := &homeWatch{given: given}
-	what.Home = h.look
-	exits, err := process.NewExits()
-	if err != nil {
-		return func() {} // looking every two seconds is left
-	}
-	h.exits, what.HomeNews = exits, exits.C
-	return exits.Close
+	h := &homeWatch{given: given, exits: process.NewExits()}
+	what.Home, what.HomeNews = h.look, h.exits.C
+	return h.exits.Close
 }
 
 // look finds nothing where there is no home.
