@@ -38,6 +38,8 @@ type Entry struct {
 	Parent int
 	Age    time.Duration // since it was started
 	CPU    time.Duration // user and system time it has used, or Untold
+	// Group and Session are the numbers of those that it is in. 0: the system does not tell.
+	Group, Session int
 	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows has no such state.
 	Stopped bool
 }

@@ -184,20 +184,24 @@ func allProcesses() []procStat {
 	return all
 }
 
-// isOfRun reports whether a process is a descendant of one of our starts.
-func isOfRun(pid int, runs []string) bool {
-	if len(runs) == 0 {
-		return false
+// send signals a process if it is still the same one. That goes through a pidfd that was opened before the process is
+// examined, so that no other one with its number is hit; or without, where the kernel (before 5.3) or a sandbox has none.
+func send(id Identity, sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	refused := errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
+	switch {
+	case err == nil:
+		defer unix.Close(fd)
+	case !refused:
+		return sent(id, err)
 	}
-	for kv := range bytes.SplitSeq(Environ(pid), []byte{0}) {
-		value, ok := bytes.CutPrefix(kv, []byte(RunVariable+"="))
-		for _, run := range runs {
-			if ok && run != "" && string(value) == run {
-				return true
-			}
-		}
+	if s, err := readStat(id.PID); err != nil || s.start != id.Start {
+		return os.ErrProcessDone
 	}
-	return false
+	if refused {
+		return sent(id, unix.Kill(id.PID, sig))
+	}
+	return sent(id, unix.PidfdSendSignal(fd, sig, nil, 0))
 }
 
 // While a process executes another program it has no environment for a moment, and a busy machine can stop it there. It is looked at

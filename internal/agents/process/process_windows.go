@@ -1,18 +1,15 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
-
-// killTime is how long a terminated process has to go.
-const killTime = 2 * time.Second
 
 // Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a dead one.
 func (System) Look(pid int) (Process, error) {
@@ -44,67 +41,28 @@ func begin(process windows.Handle) (windows.Filetime, error) {
 	return begun, err
 }
 
-// Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
-// otherwise a [StopError]. Programs without a console cannot receive a SIGTERM here.
-func (s System) Stop(ctx context.Context, t Target) error {
-	for end := time.Now().Add(killTime); ; {
-		left := members(s.All(), t.Leaders)
-		if len(left) == 0 {
-			return nil
-		}
-		t.Leaders = left // one that has ended leads no more to what it has started
-		if time.Now().After(end) {
-			return &StopError{left[0].PID, errStuck}
-		}
-		for _, id := range left {
-			if err := terminate(id); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
+// What a stop can do on this system. Programs without a console cannot receive a SIGTERM.
+const (
+	canAsk            = false
+	orphansKeepParent = true // and another process gets its number one day
+	goOn              = syscall.Signal(0)
+)
 
-func terminate(id Identity) error {
-	if id.PID == os.Getpid() || id.PID == os.Getppid() {
-		return &StopError{id.PID, errOurselves}
-	}
+// send terminates a process if it is still the same one.
+func send(id Identity, _ syscall.Signal) error {
 	h, err := windows.OpenProcess(windows.PROCESS_TERMINATE|windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(id.PID))
 	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 		return &StopError{id.PID, os.ErrPermission}
 	}
 	if err != nil {
-		return nil // it has ended, which the next look will see
+		return os.ErrProcessDone
 	}
 	defer windows.CloseHandle(h)
 	if begun, err := begin(h); err != nil || uint64(begun.Nanoseconds()) != id.Start {
-		return nil // its number is another one's by now
+		return os.ErrProcessDone
 	}
-	_ = windows.TerminateProcess(h, 1)
+	_ = windows.TerminateProcess(h, 1) // the next look sees whether it has ended
 	return nil
-}
-
-// members are the leaders, if they are still the same processes, and their descendants.
-func members(all []Entry, leaders []Identity) []Identity {
-	chosen, table := map[Identity]bool{}, TableOf(all)
-	var found []Identity
-	for _, l := range leaders {
-		tree := table.Tree(l.PID)
-		if len(tree) == 0 || tree[0].Identity != l {
-			continue
-		}
-		for _, e := range tree {
-			if !chosen[e.Identity] {
-				chosen[e.Identity] = true
-				found = append(found, e.Identity)
-			}
-		}
-	}
-	return found
 }
 
 // snapshot has a line of each process, by its number.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -68,7 +69,7 @@ func family(t *testing.T) (parent, child Process) {
 	if child, err = (System{}).Look(pid); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = terminate(child.Identity) })
+	t.Cleanup(func() { _ = send(child.Identity, syscall.SIGKILL) })
 	return parent, child
 }
 
@@ -101,7 +102,7 @@ func TestStopSparesStrangers(t *testing.T) {
 	if err := (System{}).Stop(context.Background(), Target{Leaders: []Identity{before}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := terminate(before); err != nil {
+	if err := send(before, syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 	if !alive(parent.Identity) || !alive(child.Identity) {
@@ -118,7 +119,8 @@ func TestMembersAreNotOlder(t *testing.T) {
 			all[i].Start = parent.Start - 1
 		}
 	}
-	if got := members(all, []Identity{parent.Identity}); len(got) != 1 || got[0] != parent.Identity {
+	h := newTermination(Target{Leaders: []Identity{parent.Identity}}, all)
+	if got := h.members(all); len(got) != 1 || got[0].Identity != parent.Identity {
 		t.Errorf("%v, want the parent %v alone", got, parent.Identity)
 	}
 }

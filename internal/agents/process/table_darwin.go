@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +16,9 @@ func (System) All() []Entry {
 	}
 	var list []Entry
 	for i := range all {
-		list = append(list, entryOf(&all[i]))
+		if all[i].Proc.P_stat != zombie {
+			list = append(list, entryOf(&all[i]))
+		}
 	}
 	return list
 }
@@ -26,7 +27,7 @@ func entryOf(k *unix.KinfoProc) Entry {
 	const stopped = 4 // SSTOP of sys/proc.h
 	return Entry{
 		Identity: identity(k), Parent: int(k.Eproc.Ppid), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())),
-		CPU: Untold, Stopped: k.Proc.P_stat == stopped,
+		CPU: Untold, Group: int(k.Eproc.Pgid), Stopped: k.Proc.P_stat == stopped,
 	}
 }
 
@@ -66,12 +67,3 @@ func (System) Variable(int, string) string { return "" }
 
 // Files are the regular files that a process has open: not available on this system.
 func (System) Files(int) []string { return nil }
-
-// Interrupt interrupts a process (SIGINT). The error wraps os.ErrProcessDone when it is gone.
-func (System) Interrupt(id Identity) error {
-	k, err := unix.SysctlKinfoProc("kern.proc.pid", id.PID)
-	if err != nil || identity(k) != id {
-		return os.ErrProcessDone
-	}
-	return strike(id, unix.SIGINT)
-}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // All is every living process that we can see.
@@ -25,7 +23,7 @@ func entryOf(s procStat) Entry {
 	return Entry{
 		Identity: Identity{PID: s.pid, Start: s.start, Boot: bootID()}, Parent: s.parent,
 		Age: ageOf(s), CPU: time.Duration(s.cpu) * (time.Second / hertz),
-		Stopped: s.state == 'T', // 't' is a debugger's
+		Group: s.group, Session: s.session, Stopped: s.state == 'T', // 't' is a debugger's
 	}
 }
 
@@ -72,19 +70,4 @@ func (System) Files(pid int) []string {
 		}
 	}
 	return files
-}
-
-// Interrupt interrupts a process (SIGINT). The error wraps os.ErrProcessDone when it is gone.
-func (System) Interrupt(id Identity) error {
-	if id.Boot != bootID() {
-		return os.ErrProcessDone
-	}
-	err := signalOne(procStat{pid: id.PID, start: id.Start}, unix.SIGINT)
-	switch err {
-	case unix.ESRCH:
-		return os.ErrProcessDone
-	case unix.EPERM:
-		return &StopError{id.PID, os.ErrPermission}
-	}
-	return err
 }
