@@ -103,7 +103,7 @@ func (c *claudeTranscript) line(text []byte) bool {
 	case "queue-operation":
 		c.queued(&r)
 	case "cost-state":
-		c.cost = max(c.cost, r.CostUSD)
+		c.CostUSD = max(c.CostUSD, r.CostUSD)
 	}
 	return false
 }
@@ -116,7 +116,7 @@ func (c *claudeTranscript) request(r *claudeRecord) bool {
 	}
 	c.turn.request(r.Timestamp.Time)
 	c.asked++
-	if c.asked > 1 && c.failure.Attempt < c.asked-1 && len(c.open) == 0 {
+	if c.asked > 1 && c.Error.Attempt < c.asked-1 && len(c.open) == 0 {
 		c.turn.failed(Failure{Kind: APIFailure, Attempt: c.asked - 1, At: r.Timestamp.Time,
 			Text: "The model has been asked " + strconv.Itoa(c.asked) + " times and has not answered."})
 	}
@@ -206,7 +206,7 @@ func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 	if u := r.Message.Usage; r.Message.ID != "" && r.Message.ID != c.counted {
 		c.answersAnew()
 		c.counted = r.Message.ID
-		c.tokens += amount(u.Input) + amount(u.CacheWrite) + amount(u.CacheRead) + amount(u.Output)
+		c.Tokens += amount(u.Input) + amount(u.CacheWrite) + amount(u.CacheRead) + amount(u.Output)
 	}
 	if text != "" {
 		c.say(text, at)
@@ -233,7 +233,7 @@ func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 func (c *claudeTranscript) system(r *claudeRecord) bool {
 	switch r.Subtype {
 	case "turn_duration":
-		if !c.ended {
+		if !c.Ended {
 			c.end(r.Timestamp.Time)
 		}
 		c.touch(r.Timestamp.Time)

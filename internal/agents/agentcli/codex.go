@@ -122,7 +122,7 @@ func (c *codexTranscript) line(text []byte) bool {
 
 // count records the tokens of the whole thread.
 func (c *codexTranscript) count(u codexUsage) {
-	c.tokens = max(c.tokens, amount(u.Input)+amount(u.Output))
+	c.Tokens = max(c.Tokens, amount(u.Input)+amount(u.Output))
 }
 
 // replies handles an item of the model's answer. Codex records what an answer has used behind its last item, and before
@@ -247,13 +247,13 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 		return false
 	case "item_completed":
 		if p.Item.Type == "FileChange" && p.Item.Status != "failed" && p.Item.Status != "declined" {
-			c.progressAt = c.when(at)
+			c.ProgressAt = c.when(at)
 		}
 		c.proposed = c.proposed || p.Item.Type == "Plan"
 		c.touch(at)
 	case "patch_apply_end":
 		if p.Success {
-			c.progressAt = c.when(at)
+			c.ProgressAt = c.when(at)
 		}
 		c.touch(at)
 	case "user_message":

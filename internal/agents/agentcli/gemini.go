@@ -123,7 +123,7 @@ func (g *geminiTranscript) replaced(r *geminiRecord) bool {
 		return false
 	}
 	g.copying = false
-	if g.ended || g.asked.IsZero() {
+	if g.Ended || g.asked.IsZero() {
 		return false
 	}
 	if n := len(all); n > 0 && (all[n-1].Timestamp.IsZero() || !all[n-1].Timestamp.Before(g.asked)) {
@@ -179,7 +179,7 @@ func (g *geminiTranscript) told(text string, at time.Time) bool {
 	switch {
 	case beginsWith(text, "Request cancelled", "User cancelled the request"):
 		g.interrupted(at)
-	case g.ended:
+	case g.Ended:
 		return false
 	case beginsWith(text, "Agent execution stopped", "A potential loop was detected"):
 		g.end(at)
@@ -207,33 +207,33 @@ var geminiAsks = []string{"Please continue.", "System: Please continue."}
 func (g *geminiTranscript) user(text string, responds bool, at time.Time) bool {
 	_, behind, hooked := strings.Cut(text, "</hook_context>")
 	switch {
-	case responds && g.halted, text == "" && !responds, beginsWith(text, geminiTells...):
+	case responds && g.Interrupted, text == "" && !responds, beginsWith(text, geminiTells...):
 		return false
 	case hooked && strings.HasPrefix(text, "<hook_context>") && strings.TrimSpace(behind) == "":
 		return false
 	case responds:
 		g.closeAll()
 		g.resume(at)
-		g.model = g.lastAt
+		g.model = g.LastAt
 		return true
 	case slices.Contains(geminiAsks, text), strings.HasPrefix(text, "System: Potential loop detected."):
 		g.begin(at)
 	default:
 		g.prompted(text, at)
 	}
-	g.asked = g.lastAt
+	g.asked = g.LastAt
 	return true
 }
 
 // gemini handles an answer of the model. Its calls are written when all of them have ended. Until then an answer
 // without a text is known to have some, and one with a text looks like the end of the turn.
 func (g *geminiTranscript) gemini(r *geminiRecord, text string, calls bool) bool {
-	if g.halted { // a call that a person has cancelled
+	if g.Interrupted { // a call that a person has cancelled
 		return false
 	}
 	at := r.Timestamp.Time
 	if r.Tokens.Total > 0 && g.first("message "+r.ID) {
-		g.tokens += amount(r.Tokens.Total)
+		g.Tokens += amount(r.Tokens.Total)
 	}
 	if r.ID == "" || g.first("answer "+r.ID) {
 		g.closeAll()

@@ -256,21 +256,20 @@ func openCodeTurn(ctx context.Context, db *sql.DB, s *Session) error {
 	}
 	defer rows.Close()
 	var o openCodeScript
+	o.turn.Sequence = s.Turn.Sequence
 	for rows.Next() {
 		var r openCodeRow
 		if err := r.scan(rows); err != nil {
 			continue // a member of an unexpected type
 		}
 		o.row(&r)
-		s.Turn.Sequence = max(s.Turn.Sequence, r.messageAt, r.partAt)
+		o.turn.Sequence = max(o.turn.Sequence, r.messageAt, r.partAt)
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
 	o.close()
-	sequence := s.Turn.Sequence
 	s.Turn = o.turn.snapshot()
-	s.Turn.Sequence = sequence
 	s.Status, s.StatusAt = o.turn.status()
 	if s.Turn.Open == Question {
 		s.Status, s.WaitingFor, s.StatusAt = Waiting, ForQuestion, s.Turn.OpenAt

@@ -51,7 +51,7 @@ func (o *openCodeScript) row(r *openCodeRow) {
 	case r.role == "assistant":
 		o.part(r)
 	case r.role == "user" && !r.own && o.queued:
-		o.turn.typedAt = millis(float64(r.createdAt))
+		o.turn.TypedAt = millis(float64(r.createdAt))
 	case r.role == "user" && !r.own:
 		o.turn.typed()
 	}
@@ -65,7 +65,7 @@ func (o *openCodeScript) begin(r *openCodeRow) {
 	o.stepped, o.called, o.refused = false, false, false
 	created := millis(float64(r.createdAt))
 	switch {
-	case o.queued && created.After(o.turn.lastAt):
+	case o.queued && created.After(o.turn.LastAt):
 		o.turn.touch(created)
 	case o.queued:
 	case r.role == "user":
@@ -90,7 +90,7 @@ func (o *openCodeScript) part(r *openCodeRow) {
 		o.refused = o.refused || r.state == "error" && slices.Contains(openCodeRefusals, r.output)
 		o.toolPart(r, at)
 	case "patch":
-		o.turn.progressAt = at
+		o.turn.ProgressAt = at
 	}
 }
 

@@ -94,7 +94,7 @@ func (q *qwenTranscript) assistant(r *qwenRecord) {
 	if text := qwenText(r.Message.Parts); text != "" {
 		q.say(text, at)
 	}
-	q.tokens += amount(r.Usage.Total)
+	q.Tokens += amount(r.Usage.Total)
 	calls := false
 	for _, p := range r.Message.Parts {
 		if p.Call != nil {
@@ -102,7 +102,7 @@ func (q *qwenTranscript) assistant(r *qwenRecord) {
 			calls = true
 		}
 	}
-	if !calls && q.text != "" {
+	if !calls && q.LastText != "" {
 		q.end(at)
 	}
 }

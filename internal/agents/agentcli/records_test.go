@@ -255,7 +255,7 @@ func TestWhatIsNewIsProgress(t *testing.T) {
 					p.line([]byte(record))
 				}
 			}
-			if got := p.now().progressAt.Minute(); got != test.want {
+			if got := p.now().ProgressAt.Minute(); got != test.want {
 				t.Errorf("progress at 13:%02d, want 13:%02d", got, test.want)
 			}
 		})
@@ -306,7 +306,7 @@ func TestProgress(t *testing.T) {
 					told(p, r)
 				}
 			}
-			if got := !p.now().progressAt.IsZero(); got != test.want {
+			if got := !p.now().ProgressAt.IsZero(); got != test.want {
 				t.Errorf("progress: %v", got)
 			}
 		})

@@ -26,7 +26,7 @@ type lineParser struct {
 func (p *lineParser) now() *turn { return &p.turn }
 func (p *lineParser) line(text []byte) bool {
 	p.lines = append(p.lines, excerpt(string(text), 80))
-	p.turns = 1
+	p.Turns = 1
 	return true
 }
 

@@ -27,45 +27,45 @@ type Task struct {
 // begun adds a background task. One that is reported again is the same.
 func (t *turn) begun(task Task) {
 	t.over(task.ID)
-	if len(t.tasks) == openCalls {
-		t.tasks = t.tasks[1:]
+	if len(t.Tasks) == openCalls {
+		t.Tasks = t.Tasks[1:]
 	}
-	t.tasks = append(t.tasks, task)
+	t.Tasks = append(t.Tasks, task)
 }
 
 // over removes a task: the session has learnt of its end, or does not wait for it any more.
 func (t *turn) over(id string) {
-	kept := t.tasks[:0:0]
-	for _, task := range t.tasks {
+	kept := t.Tasks[:0:0]
+	for _, task := range t.Tasks {
 		if task.ID != id {
 			kept = append(kept, task)
 		}
 	}
-	t.tasks = kept
+	t.Tasks = kept
 }
 
 // ends records that a task has ended, and that the session is about to be told.
 func (t *turn) ends(id string) {
-	for i := range t.tasks {
-		t.tasks[i].ended = t.tasks[i].ended || t.tasks[i].ID == id
+	for i := range t.Tasks {
+		t.Tasks[i].ended = t.Tasks[i].ended || t.Tasks[i].ID == id
 	}
 }
 
 // left records that a task ended with the process that ran it, and that the model was not called.
 func (t *turn) left(id string) {
-	for i := range t.tasks {
-		t.tasks[i].Left = t.tasks[i].Left || t.tasks[i].ID == id
+	for i := range t.Tasks {
+		t.Tasks[i].Left = t.Tasks[i].Left || t.Tasks[i].ID == id
 	}
 }
 
 // goesOn removes the tasks of a previous process: the model has learnt of them with its next call.
 func (t *turn) goesOn() {
-	t.tasks = slices.DeleteFunc(t.tasks, func(task Task) bool { return task.Left })
+	t.Tasks = slices.DeleteFunc(t.Tasks, func(task Task) bool { return task.Left })
 }
 
 // waitedFor returns the tasks whose end the session has not learnt, and is not about to.
 func (t *turn) waitedFor() []Task {
-	return slices.DeleteFunc(slices.Clone(t.tasks), func(task Task) bool { return task.ended && !task.Left })
+	return slices.DeleteFunc(slices.Clone(t.Tasks), func(task Task) bool { return task.ended && !task.Left })
 }
 
 // Awaits reports whether the session has nothing to do until the task has ended: its turn is over and was not

@@ -26,47 +26,36 @@ type call struct {
 
 // turn collects what the records of a transcript mean. Its methods are the same for the parsers of all vendors.
 type turn struct {
-	lastAt     time.Time
+	Turn                 // as it will be shown, but for what [turn.snapshot] derives
 	open       []call    // in the order in which they were made
 	overflowed bool      // more calls are open
 	known      int       // increases with whatever shows what is open
 	model      time.Time // since when the model's answer is awaited; zero: it is not
 	running    bool
-	ended      bool
-	halted     bool // a human has interrupted it
-	text       string
 	proposed   bool // it has proposed a plan that a person has to accept, without a call that waits for that
-	failure    Failure
 	loop       loop
 	steps      int  // how often calls were made while none was open
 	ordered    bool // its user asked for repetition
-	tokens     int64
-	cost       float64
-	turns      int
-	progressAt time.Time
-	typedAt    time.Time
-	tasks      []Task // background tasks, as far as is known
-	wakes      bool   // a call has asked for a call of the model at a later time
 }
 
 // when returns at, or the time of the last record if at is zero.
 func (t *turn) when(at time.Time) time.Time {
 	if at.IsZero() {
-		return t.lastAt
+		return t.LastAt
 	}
 	return at
 }
 
-func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
+func (t *turn) touch(at time.Time) { t.LastAt = t.when(at) }
 
 // settled reports whether enough was read to know what is open: the beginning or the end of a turn.
-func (t *turn) settled() bool { return t.turns > 0 || t.ended }
+func (t *turn) settled() bool { return t.Turns > 0 || t.Ended }
 
 // prompt begins a turn. The background tasks are dropped, because it is not known whether the agent still waits for
 // them.
 func (t *turn) prompt(at time.Time) {
 	t.begin(at)
-	t.ordered, t.tasks = false, nil
+	t.ordered, t.Tasks = false, nil
 	t.typed()
 }
 
@@ -74,23 +63,23 @@ func (t *turn) begin(at time.Time) {
 	t.touch(at)
 	t.resume(at)
 	t.closeAll()
-	t.failure, t.loop, t.proposed = Failure{}, loop{}, false
-	t.model = t.lastAt
-	t.turns++
+	t.Error, t.loop, t.proposed = Failure{}, loop{}, false
+	t.model = t.LastAt
+	t.Turns++
 }
 
 // typed handles input of a person. Times for progress start again: a session that waits is not expected to make any.
 func (t *turn) typed() {
-	t.typedAt = t.lastAt
-	if !t.progressAt.IsZero() {
-		t.progressAt = t.lastAt
+	t.TypedAt = t.LastAt
+	if !t.ProgressAt.IsZero() {
+		t.ProgressAt = t.LastAt
 	}
 }
 
 // typedAlready handles input of a person that the model does not get, or not yet: the turn is the same.
 func (t *turn) typedAlready(at time.Time) {
-	if at.After(t.typedAt) {
-		t.typedAt = at
+	if at.After(t.TypedAt) {
+		t.TypedAt = at
 	}
 }
 
@@ -102,21 +91,21 @@ func (t *turn) prompted(text string, at time.Time) {
 // resume handles anything that shows that a turn continues.
 func (t *turn) resume(at time.Time) {
 	t.touch(at)
-	t.running, t.ended, t.halted = true, false, false
+	t.running, t.Ended, t.Interrupted = true, false, false
 }
 
 // request handles a call of the model. For a retry, the time of the first unanswered call is kept.
 func (t *turn) request(at time.Time) {
 	t.resume(at)
 	if t.model.IsZero() {
-		t.model = t.lastAt
+		t.model = t.LastAt
 	}
 }
 
 // answered handles a sign of the model. More follows until a call or the end.
 func (t *turn) answered(at time.Time) {
 	t.resume(at)
-	t.model, t.failure = t.lastAt, Failure{}
+	t.model, t.Error = t.LastAt, Failure{}
 	t.known++
 }
 
@@ -139,7 +128,7 @@ func (t *turn) closeAll() {
 func (t *turn) say(text string, at time.Time) {
 	t.answered(at)
 	if strings.TrimSpace(text) != "" {
-		t.text = ending(text, textKept)
+		t.LastText = ending(text, textKept)
 	}
 }
 
@@ -147,8 +136,8 @@ func (t *turn) say(text string, at time.Time) {
 func (t *turn) called(c call) {
 	t.answered(c.at)
 	t.model = time.Time{}
-	t.wakes, c.polls = t.wakes || c.wakes, c.polls || polling.MatchString(c.tool)
-	c.at = t.lastAt
+	t.WakesItself, c.polls = t.WakesItself || c.wakes, c.polls || polling.MatchString(c.tool)
+	c.at = t.LastAt
 	for i, known := range t.open {
 		if known.id == c.id { // reported again
 			c.at, c.step = known.at, known.step
@@ -184,26 +173,26 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 			t.loop.add(c.key, result, failed && !exitAlone.MatchString(output), c.step)
 		}
 		news := t.loop.shows(c.key, result) || t.ordered
-		if took := t.lastAt.Sub(c.at); !failed && (c.edits || news || took >= longCall && !c.polls && c.asks == Tool) {
-			t.progressAt = t.lastAt
+		if took := t.LastAt.Sub(c.at); !failed && (c.edits || news || took >= longCall && !c.polls && c.asks == Tool) {
+			t.ProgressAt = t.LastAt
 		}
 		break
 	}
 	if len(t.open) == 0 {
-		t.model = t.lastAt
+		t.model = t.LastAt
 	}
 }
 
 // failed handles an error of the model or of the turn.
 func (t *turn) failed(f Failure) {
 	t.touch(f.At)
-	f.At, f.Text = t.lastAt, excerpt(f.Text, textKept)
-	t.failure = f
+	f.At, f.Text = t.LastAt, excerpt(f.Text, textKept)
+	t.Error = f
 	if f.Final {
 		t.finish()
 		return
 	}
-	t.running, t.ended = true, false
+	t.running, t.Ended = true, false
 }
 
 func (t *turn) end(at time.Time) {
@@ -214,15 +203,15 @@ func (t *turn) end(at time.Time) {
 // interrupted handles the end of a turn by a human. Errors that the model had answered before are dropped, unless
 // they had ended the turn.
 func (t *turn) interrupted(at time.Time) {
-	if !t.failure.Final {
-		t.failure = Failure{}
+	if !t.Error.Final {
+		t.Error = Failure{}
 	}
 	t.end(at)
-	t.halted, t.typedAt, t.tasks = true, t.lastAt, nil
+	t.Interrupted, t.TypedAt, t.Tasks = true, t.LastAt, nil
 }
 
 func (t *turn) finish() {
-	t.running, t.ended = false, true
+	t.running, t.Ended = false, true
 	t.model = time.Time{}
 	t.closeAll()
 }
@@ -239,26 +228,24 @@ func (t *turn) waitsFor() (Open, call) {
 			}
 		}
 	}
-	if !t.ended && !t.model.IsZero() {
+	if !t.Ended && !t.model.IsZero() {
 		return Model, call{at: t.model}
 	}
 	return Nothing, call{}
 }
 
+// snapshot is the turn as it is shown.
 func (t *turn) snapshot() Turn {
+	now := t.Turn
 	open, c := t.waitsFor()
-	var repeats Repeats
-	if !t.ended && !t.ordered {
-		repeats = t.loop.repeats() // a turn that is over is no loop
+	now.Open, now.OpenAt, now.Tool, now.ToolInput = open, c.at.Add(c.sleeps), c.tool, c.input
+	now.Interrupted = t.Ended && t.Interrupted
+	now.EndedAsking = t.Ended && !t.Interrupted && t.Error.Kind == NoFailure && (t.proposed || asks(t.LastText))
+	if !t.Ended && !t.ordered { // a turn that is over is no loop
+		now.Repeats = t.loop.repeats()
 	}
-	return Turn{
-		LastAt: t.lastAt, Open: open, OpenAt: c.at.Add(c.sleeps), Tool: c.tool, ToolInput: c.input,
-		Ended: t.ended, EndedAsking: t.ended && !t.halted && t.failure.Kind == NoFailure && (t.proposed || asks(t.text)),
-		Interrupted: t.ended && t.halted, LastText: t.text,
-		Error: t.failure, Repeats: repeats,
-		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt, TypedAt: t.typedAt,
-		Tasks: t.waitedFor(), WakesItself: t.wakes,
-	}
+	now.Tasks = t.waitedFor()
+	return now
 }
 
 // beganAt uses the time since which the CLI says that the session is busy. If that is after the end of the last turn,
@@ -291,12 +278,12 @@ func amount(n int64) int64 {
 // status derives the session's status from the turn, for vendors that do not write it.
 func (t *turn) status() (Status, time.Time) {
 	switch {
-	case t.ended:
-		return Idle, t.lastAt
-	case t.failure.Kind != NoFailure:
-		return Retrying, t.failure.At
+	case t.Ended:
+		return Idle, t.LastAt
+	case t.Error.Kind != NoFailure:
+		return Retrying, t.Error.At
 	case t.running:
-		return Busy, t.lastAt
+		return Busy, t.LastAt
 	}
 	return Unknown, time.Time{}
 }
