@@ -16,18 +16,18 @@ const maxShells = 6
 
 // agentAbove returns the first process from parent upwards that is not a shell: the CLI that called the hook. Its PID is 0
 // when there is none.
-func agentAbove(parent int) process.Identity { return firstNoShell(parent, process.System{}.Named) }
+func agentAbove(parent int) process.Identity { return firstNoShell(parent, process.System{}.Look) }
 
-func firstNoShell(pid int, look func(int) (process.Entry, string, error)) process.Identity {
+func firstNoShell(pid int, look func(int) (process.Process, error)) process.Identity {
 	for range maxShells {
 		if pid <= 1 {
 			break
 		}
-		p, program, err := look(pid)
+		p, err := look(pid)
 		if err != nil {
 			break
 		}
-		name := strings.ToLower(strings.TrimSuffix(filepath.Base(program), ".exe"))
+		name := strings.ToLower(strings.TrimSuffix(filepath.Base(p.Program), ".exe"))
 		if !slices.Contains(shells, strings.TrimPrefix(name, "-")) {
 			return p.Identity
 		}

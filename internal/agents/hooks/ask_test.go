@@ -64,11 +64,11 @@ func TestVigil(t *testing.T) {
 
 func TestAgentIsTheFirstThatIsNoShell(t *testing.T) {
 	names, parents := map[int]string{50: "sh", 40: "-bash", 30: "claude.exe", 20: "zsh", 1: "systemd"}, map[int]int{50: 40, 40: 30, 30: 20, 20: 1}
-	look := func(pid int) (process.Entry, string, error) {
+	look := func(pid int) (process.Process, error) {
 		if names[pid] == "" {
-			return process.Entry{}, "", os.ErrProcessDone
+			return process.Process{}, os.ErrProcessDone
 		}
-		return process.Entry{Identity: process.Identity{PID: pid, Start: 1}, Parent: parents[pid]}, names[pid], nil
+		return process.Process{Identity: process.Identity{PID: pid, Start: 1}, Parent: parents[pid], Program: names[pid]}, nil
 	}
 	for from, want := range map[int]int{50: 30, 30: 30, 20: 0, 99: 0, 0: 0} {
 		if got := firstNoShell(from, look).PID; got != want {

@@ -49,7 +49,7 @@ type gathering struct {
 	e     *diagnose.Evidence
 	f     *finding
 
-	stranger process.Entry // a process named by the pidfile that may not be the agent's
+	stranger process.Process // a process named by the pidfile that may not be the agent's
 
 	report     *agentrun.Report    // of the wrapper around the present run; nil if there is none
 	began      time.Time           // when the process was started; zero: unknown

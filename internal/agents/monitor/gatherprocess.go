@@ -61,7 +61,7 @@ func (g *gathering) process() {
 	switch proc, err := g.sources.procs.Look(was.PID); {
 	case err == nil && proc.Identity == was:
 		g.miss(diagnose.FromProcess, "the table of processes lacks one that lives")
-		g.lives(process.Entry{Identity: was, Age: proc.Age})
+		g.lives(process.Process{Identity: was, Age: proc.Age})
 		return
 	case err != nil && !errors.Is(err, os.ErrProcessDone):
 		p.Life, p.Detail = diagnose.Unsure, fmt.Sprintf("PID %d cannot be looked at: %v", was.PID, err)
@@ -139,7 +139,7 @@ func (g *gathering) targetOf(id process.Identity) process.Target {
 	return t
 }
 
-func (g *gathering) lives(entry process.Entry) {
+func (g *gathering) lives(entry process.Process) {
 	p := &g.e.Process
 	g.began = g.sources.began(entry.Age, g.now.Wall)
 	p.Life, p.Detail, p.Age = diagnose.Alive, fmt.Sprintf("PID %d is alive", entry.PID), g.age(g.began)
@@ -182,7 +182,7 @@ func (g *gathering) running() []process.Identity {
 	if kind == "" || !g.agent.ownsDirectory() {
 		return nil
 	}
-	var found []process.Entry
+	var found []process.Process
 	others := g.orphans()
 	for _, id := range g.sources.clis {
 		p := g.sources.programs[id]
@@ -194,7 +194,7 @@ func (g *gathering) running() []process.Identity {
 			found = append(found, entry)
 		}
 	}
-	slices.SortFunc(found, func(a, b process.Entry) int { return int(b.Age/time.Millisecond - a.Age/time.Millisecond) })
+	slices.SortFunc(found, func(a, b process.Process) int { return int(b.Age/time.Millisecond - a.Age/time.Millisecond) })
 	var list []process.Identity
 	for _, e := range found {
 		list = append(list, e.Identity)
@@ -204,7 +204,7 @@ func (g *gathering) running() []process.Identity {
 
 // ranBeside reports whether a CLI runs another session than the agent's, and did so before the agent's was last written. It may be a
 // person's, and does not take the place of the agent's process when that ends in a turn. After an end at the prompt it may be what goes on.
-func (g *gathering) ranBeside(e process.Entry) bool {
+func (g *gathering) ranBeside(e process.Process) bool {
 	own, began := g.known.agentState.Session, g.sources.began(e.Age, g.now.Wall)
 	another, before := false, false
 	for i := range g.sources.sessions {
@@ -225,7 +225,7 @@ func (g *gathering) ranBeside(e process.Entry) bool {
 }
 
 // pidFile is the process named by the declared pidfile.
-func (g *gathering) pidFile() (entry process.Entry, found bool) {
+func (g *gathering) pidFile() (entry process.Process, found bool) {
 	path := g.agent.Declared.Match.PIDFile
 	if path == "" {
 		return entry, false
@@ -251,7 +251,7 @@ func (g *gathering) pidFile() (entry process.Entry, found bool) {
 
 // doubtful says why the pidfile's process may not be the agent's: everybody who can write to the directory can write any
 // PID into it. "": it is the agent's.
-func (g *gathering) doubtful(entry process.Entry) string {
+func (g *gathering) doubtful(entry process.Process) string {
 	proc, err := g.sources.place(entry.Identity, g.now.Wall)
 	kind := vendorKind(g.agent.Kind)
 	switch {
@@ -269,7 +269,7 @@ func (g *gathering) doubtful(entry process.Entry) string {
 
 // hasSessionHere reports whether the CLI's own files say that a process works in the agent's directory. Not every system
 // tells a process's directory.
-func (g *gathering) hasSessionHere(entry process.Entry, kind agentcli.Kind) bool {
+func (g *gathering) hasSessionHere(entry process.Process, kind agentcli.Kind) bool {
 	return slices.ContainsFunc(g.sources.sessions, func(v agentcli.Session) bool {
 		return v.Kind == kind && v.PID == entry.PID && (v.Start == 0 || v.Start == entry.Start) && g.sources.within(v.Dir, g.agent.Path)
 	})

@@ -234,7 +234,7 @@ func (g *gathering) unallowed(v *agentcli.Session) bool {
 
 // startedSince reports whether a process that the agent has started is as young as something that it began at t.
 func (g *gathering) startedSince(t time.Time) bool {
-	return slices.ContainsFunc(g.sources.helpers(g.f.process), func(e process.Entry) bool {
+	return slices.ContainsFunc(g.sources.helpers(g.f.process), func(e process.Process) bool {
 		return !g.sources.began(e.Age, g.now.Wall).Before(t.Add(-toolSlack))
 	})
 }
@@ -272,7 +272,7 @@ func (g *gathering) quietCommand() {
 		return
 	}
 	for _, v := range g.own {
-		runs := func(e process.Entry) bool {
+		runs := func(e process.Process) bool {
 			began := g.sources.began(e.Age, g.now.Wall)
 			return began.After(v.Turn.LastAt) && began.After(v.SubagentAt) && began.Before(g.report.TitleAt)
 		}

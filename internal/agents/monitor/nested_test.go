@@ -160,11 +160,11 @@ func TestANestedCLINeverSpeaksForTheAgent(t *testing.T) {
 // On Windows orphans keep the number of their parent. The process that has this number now has not started them.
 func TestOrphansOfAnEarlierProcess(t *testing.T) {
 	t.Parallel()
-	entry := func(pid, parent int) process.Entry {
-		return process.Entry{Identity: process.Identity{PID: pid, Start: uint64(pid)}, Parent: parent}
+	entry := func(pid, parent int) process.Process {
+		return process.Process{Identity: process.Identity{PID: pid, Start: uint64(pid)}, Parent: parent}
 	}
 	// 20 is the agent, 10 an orphan of the 20 before it.
-	s := &sources{table: process.TableOf([]process.Entry{entry(40, 30), entry(10, 20), entry(20, 1), entry(30, 20), entry(50, 10)})}
+	s := &sources{table: process.TableOf([]process.Process{entry(40, 30), entry(10, 20), entry(20, 1), entry(30, 20), entry(50, 10)})}
 	shop := process.Identity{PID: 20, Start: 20}
 	var below []int
 	for _, e := range s.descendants(shop) {
@@ -230,7 +230,7 @@ func TestWhichSessionsAreOver(t *testing.T) {
 		first, other := tt.first, agentcli.Session{Kind: agentcli.Codex, ID: "other", Dir: "/shop", Turn: at}
 		first.Kind, first.ID, first.Dir, first.Turn = agentcli.Codex, "first", "/shop", at
 		s := &sources{
-			table: process.TableOf([]process.Entry{{Identity: id}}), sessions: []agentcli.Session{first, other}, real: map[string]string{"/shop": "/shop"},
+			table: process.TableOf([]process.Process{{Identity: id}}), sessions: []agentcli.Session{first, other}, real: map[string]string{"/shop": "/shop"},
 		}
 		g := &gathering{
 			setting: &setting{sources: s}, agent: agent{Project: piv.Project{Path: "/shop"}}, known: known{agentState: agentState{Since: at.LastAt.Add(-time.Hour)}},

@@ -13,7 +13,7 @@ type processes interface {
 	Stop(ctx context.Context, t process.Target) error
 	Start(l process.Launch) (process.Identity, error)
 	// Of declared agents only.
-	All() []process.Entry
+	All() []process.Process
 	Args(pid int) []string
 	Files(pid int) []string
 	Variable(pid int, name string) string

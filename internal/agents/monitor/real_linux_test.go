@@ -63,7 +63,7 @@ func TestACrashIsNoticedAtOnce(t *testing.T) {
 }
 
 // All is the table of an hour later.
-func (a aged) All() []process.Entry {
+func (a aged) All() []process.Process {
 	all := a.System.All()
 	for i := range all {
 		all[i].Age += time.Hour

@@ -174,7 +174,7 @@ const cpuWindow = 10 * time.Second
 
 // next is the reading after m. A new descendant counts as work; if one has ended, its CPU time is lost and the window
 // says nothing. Neither does one in which the system does not tell the CPU time, unless a process was started.
-func (m cpuMark) next(descendants []process.Entry, now Clocks) cpuMark {
+func (m cpuMark) next(descendants []process.Process, now Clocks) cpuMark {
 	elapsed := now.Mono - m.Mono
 	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
 		return m

@@ -15,9 +15,9 @@ import (
 func goesOn(age time.Duration) (*gathering, agentcli.Session) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	id := process.Identity{PID: 7, Start: 70}
-	entry := process.Entry{Identity: id, Age: age}
+	entry := process.Process{Identity: id, Age: age}
 	g := &gathering{
-		setting: &setting{now: Clocks{Wall: now}, sources: &sources{table: process.TableOf([]process.Entry{entry})}},
+		setting: &setting{now: Clocks{Wall: now}, sources: &sources{table: process.TableOf([]process.Process{entry})}},
 		agent:   agent{Declared: &registry.Agent{}}, e: &diagnose.Evidence{Watched: true}, f: &finding{process: id}, began: now.Add(-age),
 	}
 	g.e.Process = diagnose.Proc{Life: diagnose.Alive, Age: diagnose.Span(age), AfterBeat: true}

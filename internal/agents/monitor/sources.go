@@ -81,7 +81,7 @@ const (
 )
 
 // due reports whether a process has to be examined again.
-func (p program) due(e process.Entry, now time.Time) bool {
+func (p program) due(e process.Process, now time.Time) bool {
 	return p.kind == "" && (e.Age < settled || now.Sub(p.at).Abs() >= again)
 }
 
@@ -316,24 +316,24 @@ func (s *sources) within(dir, place string) bool {
 
 // helpers are the descendants without the CLI itself, which is a descendant behind npx or its own launcher, and uses CPU
 // to redraw its screen. A CLI that it has started is one.
-func (s *sources) helpers(id process.Identity) []process.Entry {
+func (s *sources) helpers(id process.Identity) []process.Process {
 	kind := s.programs[id].kind
-	return slices.DeleteFunc(s.descendants(id), func(e process.Entry) bool {
+	return slices.DeleteFunc(s.descendants(id), func(e process.Process) bool {
 		p := s.programs[e.Identity]
 		return p.kind != "" && (kind == "" || p.kind == kind) && !s.nested(e.PID, p.kind, id)
 	})
 }
 
 // stopped reports whether job control has stopped an agent: its process, or the CLI behind its launcher.
-func (s *sources) stopped(agent process.Entry) bool {
-	return agent.Stopped || slices.ContainsFunc(s.descendants(agent.Identity), func(e process.Entry) bool {
+func (s *sources) stopped(agent process.Process) bool {
+	return agent.Stopped || slices.ContainsFunc(s.descendants(agent.Identity), func(e process.Process) bool {
 		kind, its := s.programs[agent.Identity].kind, s.programs[e.Identity].kind
 		return e.Stopped && its != "" && (kind == "" || its == kind) && !s.nested(e.PID, its, agent.Identity)
 	})
 }
 
 // descendants are the processes below one, each behind its parent; none if it is not known.
-func (s *sources) descendants(id process.Identity) []process.Entry {
+func (s *sources) descendants(id process.Identity) []process.Process {
 	if _, there := s.entry(id); !there {
 		return nil
 	}
@@ -365,11 +365,11 @@ func (s *sources) began(age time.Duration, now time.Time) time.Time {
 }
 
 // entry is a process's entry in the table. Unknown parts of its identity are not compared.
-func (s *sources) entry(id process.Identity) (process.Entry, bool) {
+func (s *sources) entry(id process.Identity) (process.Process, bool) {
 	e, there := s.table.Entry(id.PID)
 	there = there && id.PID > 0 && (id.Start == 0 || e.Start == id.Start) && (id.Boot == "" || e.Boot == "" || e.Boot == id.Boot)
 	if !there {
-		return process.Entry{}, false
+		return process.Process{}, false
 	}
 	return e, true
 }

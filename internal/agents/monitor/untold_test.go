@@ -10,10 +10,10 @@ import (
 // Where the system does not tell the CPU time, a command at work does not look idle; a process that it starts is work.
 func TestProcessorTimeThatIsNotTold(t *testing.T) {
 	t.Parallel()
-	compiler := process.Entry{Identity: process.Identity{PID: 7}, Age: time.Hour, CPU: process.Untold}
-	young := process.Entry{Identity: process.Identity{PID: 8}, Age: time.Second, CPU: process.Untold}
-	look := func(entries ...process.Entry) cpuMark {
-		first := cpuMark{}.next([]process.Entry{compiler}, Clocks{Mono: time.Hour})
+	compiler := process.Process{Identity: process.Identity{PID: 7}, Age: time.Hour, CPU: process.Untold}
+	young := process.Process{Identity: process.Identity{PID: 8}, Age: time.Second, CPU: process.Untold}
+	look := func(entries ...process.Process) cpuMark {
+		first := cpuMark{}.next([]process.Process{compiler}, Clocks{Mono: time.Hour})
 		return first.next(entries, Clocks{Mono: time.Hour + 2*cpuWindow})
 	}
 	if m := look(compiler); m.Known {
@@ -30,7 +30,7 @@ func TestProcessorTimeThatIsNotTold(t *testing.T) {
 
 	server := Server{Key: "shop", Processes: []int{7}, Calls: []ServerCall{{}}}
 	k := kept{all: []Server{server}}
-	k.lookAtWork(&sources{table: process.TableOf([]process.Entry{compiler})}, time.Now())
+	k.lookAtWork(&sources{table: process.TableOf([]process.Process{compiler})}, time.Now())
 	if len(k.state.Work) > 0 {
 		t.Errorf("a server: %+v", k.state.Work)
 	}

@@ -154,14 +154,14 @@ func (w *world) Update(_ context.Context, ref string, m notify.Message) error {
 	return nil
 }
 
-func (w *world) All() []process.Entry {
-	var all []process.Entry
+func (w *world) All() []process.Process {
+	var all []process.Process
 	if w.blind {
 		return nil
 	}
 	for _, pid := range slices.Sorted(maps.Keys(w.living)) {
 		p := w.living[pid]
-		all = append(all, process.Entry{Identity: p.Identity, Parent: w.parents[pid], Age: p.Age, CPU: w.used[pid], Stopped: w.halted[pid]})
+		all = append(all, process.Process{Identity: p.Identity, Parent: w.parents[pid], Age: p.Age, CPU: w.used[pid], Stopped: w.halted[pid]})
 	}
 	return all
 }

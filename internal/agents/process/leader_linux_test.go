@@ -44,7 +44,7 @@ func TestAProcessEndsWithItsLastThread(t *testing.T) {
 	if id == (Identity{}) {
 		t.Fatal("a thread of it lives, and it is called dead")
 	}
-	if !slices.ContainsFunc(System{}.All(), func(e Entry) bool { return e.Identity == id }) {
+	if !slices.ContainsFunc(System{}.All(), func(e Process) bool { return e.Identity == id }) {
 		t.Error("the table does not have it")
 	}
 	if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}}); err != nil {

@@ -15,15 +15,6 @@ type Identity struct {
 	Boot  string `json:"boot"`  // of the machine; "": the system does not tell
 }
 
-// Process describes a living process.
-type Process struct {
-	Identity
-	Age time.Duration // since it was started
-	Dir string        // its working directory; "": not ours to know
-	// User is the effective user ID. "": not available.
-	User string
-}
-
 // OwnUser is the number of our own user. "": the system has no such numbers.
 func OwnUser() string {
 	if id := os.Geteuid(); id >= 0 {
@@ -32,16 +23,21 @@ func OwnUser() string {
 	return ""
 }
 
-// Entry is a line of the table of all processes.
-type Entry struct {
+// Process describes a living process.
+type Process struct {
 	Identity
-	Parent int
-	Age    time.Duration // since it was started
-	CPU    time.Duration // user and system time it has used, or Untold
+	Program string // its name; of 15 bytes at most on Linux
+	Parent  int
+	Age     time.Duration // since it was started
+	CPU     time.Duration // user and system time it has used, or Untold
 	// Group and Session are the numbers of those that it is in. 0: the system does not tell.
 	Group, Session int
 	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows has no such state.
 	Stopped bool
+
+	// Only [System.Look] tells these.
+	Dir  string // its working directory; "": not ours to know
+	User string // the effective user ID; "": not available
 }
 
 // Untold is the CPU time of a process where the system does not tell it.

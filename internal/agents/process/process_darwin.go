@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,19 +13,13 @@ const zombie = 5
 
 // Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a zombie.
 func (System) Look(pid int) (Process, error) {
-	k, err := living(pid)
-	if err != nil {
-		return Process{}, err
-	}
-	return Process{Identity: identity(k), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())), User: strconv.Itoa(int(k.Eproc.Ucred.Uid))}, nil
-}
-
-func living(pid int) (*unix.KinfoProc, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if pid <= 0 || err != nil || int(k.Proc.P_pid) != pid || k.Proc.P_stat == zombie {
-		return nil, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
 	}
-	return k, nil
+	p := described(k)
+	p.User = strconv.Itoa(int(k.Eproc.Ucred.Uid))
+	return p, nil
 }
 
 func identity(k *unix.KinfoProc) Identity {

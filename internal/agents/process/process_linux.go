@@ -89,29 +89,22 @@ func parseStat(s string) (procStat, bool) {
 // Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only one that waits
 // to be waited for.
 func (System) Look(pid int) (Process, error) {
-	s, err := living(pid)
-	if err != nil {
-		return Process{}, err
-	}
-	dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
-	if err != nil {
-		dir = ""
-	}
-	return Process{Identity: Identity{PID: pid, Start: s.start, Boot: bootID()}, Age: ageOf(s), Dir: dir, User: userOf(pid)}, nil
-}
-
-func living(pid int) (procStat, error) {
 	if pid <= 0 {
-		return procStat{}, os.ErrProcessDone
+		return Process{}, os.ErrProcessDone
 	}
 	s, err := readStat(pid)
 	if err == nil && s.dead() {
 		err = os.ErrProcessDone
 	}
 	if err != nil {
-		return procStat{}, fmt.Errorf("look at process %d: %w", pid, err)
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
 	}
-	return s, nil
+	p := described(s)
+	if dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd")); err == nil {
+		p.Dir = dir
+	}
+	p.User = userOf(pid)
+	return p, nil
 }
 
 // userOf is the effective user of a process. The owner of its directory in /proc is another one where it may not be dumped.

@@ -16,6 +16,11 @@ func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
 	}
+	return look(pid, snapshot()[pid])
+}
+
+// look describes a process with its line of the table.
+func look(pid int, line windows.ProcessEntry32) (Process, error) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
 		err = os.ErrProcessDone
@@ -31,8 +36,10 @@ func (System) Look(pid int) (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
 	}
-	id := Identity{PID: pid, Start: uint64(begun.Nanoseconds())}
-	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
+	return Process{
+		Identity: Identity{PID: pid, Start: uint64(begun.Nanoseconds())}, Program: windows.UTF16ToString(line.ExeFile[:]),
+		Parent: int(line.ParentProcessID), Age: time.Since(time.Unix(0, begun.Nanoseconds())), CPU: Untold,
+	}, nil
 }
 
 func begin(process windows.Handle) (windows.Filetime, error) {

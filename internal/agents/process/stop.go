@@ -71,12 +71,12 @@ type termination struct {
 	known  map[Identity]bool // all members that were seen: one that is ending has no environment any more, and may have no parent
 }
 
-func newTermination(t Target, all []Entry) *termination {
+func newTermination(t Target, all []Process) *termination {
 	return &termination{target: t, above: ancestors(all), asked: map[Identity]bool{}, known: map[Identity]bool{}}
 }
 
 // strike signals every member and returns those that were alive.
-func (h *termination) strike(sig syscall.Signal, all []Entry) ([]Entry, error) {
+func (h *termination) strike(sig syscall.Signal, all []Process) ([]Process, error) {
 	members := h.members(all)
 	for _, m := range members {
 		asks := sig == syscall.SIGTERM
@@ -101,10 +101,10 @@ func (h *termination) strike(sig syscall.Signal, all []Entry) ([]Entry, error) {
 }
 
 // members are the living of the target, leaders first.
-func (h *termination) members(all []Entry) []Entry {
-	chosen := map[int]Entry{}
-	var found []Entry
-	choose := func(e Entry) {
+func (h *termination) members(all []Process) []Process {
+	chosen := map[int]Process{}
+	var found []Process
+	choose := func(e Process) {
 		if _, is := chosen[e.PID]; !is && !h.above[e.PID] {
 			chosen[e.PID] = e
 			h.known[e.Identity] = true
@@ -134,7 +134,7 @@ func (h *termination) members(all []Entry) []Entry {
 
 // ofLeader chooses a leader, if it is still the same process, and its session and group. The kernel does not reuse the
 // number of a session or group that still has members.
-func (h *termination) ofLeader(l Identity, all []Entry, choose func(Entry)) {
+func (h *termination) ofLeader(l Identity, all []Process, choose func(Process)) {
 	if l.PID <= 1 || l.Boot != BootID() {
 		return
 	}
@@ -162,11 +162,11 @@ func (h *termination) ofLeader(l Identity, all []Entry, choose func(Entry)) {
 }
 
 // isOf reports whether a process with a parent's number is its child.
-func (e Entry) isOf(parent Entry) bool { return !orphansKeepParent || e.Start >= parent.Start }
+func (e Process) isOf(parent Process) bool { return !orphansKeepParent || e.Start >= parent.Start }
 
 // ancestors are we and the processes above us.
-func ancestors(all []Entry) map[int]bool {
-	numbered := map[int]Entry{}
+func ancestors(all []Process) map[int]bool {
+	numbered := map[int]Process{}
 	for _, e := range all {
 		numbered[e.PID] = e
 	}

@@ -289,7 +289,7 @@ func TestTableTellsTheStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		await.Until(t, fmt.Sprintf("the table shows what %v has done", signal), func() bool {
-			return slices.ContainsFunc(System{}.All(), func(e Entry) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
+			return slices.ContainsFunc(System{}.All(), func(e Process) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
 		})
 	}
 }

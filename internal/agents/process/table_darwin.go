@@ -9,35 +9,26 @@ import (
 )
 
 // All is every living process that we can see.
-func (System) All() []Entry {
+func (System) All() []Process {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
 		return nil
 	}
-	var list []Entry
+	var list []Process
 	for i := range all {
 		if all[i].Proc.P_stat != zombie {
-			list = append(list, entryOf(&all[i]))
+			list = append(list, described(&all[i]))
 		}
 	}
 	return list
 }
 
-func entryOf(k *unix.KinfoProc) Entry {
+func described(k *unix.KinfoProc) Process {
 	const stopped = 4 // SSTOP of sys/proc.h
-	return Entry{
-		Identity: identity(k), Parent: int(k.Eproc.Ppid), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())),
-		CPU: Untold, Group: int(k.Eproc.Pgid), Stopped: k.Proc.P_stat == stopped,
+	return Process{
+		Identity: identity(k), Program: unix.ByteSliceToString(k.Proc.P_comm[:]), Parent: int(k.Eproc.Ppid),
+		Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())), CPU: Untold, Group: int(k.Eproc.Pgid), Stopped: k.Proc.P_stat == stopped,
 	}
-}
-
-// Named is the line of one living process, with the name of its program. The error is that of [System.Look].
-func (System) Named(pid int) (e Entry, program string, err error) {
-	k, err := living(pid)
-	if err != nil {
-		return e, "", err
-	}
-	return entryOf(k), unix.ByteSliceToString(k.Proc.P_comm[:]), nil
 }
 
 // Args is a process's command line, nil when it is not ours to know.

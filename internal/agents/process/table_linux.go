@@ -10,30 +10,21 @@ import (
 )
 
 // All is every living process that we can see.
-func (System) All() []Entry {
+func (System) All() []Process {
 	all := allProcesses()
-	list := make([]Entry, len(all))
+	list := make([]Process, len(all))
 	for i, s := range all {
-		list[i] = entryOf(s)
+		list[i] = described(s)
 	}
 	return list
 }
 
-func entryOf(s procStat) Entry {
-	return Entry{
-		Identity: Identity{PID: s.pid, Start: s.start, Boot: bootID()}, Parent: s.parent,
+func described(s procStat) Process {
+	return Process{
+		Identity: Identity{PID: s.pid, Start: s.start, Boot: bootID()}, Program: s.program, Parent: s.parent,
 		Age: ageOf(s), CPU: time.Duration(s.cpu) * (time.Second / hertz),
 		Group: s.group, Session: s.session, Stopped: s.state == 'T', // 't' is a debugger's
 	}
-}
-
-// Named is the line of one living process, with the name of its program. The error is that of [System.Look].
-func (System) Named(pid int) (e Entry, program string, err error) {
-	s, err := living(pid)
-	if err != nil {
-		return e, "", err
-	}
-	return entryOf(s), s.program, nil
 }
 
 // Args is a process's command line, nil when it is not ours to know.

@@ -8,24 +8,14 @@ import (
 )
 
 // All is every living process that we can see.
-func (s System) All() []Entry {
-	var list []Entry
+func (System) All() []Process {
+	var list []Process
 	for pid, line := range snapshot() {
-		if p, err := s.Look(pid); err == nil {
-			list = append(list, Entry{Identity: p.Identity, Parent: int(line.ParentProcessID), Age: p.Age, CPU: Untold})
+		if p, err := look(pid, line); err == nil {
+			list = append(list, p)
 		}
 	}
 	return list
-}
-
-// Named is the line of one living process, with the name of its program. The error is that of [System.Look].
-func (s System) Named(pid int) (e Entry, program string, err error) {
-	p, err := s.Look(pid)
-	if err != nil {
-		return e, "", err
-	}
-	line := snapshot()[pid]
-	return Entry{Identity: p.Identity, Parent: int(line.ParentProcessID), Age: p.Age, CPU: Untold}, windows.UTF16ToString(line.ExeFile[:]), nil
 }
 
 // Args is the known part of a process's command line: its program's file.

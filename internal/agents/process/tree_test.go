@@ -7,10 +7,10 @@ import (
 
 // An orphan keeps the number of a parent that has ended. Whoever gets that number later is not its parent.
 func TestOrphansOfAnEarlierProcessAreNotOurs(t *testing.T) {
-	entry := func(pid, parent int, start uint64) Entry {
-		return Entry{Identity: Identity{PID: pid, Start: start}, Parent: parent}
+	entry := func(pid, parent int, start uint64) Process {
+		return Process{Identity: Identity{PID: pid, Start: start}, Parent: parent}
 	}
-	all := []Entry{
+	all := []Process{
 		entry(30, 20, 12), // a grandchild, before its parent in the table
 		entry(20, 10, 11),
 		entry(40, 10, 3), // the desktop's shell: its parent was another 10

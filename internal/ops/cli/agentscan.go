@@ -134,14 +134,14 @@ func runningAgents() []agentcli.Process {
 
 // outermost are the CLIs that none of their kind has started. A child of the same kind, as of a package runner or a wrapper, is
 // the same agent.
-func outermost(all []process.Entry, kinds map[int]agentcli.Kind) []process.Entry {
+func outermost(all []process.Process, kinds map[int]agentcli.Kind) []process.Process {
 	inner, table := map[int]bool{}, process.TableOf(all)
 	for pid, kind := range kinds {
 		for _, e := range table.Tree(pid) {
 			inner[e.PID] = inner[e.PID] || e.PID != pid && kinds[e.PID] == kind
 		}
 	}
-	return slices.DeleteFunc(all, func(e process.Entry) bool { return kinds[e.PID] == "" || inner[e.PID] })
+	return slices.DeleteFunc(all, func(e process.Process) bool { return kinds[e.PID] == "" || inner[e.PID] })
 }
 
 // scan finds the running agents, and what their files show.
@@ -156,7 +156,7 @@ func scan(o monitor.Options, r *registry.Registry) []scanned {
 		s := scanned{PID: p.PID, Kind: string(p.Kind), Dir: p.Dir, Status: "unknown", Began: p.Began, Declared: declaredAs(r, p)}
 		tree := table.Tree(p.PID)
 		for _, v := range sessions {
-			mine := slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == v.PID && (v.Start == 0 || v.Start == e.Start) })
+			mine := slices.ContainsFunc(tree, func(e process.Process) bool { return e.PID == v.PID && (v.Start == 0 || v.Start == e.Start) })
 			if v.Kind != p.Kind || v.Subagent || !mine {
 				continue
 			}

@@ -16,9 +16,9 @@ import (
 
 // What an agent CLI has started of its own kind is the same agent; what another kind has started is another.
 func TestOutermost(t *testing.T) {
-	var all []process.Entry
+	var all []process.Process
 	for _, at := range [][2]int{{10, 1}, {11, 10}, {12, 11}, {20, 12}, {30, 31}, {31, 30}} { // 30 and 31: a table with a circle
-		all = append(all, process.Entry{Identity: process.Identity{PID: at[0]}, Parent: at[1]})
+		all = append(all, process.Process{Identity: process.Identity{PID: at[0]}, Parent: at[1]})
 	}
 	kinds := map[int]agentcli.Kind{10: agentcli.Claude, 12: agentcli.Claude, 20: agentcli.Codex, 30: agentcli.Gemini}
 	var got []int
