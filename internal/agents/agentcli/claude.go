@@ -216,7 +216,7 @@ func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 		case "text":
 			c.say(b.Text, at)
 		case "tool_use":
-			c.called(claudeCall(b, at))
+			c.called(callOf(b.ID, b.Name, b.Input, at))
 		default:
 			c.answered(at)
 		}
@@ -297,29 +297,6 @@ func claudeFailure(r *claudeRecord, text string) Failure {
 		f.Until = limitLifted(text, f.At, time.Local)
 	}
 	return f
-}
-
-func claudeCall(b claudeBlock, at time.Time) call {
-	c := call{id: b.ID, tool: b.Name, input: inputText(b.Input), asks: Tool, key: digest(b.Name, compact(b.Input)), at: at}
-	switch b.Name {
-	case "AskUserQuestion":
-		c.asks = Question
-	case "ExitPlanMode":
-		c.asks = Plan
-	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		c.edits = true
-	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell", "TaskStop":
-		c.polls, c.input = true, taskAsked(b.Input, c.input)
-	case "ScheduleWakeup", "CronCreate":
-		c.wakes = true
-	case "Bash":
-		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
-	}
-	return c
-}
-
-func commits(command string) bool {
-	return strings.Contains(command, "git commit") || strings.Contains(command, "git push")
 }
 
 // claudeContent is the content of a message: a string, or blocks.

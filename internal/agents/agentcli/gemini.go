@@ -42,22 +42,6 @@ type geminiCall struct {
 	Result    json.RawMessage `json:"result"`
 }
 
-// call converts a call for the turn.
-func (made *geminiCall) call(at time.Time) call {
-	c := call{id: made.ID, tool: made.Name, input: inputText(made.Args), asks: Tool, key: digest(made.Name, compact(made.Args)), at: at}
-	switch made.Name {
-	case "replace", "write_file", "edit":
-		c.edits = true
-	case "run_shell_command":
-		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
-	case "ask_user", "ask_user_question":
-		c.asks = Question
-	case "exit_plan_mode":
-		c.asks = Plan
-	}
-	return c
-}
-
 // output is what the call has given back, without its id: the same again is the same text.
 func (made *geminiCall) output() (text string) {
 	var parts []struct {
@@ -251,7 +235,7 @@ func (g *geminiTranscript) gemini(r *geminiRecord, text string, calls bool) bool
 	}
 	for _, made := range r.ToolCalls {
 		if g.first("call " + made.ID) {
-			g.called(made.call(at))
+			g.called(callOf(made.ID, made.Name, made.Args, at))
 			g.returned(made.ID, made.output(), made.Status != "success", made.Timestamp.Time)
 		}
 	}

@@ -97,26 +97,12 @@ func (o *openCodeScript) part(r *openCodeRow) {
 // openCodeRefusals are the errors of a call that a person has refused. OpenCode ends the turn with that answer.
 var openCodeRefusals = []string{"The user rejected permission to use this specific tool call.", "The user dismissed this question"}
 
-// openCodeEdits are the tools that change files: its packages/opencode/src/tool has no others.
-var openCodeEdits = []string{"edit", "write", "apply_patch"}
-
 func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
 	start := millis(r.start)
 	if start.IsZero() {
 		start = at
 	}
-	c := call{id: r.call, tool: r.tool, input: inputText(json.RawMessage(r.input)), asks: Tool, key: digest(r.tool, compact(json.RawMessage(r.input))), at: start}
-	switch {
-	case r.tool == "question":
-		c.asks = Question
-	case r.tool == "plan_exit":
-		c.asks = Plan
-	case r.tool == "bash":
-		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
-	default:
-		c.edits = slices.Contains(openCodeEdits, r.tool)
-	}
-	o.turn.called(c)
+	o.turn.called(callOf(r.call, r.tool, json.RawMessage(r.input), start))
 	if r.state == "completed" || r.state == "error" {
 		end := millis(r.end)
 		if end.IsZero() {

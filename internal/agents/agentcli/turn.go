@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -22,6 +23,31 @@ type call struct {
 	key             uint64
 	at              time.Time
 	step            int // those made while others were open belong to the same one
+}
+
+// callOf is a call of a tool by its name, with arguments in JSON. The names are those of Claude Code, Gemini CLI, Qwen Code and
+// OpenCode; no two tools share one.
+func callOf(id, tool string, args json.RawMessage, at time.Time) call {
+	c := call{id: id, tool: tool, input: inputText(args), asks: Tool, key: digest(tool, compact(args)), at: at}
+	switch tool {
+	case "AskUserQuestion", "ask_user", "ask_user_question", "question":
+		c.asks = Question
+	case "ExitPlanMode", "exit_plan_mode", "plan_exit":
+		c.asks = Plan
+	case "Edit", "MultiEdit", "Write", "NotebookEdit", "replace", "write_file", "edit", "write", "apply_patch":
+		c.edits = true
+	case "Bash", "run_shell_command", "bash":
+		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
+	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell", "TaskStop":
+		c.polls, c.input = true, taskAsked(args, c.input)
+	case "ScheduleWakeup", "CronCreate":
+		c.wakes = true
+	}
+	return c
+}
+
+func commits(command string) bool {
+	return strings.Contains(command, "git commit") || strings.Contains(command, "git push")
 }
 
 // turn collects what the records of a transcript mean. Its methods are the same for the parsers of all vendors.
