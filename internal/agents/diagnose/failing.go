@@ -71,41 +71,51 @@ func reportedFailure(e *Evidence, _ Policy) answer {
 	return yes(e.Process.Gone, "it has reported a failure: %s; %s", e.Exit.text(), e.beatText())
 }
 
-// failing returns the first session whose last record is an error for which fits is true. While another one works
-// without an error, that is the agent's state: not every CLI's files show which process has written them.
-func (e *Evidence) failing(p Policy, fits func(Session) bool) *Session {
+// failing returns the first session that an error of a kind keeps from going on. While another one works without an error,
+// that is the agent's state: not every CLI's files show which process has written them.
+func (e *Evidence) failing(p Policy, kind agentcli.FailureKind) *Session {
 	for i := range e.Sessions {
-		if s := &e.Sessions[i]; s.Error.Kind != "" && fits(*s) && !e.worksOn(p, s) {
+		if s := &e.Sessions[i]; s.Error.Kind == kind && s.heldUp() && !e.worksOn(p, s) {
 			return s
 		}
 	}
 	return nil
 }
 
-func authExpired(e *Evidence, p Policy) answer {
-	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.AuthFailure })
-	if s == nil {
-		return no("no login has expired")
+// heldUp reports whether the session's error keeps it from going on. Errors of the model pass, and its CLI tries again: one
+// holds it up when that has given up, or for as long as a limit says. After a limit that has ended the turn the session does
+// not go on by itself either.
+func (s Session) heldUp() bool {
+	over := s.Ended || s.gaveUp()
+	switch s.Error.Kind {
+	case agentcli.APIFailure:
+		return over
+	case agentcli.RateLimited:
+		return over || s.Error.ResetKnown && s.Error.ResetIn > -lifted
 	}
-	return yes(s.LastAge, "%s cannot log in: %s", s.name(), s.Error.text())
+	return true
 }
 
-func creditExhausted(e *Evidence, p Policy) answer {
-	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.CreditEmpty })
-	if s == nil {
-		return no("no account is out of credit")
-	}
-	return yes(s.LastAge, "the account of %s has no credit left: %s", s.name(), s.Error.text())
+// held are the words for an error of each kind: that no session has one, and that one does.
+var held = map[agentcli.FailureKind]struct{ none, one string }{
+	agentcli.AuthFailure:     {"no login has expired", "%s cannot log in"},
+	agentcli.CreditEmpty:     {"no account is out of credit", "the account of %s has no credit left"},
+	agentcli.RateLimited:     {"no limit holds a session up", "%s is held up by a limit"},
+	agentcli.APIFailure:      {"no session has given its model up", "%s has given up on its model"},
+	agentcli.ExecutionFailed: {"no session has ended with an error", "%s has failed"},
 }
 
-// apiFailed holds when the CLI has stopped retrying after errors of the model. They are temporary, so another
-// attempt, from outside, can help.
-func apiFailed(e *Evidence, p Policy) answer {
-	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.APIFailure && (s.Ended || s.gaveUp()) })
-	if s == nil {
-		return no("no session has given its model up")
+// failedBy holds for a living agent with a session that an error of this kind holds up.
+func failedBy(kind agentcli.FailureKind) func(*Evidence, Policy) answer {
+	return func(e *Evidence, p Policy) answer {
+		s := e.failing(p, kind)
+		if s == nil {
+			return no("%s", held[kind].none)
+		}
+		a := yes(s.LastAge, held[kind].one+": %s", s.name(), s.Error.text())
+		a.hold = s.Error.ResetIn
+		return a
 	}
-	return yes(s.LastAge, "%s has given up on its model: %s", s.name(), s.Error.text())
 }
 
 // endedBy holds for a process that ended after an error of this kind: the error, not the end, decides what can be
@@ -119,20 +129,6 @@ func endedBy(kind agentcli.FailureKind) func(*Evidence, Policy) answer {
 		a.hold = e.LastError.ResetIn
 		return a
 	}
-}
-
-// rateLimited also holds after the reset if the limit has ended the turn: the session does not continue by itself
-// then.
-func rateLimited(e *Evidence, p Policy) answer {
-	s := e.failing(p, func(s Session) bool {
-		return s.Error.Kind == agentcli.RateLimited && (s.Ended || s.gaveUp() || s.Error.ResetKnown && s.Error.ResetIn > -lifted)
-	})
-	if s == nil {
-		return no("no limit holds a session up")
-	}
-	a := yes(s.LastAge, "%s is held up by a limit: %s", s.name(), s.Error.text())
-	a.hold = s.Error.ResetIn
-	return a
 }
 
 func backingOff(e *Evidence, p Policy) answer {
@@ -161,7 +157,7 @@ func (s Session) gaveUp() bool {
 
 // contextExhausted waits for what the agent has left at work: only a new session helps, and that would end it.
 func contextExhausted(e *Evidence, p Policy) answer {
-	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.ContextFull })
+	s := e.failing(p, agentcli.ContextFull)
 	if s == nil {
 		return no("no conversation is too long")
 	}
@@ -176,14 +172,6 @@ func contextExhausted(e *Evidence, p Policy) answer {
 		return no("the conversation of %s is too long, and %s", s.name(), doubt)
 	}
 	return yes(s.LastAge, "the conversation of %s is too long: %s", s.name(), s.Error.text()).unless(doubt)
-}
-
-func sessionFailure(e *Evidence, p Policy) answer {
-	s := e.failing(p, func(s Session) bool { return s.Error.Kind == agentcli.ExecutionFailed })
-	if s == nil {
-		return no("no session has ended with an error")
-	}
-	return yes(s.LastAge, "%s has failed: %s", s.name(), s.Error.text())
 }
 
 func (x SessionError) text() string {
