@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
@@ -64,16 +65,13 @@ func answerPath(dir, id string) string  { return filepath.Join(dir, answersFolde
 // open publishes the request. The hook takes its lock first and holds it until it ends in any way: that shows other
 // processes that it still waits.
 func (r *Request) open(dir string) (*flock.Flock, error) {
-	lock := flock.New(lockPath(dir, r.ID), flock.SetPermissions(0o600))
-	// A process that sweeps may hold the lock for a moment to check it.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
+	lock, err := hold(context.Background(), lockPath(dir, r.ID))
+	if err != nil {
 		return nil, fmt.Errorf("open request: %w", err)
 	}
 	text, err := json.Marshal(r)
 	if err == nil {
-		err = publish(filepath.Join(dir, requestsFolder), r.ID+".json", text)
+		err = atomicfile.Write(requestPath(dir, r.ID), text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open request: %w", errors.Join(err, lock.Close(), os.Remove(lock.Path())))
@@ -92,16 +90,7 @@ func (r *Request) close(dir string, lock *flock.Flock) error {
 }
 
 // hookLives reports whether the hook of a request is still running.
-func hookLives(dir, id string) bool {
-	path := lockPath(dir, id)
-	if _, err := os.Lstat(path); err != nil {
-		return false
-	}
-	lock := flock.New(path, flock.SetPermissions(0o600))
-	got, err := lock.TryRLock()
-	_ = lock.Close()
-	return err == nil && !got
-}
+func hookLives(dir, id string) bool { return isHeld(lockPath(dir, id)) }
 
 // Requests returns the open requests, the oldest first, and removes files that killed hooks have left. Files that are
 // not requests are named in the error, until they are removed after a while; the others are returned all the same.

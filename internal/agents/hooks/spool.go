@@ -66,30 +66,17 @@ func Drop(dir string, e Event) error {
 	if err != nil {
 		return fmt.Errorf("leave event: %w", err)
 	}
-	name := fmt.Sprintf("%019d-%s.json", e.Time.UnixNano(), rand.Text()[:8])
-	err = publish(events, name, text)
+	path := filepath.Join(events, fmt.Sprintf("%019d-%s.json", e.Time.UnixNano(), rand.Text()[:8]))
+	err = atomicfile.Write(path, text)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err = Prepare(dir); err == nil {
-			err = publish(events, name, text)
+			err = atomicfile.Write(path, text)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("leave event: %w", err)
 	}
 	return bound(events)
-}
-
-// publish creates a complete file at once. An existing file of this name is replaced.
-func publish(folder, name string, text []byte) error {
-	temp := filepath.Join(folder, "."+name)
-	if err := writeNew(temp, text); err != nil {
-		return err
-	}
-	if err := atomicfile.Rename(temp, filepath.Join(folder, name)); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return nil
 }
 
 // writeNew creates a file; it fails if the name exists, also as a link.
