@@ -3,6 +3,7 @@ package agentcli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
@@ -92,6 +93,24 @@ func plainText(value json.RawMessage) string {
 		}
 	}
 	return strings.Join(all, "\n")
+}
+
+// Members are the members of an object in JSON. Of one that was cut they are those that are complete; nil: it is no object.
+func Members(text []byte) map[string]json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	m := map[string]json.RawMessage{}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			break
+		}
+		m[fmt.Sprint(name)] = value
+	}
+	return m
 }
 
 // compact is JSON without its spaces, or the text itself where it is none.

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
 // lineLimit is how much of a JSON line is read, in bytes. Later parts, such as long results, are not needed.
@@ -61,13 +63,13 @@ func readLine(line []byte) (e streamEvent) {
 	kind, _, _ := bytes.Cut(rest, []byte(`"`))
 	switch string(kind) {
 	case "system", "init": // Claude Code, Gemini
-		e.session = text(members(line)["session_id"])
+		e.session = text(agentcli.Members(line)["session_id"])
 	case "result":
-		e.ended(members(line))
+		e.ended(agentcli.Members(line))
 	case "thread.started": // Codex
-		e.session = text(members(line)["thread_id"])
+		e.session = text(agentcli.Members(line)["thread_id"])
 	case "turn.failed":
-		e.failed = text(members(members(line)["error"])["message"])
+		e.failed = text(agentcli.Members(agentcli.Members(line)["error"])["message"])
 	case "turn.completed", "assistant", "user", "stream_event", "item.started", "item.updated", "item.completed", "message", "tool_use", "tool_result":
 		e.goesOn = true
 	}
@@ -83,29 +85,8 @@ func (e *streamEvent) ended(m map[string]json.RawMessage) {
 	case strings.HasPrefix(subtype, "error_max_"):
 		e.failed = subtype // a limit of its own; result is what it had until then
 	case string(m["is_error"]) == "true" || text(m["status"]) == "error":
-		e.failed = cmp.Or(text(m["result"]), text(members(m["error"])["message"]))
+		e.failed = cmp.Or(text(m["result"]), text(agentcli.Members(m["error"])["message"]))
 	}
-}
-
-// members reads the members of an object, as many as a truncated line has.
-func members(text []byte) map[string]json.RawMessage {
-	m := map[string]json.RawMessage{}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return m
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return m
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return m
-		}
-		m[name.(string)] = value
-	}
-	return m
 }
 
 func text(raw json.RawMessage) string {

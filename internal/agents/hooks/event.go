@@ -114,18 +114,8 @@ func membersOf(payload []byte) (members map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(text, &members); err == nil || len(payload) < MaxPayload {
 		return members, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, errors.Join(errors.New("it is not a JSON object"), err)
-	}
-	members = map[string]json.RawMessage{}
-	for d.More() {
-		name, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			break
-		}
-		members[fmt.Sprint(name)] = value
+	if members = agentcli.Members(text); members == nil {
+		return nil, errors.New("it is not a JSON object")
 	}
 	return members, nil
 }
