@@ -107,7 +107,7 @@ func (sh *shared) output(b []byte, now time.Time) {
 // distribute sends a piece to all clients, or answers it. The caller has the lock, and that of what is seen.
 func (sh *shared) distribute(p piece) {
 	if p.kind == question {
-		if answer := sh.seen.screen.answer(p.sequence); sh.answers && answer != "" {
+		if answer, _ := p.reply(sh.seen.screen.place()); sh.answers && answer != "" {
 			select {
 			case sh.keys <- []byte(answer):
 			default: // it does not read the answers to its queries

@@ -157,7 +157,7 @@ func pieceOf(b []byte) piece {
 		return piece{kind: overlong, bytes: b}
 	}
 	p := piece{kind: order, bytes: b, sequence: apart(b)}
-	if p.asks() {
+	if _, asks := p.reply(place{}); asks {
 		p.kind = question
 	}
 	return p

@@ -144,7 +144,7 @@ func TestAnswers(t *testing.T) {
 			if asked++; p.kind != question {
 				t.Errorf("%q is not a question", text)
 			}
-			if got := s.answer(p.sequence); got != want {
+			if got, _ := p.reply(s.place()); got != want {
 				t.Errorf("%q is answered with %q, want %q", text, got, want)
 			}
 		})

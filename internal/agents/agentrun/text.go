@@ -56,8 +56,7 @@ func (t *Text) Write(p []byte) (int, error) {
 
 // Settle shows what the output shows now, though more may come: call it when nothing has come for a while.
 func (t *Text) Settle() error {
-	t.text(t.begun)
-	t.begun = nil
+	t.begunText()
 	switch {
 	case t.screen != nil:
 		t.showScreen()
@@ -70,8 +69,7 @@ func (t *Text) Settle() error {
 
 // Close shows what is left. Nothing is closed.
 func (t *Text) Close() error {
-	t.text(t.begun)
-	t.begun = nil
+	t.begunText()
 	t.finish()
 	if t.ours != nil {
 		t.endOurs()
