@@ -20,6 +20,9 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
+// FindsStarts says that a start that could not be recorded is found again.
+const FindsStarts = true
+
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {

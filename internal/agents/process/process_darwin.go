@@ -34,6 +34,3 @@ func send(id Identity, sig unix.Signal) error {
 	}
 	return sent(id, unix.Kill(id.PID, sig))
 }
-
-// FindsStarts says that a start that could not be recorded is not found again.
-const FindsStarts = false

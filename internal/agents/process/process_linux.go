@@ -127,37 +127,6 @@ func ageOf(s procStat) time.Duration {
 	return sinceBoot() - time.Duration(s.start)*(time.Second/hertz)
 }
 
-// Start starts a process that outlives us, or finds what was started with this token. The token is in its environment,
-// so that a start that could not be recorded is found again.
-func (System) Start(l Launch) (Identity, error) {
-	if id, ok := startedWith(l.Run); ok {
-		return id, nil
-	}
-	pid, err := start(l)
-	if err != nil {
-		return Identity{}, err
-	}
-	s, err := readStat(pid)
-	if err != nil { // it has ended already, which the next look will see
-		return Identity{PID: pid, Boot: bootID()}, nil
-	}
-	return Identity{PID: pid, Start: s.start, Boot: bootID()}, nil
-}
-
-// startedWith finds the oldest living process that carries a token.
-func startedWith(run string) (Identity, bool) {
-	var oldest procStat
-	for _, s := range allProcesses() {
-		if s.pid == os.Getpid() || !isOfRun(s.pid, []string{run}) {
-			continue
-		}
-		if oldest.pid == 0 || s.start < oldest.start || s.start == oldest.start && s.pid < oldest.pid {
-			oldest = s
-		}
-	}
-	return Identity{PID: oldest.pid, Start: oldest.start, Boot: bootID()}, oldest.pid != 0
-}
-
 // allProcesses is every living process visible to us.
 func allProcesses() []procStat {
 	entries, err := os.ReadDir("/proc")
@@ -240,6 +209,3 @@ func readEnviron(pid int) ([]byte, error) {
 	_, err = b.ReadFrom(f)
 	return b.Bytes(), err
 }
-
-// FindsStarts says that a start that could not be recorded is found again.
-const FindsStarts = true

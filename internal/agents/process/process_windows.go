@@ -86,6 +86,3 @@ func snapshot() map[int]windows.ProcessEntry32 {
 	}
 	return all
 }
-
-// FindsStarts says that a start that could not be recorded is not found again.
-const FindsStarts = false

@@ -10,13 +10,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
-// start runs a command that outlives us, with nothing on its streams (PIV-9: detached, stdio ignored).
-func start(l Launch) (int, error) {
+// Start runs a command that outlives us, with nothing on its streams (PIV-9: detached, stdio ignored). Its token is in its
+// environment: where the system tells that, what was started with it and could not be recorded is found again.
+func (s System) Start(l Launch) (Identity, error) {
+	if id, found := s.startedWith(l.Run); found {
+		return id, nil
+	}
 	if len(l.Command) == 0 {
-		return 0, fmt.Errorf("start: no command")
+		return Identity{}, fmt.Errorf("start: no command")
 	}
 	if st, err := os.Stat(l.Dir); err != nil || !st.IsDir() {
-		return 0, fmt.Errorf("start %s: the project's directory %s is not there", l.Command[0], l.Dir)
+		return Identity{}, fmt.Errorf("start %s: the project's directory %s is not there", l.Command[0], l.Dir)
 	}
 	cmd := exec.Command(l.Command[0], l.Command[1:]...)
 	cmd.Dir = l.Dir
@@ -27,10 +31,30 @@ func start(l Launch) (int, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)
+		return Identity{}, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)
 	}
 	pid := cmd.Process.Pid
 	// Reaped here to avoid a zombie. Its heartbeat will show how it ended.
 	go func() { _ = cmd.Wait() }()
-	return pid, nil
+	p, err := s.Look(pid)
+	if err != nil { // it has ended already, which the next look will see
+		return Identity{PID: pid, Boot: BootID()}, nil
+	}
+	return p.Identity, nil
+}
+
+// startedWith finds the oldest living process that carries a token.
+func (s System) startedWith(run string) (oldest Identity, found bool) {
+	if !FindsStarts {
+		return Identity{}, false
+	}
+	for _, p := range s.All() {
+		if p.PID == os.Getpid() || !isOfRun(p.PID, []string{run}) {
+			continue
+		}
+		if !found || p.Start < oldest.Start || p.Start == oldest.Start && p.PID < oldest.PID {
+			oldest, found = p.Identity, true
+		}
+	}
+	return oldest, found
 }
