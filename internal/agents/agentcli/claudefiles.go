@@ -154,8 +154,7 @@ func readClaudeFile(path string, before *claudeFile) (*claudeFile, error) {
 		return nil, err
 	}
 	// Within a tick of the file system's clock the content can change without a new time, as from busy to waiting.
-	if before != nil && os.SameFile(info, before.info) && info.Size() == before.info.Size() && info.ModTime().Equal(before.info.ModTime()) &&
-		time.Since(info.ModTime()) > settledAfter {
+	if before != nil && sameFile(info, before.info) && time.Since(info.ModTime()) > settledAfter {
 		return before, nil
 	}
 	text, err := atomicfile.ReadPlain(path, sessionFileSize)

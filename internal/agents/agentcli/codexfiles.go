@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,11 +71,7 @@ func (r *codexFiles) sessions(w *wanted) ([]Session, error) {
 			all = append(all, t.session(Codex))
 		}
 	}
-	for p, held := range r.held {
-		if held.looked != r.looks {
-			delete(r.held, p)
-		}
-	}
+	maps.DeleteFunc(r.held, func(_ Process, held *heldFiles) bool { return held.looked != r.looks })
 	return all, errors.Join(errs...)
 }
 

@@ -90,6 +90,14 @@ func (r *Reader) peek(path string) (*folder, error) {
 	return f, f.fault
 }
 
+// sameFile reports whether a file is as it was at another look, by its size and time. nil: it was not there.
+func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
 // await follows the nearest existing folder above one that does not exist: the first session of a CLI creates it.
 func (r *Reader) await(path string) {
 	if r.watch == nil {

@@ -114,7 +114,7 @@ func (r *geminiFiles) geminiList() error {
 	if err != nil {
 		return err
 	}
-	if before := r.info; before != nil && os.SameFile(info, before) && info.ModTime().Equal(before.ModTime()) && info.Size() == before.Size() {
+	if sameFile(info, r.info) {
 		return nil
 	}
 	text, err := atomicfile.ReadPlain(path, geminiProjects)

@@ -126,13 +126,6 @@ func isForeign(err error) bool {
 	return containsAny(err.Error(), "no such table", "not a database")
 }
 
-func sameFile(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
-
 // readOpenCode queries the database. Without a write-ahead log there is no writer, and the file is opened as
 // immutable: any other way would create a log next to it.
 func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,21 +140,9 @@ func (r *Reader) Sessions(q Query) ([]Session, error) {
 
 // forget drops what this look has not used.
 func (r *Reader) forget() {
-	for path, t := range r.transcripts {
-		if t.looked != r.looks {
-			delete(r.transcripts, path)
-		}
-	}
-	for path, f := range r.folders {
-		if f.looked != r.looks {
-			delete(r.folders, path)
-		}
-	}
-	for path, h := range r.heads {
-		if h.looked != r.looks {
-			delete(r.heads, path)
-		}
-	}
+	maps.DeleteFunc(r.transcripts, func(_ string, t *transcript) bool { return t.looked != r.looks })
+	maps.DeleteFunc(r.folders, func(_ string, f *folder) bool { return f.looked != r.looks })
+	maps.DeleteFunc(r.heads, func(_ string, h *head) bool { return h.looked != r.looks })
 	r.watch.keep(r.folders)
 }
 

@@ -35,11 +35,6 @@ type tail struct {
 	long   *abridger   // the line after offset, which is a long one and not complete yet; nil: there is none
 }
 
-// unchanged reports whether the file is as it was at the last look.
-func (t *tail) unchanged(info fs.FileInfo) bool {
-	return t.info != nil && info.Size() == t.info.Size() && info.ModTime().Equal(t.info.ModTime()) && os.SameFile(info, t.info)
-}
-
 // continues reports whether the file only grew: it was not replaced, truncated or rewritten.
 func (t *tail) continues(file *os.File, info fs.FileInfo) bool {
 	if t.info == nil || !os.SameFile(info, t.info) || info.Size() < t.at {

@@ -75,7 +75,7 @@ func (t *transcript) look(since time.Time) error {
 	if err != nil {
 		return err
 	}
-	if t.tail.unchanged(info) {
+	if sameFile(info, t.tail.info) {
 		return nil
 	}
 	if t.tail.info == nil && info.ModTime().Before(since) {
