@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -66,18 +67,13 @@ func Headless(args []string, terminal bool) bool {
 	if p.piped && !terminal {
 		return true
 	}
-	word := false // the first word that is no option was seen
-	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+	words := 0
+	for arg, isOption := range p.parts(rest) {
 		switch {
-		case slices.Contains(p.headlessFlags, rest[i]):
+		case isOption && slices.Contains(p.headlessFlags, arg), !isOption && words == 0 && slices.Contains(p.headlessWords, arg):
 			return true
-		case !strings.HasPrefix(rest[i], "-"):
-			if !word && slices.Contains(p.headlessWords, rest[i]) {
-				return true
-			}
-			word = true
-		case slices.Contains(p.takes, rest[i]):
-			i++
+		case !isOption:
+			words++
 		}
 	}
 	return false
@@ -116,18 +112,16 @@ func Prompted(args []string) bool {
 	}
 	var words []string
 	named := 0 // words that identify the session to continue
-	for i := 0; i < len(rest); i++ {
+	for arg, isOption := range p.parts(rest) {
 		switch {
-		case rest[i] == "--":
-			words = append(words, rest[i+1:]...)
-			i = len(rest)
-		case !strings.HasPrefix(rest[i], "-"):
-			words = append(words, rest[i])
-		case rest[i] == "--last":
+		case !isOption:
+			words = append(words, arg)
+		case arg == "--last":
 			named--
-		case slices.Contains(p.takes, rest[i]):
-			i++
 		}
+	}
+	if end := slices.Index(rest, "--"); end >= 0 {
+		words = append(words, rest[end+1:]...)
 	}
 	if len(words) > 0 && slices.Contains(p.goOn, words[0]) {
 		named += 2 // the command and the session's id
@@ -142,12 +136,8 @@ func Once(args []string) string {
 	if p == nil {
 		return ""
 	}
-	for _, arg := range rest {
-		option, _, _ := strings.Cut(arg, "=")
-		switch {
-		case arg == "--":
-			return ""
-		case slices.Contains(p.once, option):
+	for arg := range p.parts(rest) {
+		if option, _, _ := strings.Cut(arg, "="); slices.Contains(p.once, option) {
 			return option
 		}
 	}
@@ -282,24 +272,30 @@ func packageOf(spec string) *CLI {
 	return nil
 }
 
+// parts are a CLI's arguments up to "--", each with whether it is an option. The value of an option that takes the next one is
+// left out.
+func (p *program) parts(args []string) iter.Seq2[string, bool] {
+	return func(yield func(arg string, isOption bool) bool) {
+		for i := 0; i < len(args) && args[i] != "--"; i++ {
+			isOption := strings.HasPrefix(args[i], "-")
+			if !yield(args[i], isOption) {
+				return
+			}
+			if isOption && slices.Contains(p.takes, args[i]) {
+				i++
+			}
+		}
+	}
+}
+
 // runs reports by a CLI's arguments whether it runs a session.
 func (p *program) runs(args []string) bool {
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if arg == "--" {
-			break
-		}
-		if !strings.HasPrefix(arg, "-") {
-			if slices.Contains(p.other, arg) {
-				return false
-			}
-			break
-		}
-		if slices.Contains(p.flags, arg) {
+	for arg, isOption := range p.parts(args) {
+		switch {
+		case !isOption:
+			return !slices.Contains(p.other, arg)
+		case slices.Contains(p.flags, arg):
 			return false
-		}
-		if slices.Contains(p.takes, arg) {
-			i++
 		}
 	}
 	return true
