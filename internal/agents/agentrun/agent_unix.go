@@ -14,8 +14,8 @@ import (
 // agent is the agent's process.
 type agent struct {
 	pid    int
-	group  bool // it leads a process group
-	events chan event
+	group  bool       // it leads a process group
+	events chan *Exit // nil: it was stopped (SIGSTOP and its like)
 
 	mu   sync.Mutex
 	gone bool // it was reaped: its PID may be reused
@@ -30,7 +30,7 @@ func startAgent(cmd *exec.Cmd, alone bool) (*agent, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	a := &agent{pid: cmd.Process.Pid, group: alone, events: make(chan event, 1)}
+	a := &agent{pid: cmd.Process.Pid, group: alone, events: make(chan *Exit, 1)}
 	_ = cmd.Process.Release() // we wait for it ourselves, to see its stops, too
 	go a.wait()
 	return a, nil
@@ -44,25 +44,21 @@ func (a *agent) wait() {
 		switch {
 		case err == unix.EINTR, err == nil && pid == 0:
 		case err != nil: // another waiter has reaped it: its exit status is lost
-			a.lost()
-			a.events <- event{&Exit{Code: 255, At: time.Now()}}
+			a.mu.Lock()
+			a.gone = true
+			a.mu.Unlock()
+			a.events <- &Exit{Code: 255, At: time.Now()}
 			return
 		case status.Stopped():
-			a.events <- event{}
+			a.events <- nil
 		case status.Exited():
-			a.events <- event{&Exit{Code: status.ExitStatus(), At: time.Now()}}
+			a.events <- &Exit{Code: status.ExitStatus(), At: time.Now()}
 			return
 		case status.Signaled():
-			a.events <- event{&Exit{Code: 128 + int(status.Signal()), Signal: status.Signal().String(), At: time.Now()}}
+			a.events <- &Exit{Code: 128 + int(status.Signal()), Signal: status.Signal().String(), At: time.Now()}
 			return
 		}
 	}
-}
-
-func (a *agent) lost() {
-	a.mu.Lock()
-	a.gone = true
-	a.mu.Unlock()
 }
 
 // taken processes a result of wait4 while signals are blocked. It returns 0 when there is nothing to report.

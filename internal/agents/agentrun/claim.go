@@ -19,9 +19,6 @@ import (
 // ErrRunning is wrapped by the error of [Run] when the agent runs already: two of one name would interfere.
 var ErrRunning = errors.New("it runs already")
 
-// claimed is the lock on an agent's name. The system releases it when we die.
-type claimed struct{ lock *flock.Flock }
-
 // Times of a claim.
 const (
 	endingTime = 3 * time.Second // for a wrapper whose agent has ended: it may wait for a pipe, or for who has joined
@@ -29,8 +26,8 @@ const (
 )
 
 // claim locks the agent of a report. It fails while another wrapper has the lock, and while the agent of a killed
-// wrapper still lives. A wrapper whose agent has ended is waited for.
-func claim(path string) (*claimed, error) {
+// wrapper still lives. A wrapper whose agent has ended is waited for. The system releases the lock when we die.
+func claim(path string) (*flock.Flock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -57,15 +54,13 @@ func claim(path string) (*claimed, error) {
 	if readErr == nil && last.Exit == nil && lives(last.Process()) {
 		return nil, errors.Join(fmt.Errorf("%w, as process %d, whose wrapper is gone: end it first", ErrRunning, last.PID), lock.Close())
 	}
-	return &claimed{lock}, nil
+	return lock, nil
 }
 
 func lives(id process.Identity) bool {
 	p, err := process.System{}.Look(id.PID)
 	return err == nil && p.Identity == id
 }
-
-func (c *claimed) release() { _ = c.lock.Close() }
 
 // write replaces a report atomically. It is not synced: after a power loss the agent is gone, too.
 func write(path string, r Report) error {

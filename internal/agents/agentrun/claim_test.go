@@ -56,7 +56,7 @@ func TestAWrapperThatIsEndingIsWaitedFor(t *testing.T) {
 					t.Errorf("after %s: %v, want %s", waited, err, tt.waits)
 				}
 				if c != nil {
-					c.release()
+					_ = c.Close()
 				}
 			})
 		})

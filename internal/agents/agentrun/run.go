@@ -72,11 +72,11 @@ func Run(o Options) (*Exit, error) {
 		return nil, errors.New("no command")
 	}
 	path := Path(o.Home, o.Agent)
-	claimed, err := claim(path)
+	lock, err := claim(path)
 	if err != nil {
 		return nil, fmt.Errorf("run agent %s: %w", o.Agent, err)
 	}
-	defer claimed.release()
+	defer lock.Close()
 	heard := hear() // before the agent runs: a signal in between would end only us
 	defer signal.Stop(heard)
 	w := &wrapper{o: o, path: path, seen: newSeen(begin(o)), heard: heard, kept: keep(o.Keep)}
@@ -93,10 +93,7 @@ func Run(o Options) (*Exit, error) {
 
 // begin is the report before the agent runs.
 func begin(o Options) Report {
-	id := process.Identity{PID: os.Getpid(), Boot: process.BootID()}
-	if p, err := (process.System{}).Look(id.PID); err == nil {
-		id = p.Identity
-	}
+	id := process.System{}.Identify(os.Getpid())
 	return Report{Version: 1, Agent: o.Agent, Headless: agentcli.Headless(o.Command, o.terminal()), PID: id.PID, Start: id.Start, Boot: id.Boot, Wrapper: id, StartedAt: time.Now()}
 }
 
@@ -203,10 +200,10 @@ func (w *wrapper) wait() Exit {
 		select {
 		case sig := <-w.heard:
 			w.signal(sig)
-		case e := <-w.agent.events:
-			if e.exit != nil {
-				w.seen.exit(*e.exit) // reported at once, even if its last output is still coming
-				return *e.exit
+		case exit := <-w.agent.events:
+			if exit != nil {
+				w.seen.exit(*exit) // reported at once, even if its last output is still coming
+				return *exit
 			}
 			w.agentStopped()
 		}
@@ -241,9 +238,4 @@ func (w *wrapper) closeListener() {
 	if w.listener != nil {
 		_ = w.listener.Close() // its socket, left behind, would be replaced by the next run
 	}
-}
-
-// event is something that has happened to the agent's process.
-type event struct {
-	exit *Exit // nil: it was stopped (SIGSTOP and its like)
 }

@@ -46,7 +46,7 @@ func writeAll(f *os.File, b []byte) error {
 // agent is the agent's process.
 type agent struct {
 	pid    int
-	events chan event
+	events chan *Exit
 }
 
 // startAgent starts the agent's process. It shares our console, by which the keys' signals reach it.
@@ -54,10 +54,10 @@ func startAgent(cmd *exec.Cmd, _ bool) (*agent, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	a := &agent{pid: cmd.Process.Pid, events: make(chan event, 1)}
+	a := &agent{pid: cmd.Process.Pid, events: make(chan *Exit, 1)}
 	go func() {
 		_ = cmd.Wait() // how it went is in the state
-		a.events <- event{&Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}}
+		a.events <- &Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
 	}()
 	return a, nil
 }

@@ -114,10 +114,7 @@ func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
 
 // started records the agent's process and its start time, and whether it has pipes in place of a terminal.
 func (s *seen) started(pid int, at time.Time, piped bool) {
-	id := process.Identity{PID: pid, Boot: process.BootID()}
-	if p, err := (process.System{}).Look(pid); err == nil {
-		id = p.Identity
-	}
+	id := process.System{}.Identify(pid)
 	s.mu.Lock()
 	s.report.PID, s.report.Start, s.report.Boot, s.report.StartedAt = id.PID, id.Start, id.Boot, at
 	s.report.Piped = piped

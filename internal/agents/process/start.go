@@ -36,11 +36,17 @@ func (s System) Start(l Launch) (Identity, error) {
 	pid := cmd.Process.Pid
 	// Reaped here to avoid a zombie. Its heartbeat will show how it ended.
 	go func() { _ = cmd.Wait() }()
+	return s.Identify(pid), nil
+}
+
+// Identify is the identity of a process that has been started. One that has ended already, which the next look will see, has
+// no start time.
+func (s System) Identify(pid int) Identity {
 	p, err := s.Look(pid)
-	if err != nil { // it has ended already, which the next look will see
-		return Identity{PID: pid, Boot: BootID()}, nil
+	if err != nil {
+		return Identity{PID: pid, Boot: BootID()}
 	}
-	return p.Identity, nil
+	return p.Identity
 }
 
 // startedWith finds the oldest living process that carries a token.
