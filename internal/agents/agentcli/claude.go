@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,7 +163,7 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 			c.end(at)
 		}
 		c.slash = false // what follows belongs to another command
-		if tagged(text, "<command-name>", "<bash-input>") {
+		if beginsWith(strings.TrimSpace(text), "<command-name>", "<bash-input>") {
 			c.typedAlready(at)
 		}
 		return false
@@ -181,12 +180,7 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 // isLocal reports records of the CLI's own commands, which do not call the model. A command that stands for a prompt
 // is preceded by its message (recorded), which begins a turn.
 func isLocal(text string) bool {
-	return tagged(text, "<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>")
-}
-
-// tagged reports whether a text begins with one of the tags.
-func tagged(text string, tags ...string) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(strings.TrimSpace(text), tag) })
+	return beginsWith(strings.TrimSpace(text), "<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>")
 }
 
 func (c *claudeTranscript) assistant(r *claudeRecord) bool {

@@ -202,17 +202,13 @@ func (r *claudeFiles) claudePath(file claudeSession) string {
 	f, _ := r.list(projects) // the look at the transcripts lists it, too, and has the error
 	for _, name := range f.names {
 		if strings.HasPrefix(name, folder[:folderName]) {
-			if other := filepath.Join(projects, name, file.ID+".jsonl"); exists(other) {
+			other := filepath.Join(projects, name, file.ID+".jsonl")
+			if _, err := os.Lstat(other); err == nil {
 				return other
 			}
 		}
 	}
 	return path
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func newClaude() parser { return &claudeTranscript{} }

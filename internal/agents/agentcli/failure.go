@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,19 +131,9 @@ func retried(kind FailureKind) FailureKind {
 }
 
 func containsAny(text string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 func beginsWith(text string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.HasPrefix(text, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(text, part) })
 }

@@ -127,10 +127,25 @@ func (r *Reader) listNewest(path string, match func(name string) bool) (*folder,
 	return f, err
 }
 
-// order finds the latest files, unless they are known.
+// order finds the latest files whose names match, unless they are known.
 func (f *folder) order(path string, match func(name string) bool) {
-	if f.newest == nil || time.Since(f.sorted) > newestFor {
-		f.sort(path, match)
+	if f.newest != nil && time.Since(f.sorted) <= newestFor {
+		return
+	}
+	all := []file{}
+	for _, name := range f.names {
+		if !match(name) {
+			continue
+		}
+		full := filepath.Join(path, name)
+		if info, err := os.Lstat(full); err == nil && info.Mode().IsRegular() {
+			all = append(all, file{full, info.ModTime()})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b file) int { return b.at.Compare(a.at) })
+	f.newest, f.sorted, f.left = all, time.Now(), file{}
+	if len(all) > newestKept {
+		f.newest, f.left = slices.Clone(all[:newestKept]), all[newestKept]
 	}
 }
 
@@ -200,23 +215,4 @@ func (f *folder) leftSince(since time.Time) error {
 // leftOut is the error about the first file that is left out after the latest.
 func leftOut(f file, kept int) error {
 	return fmt.Errorf("%s: all but the latest %d files: %w", filepath.Dir(f.path), kept, errUnread)
-}
-
-// sort finds the latest files.
-func (f *folder) sort(path string, match func(name string) bool) {
-	all := []file{}
-	for _, name := range f.names {
-		if !match(name) {
-			continue
-		}
-		full := filepath.Join(path, name)
-		if info, err := os.Lstat(full); err == nil && info.Mode().IsRegular() {
-			all = append(all, file{full, info.ModTime()})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b file) int { return b.at.Compare(a.at) })
-	f.newest, f.sorted, f.left = all, time.Now(), file{}
-	if len(all) > newestKept {
-		f.newest, f.left = slices.Clone(all[:newestKept]), all[newestKept]
-	}
 }
