@@ -122,8 +122,8 @@ func (a *attachment) run(ctx context.Context) (l Leaving, err error) {
 	}()
 	a.makeRoom()
 	makeRaw(a.o.In, a.before)
-	done.Go(func() { a.guard(a.input) })
-	done.Go(func() { a.guard(a.output) })
+	done.Go(func() { guard(a.restore, a.input) })
+	done.Go(func() { guard(a.restore, a.output) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,17 +160,6 @@ func (a *attachment) signal(sig syscall.Signal) (end bool, number int) {
 		return true, int(sig)
 	}
 	return false, 0
-}
-
-// guard restores the terminal if we panic.
-func (a *attachment) guard(run func()) {
-	defer func() {
-		if mistake := recover(); mistake != nil {
-			a.restore()
-			panic(mistake)
-		}
-	}()
-	run()
 }
 
 // say sends a frame. A lost connection is noticed by the reader.

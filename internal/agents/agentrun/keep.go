@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
-
-	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // LogPath is the file of an agent's output when the monitor starts it. Each agent has its own directory, because the
@@ -15,14 +13,6 @@ func LogPath(home, agent string) string { return filepath.Join(home, "log", agen
 // keptWait is how long an agent waits for a blocked disk. After that its output passes unkept, and the file says how
 // much is missing.
 const keptWait = 2 * time.Second
-
-// keep opens the file that the output is kept in; nil when it is not.
-func keep(path string) *logline.Kept {
-	if path == "" {
-		return nil
-	}
-	return logline.OpenKept(path, logline.KeptOptions{})
-}
 
 // keepLine adds a line of ours.
 func (w *wrapper) keepLine(format string, args ...any) {

@@ -79,7 +79,10 @@ func Run(o Options) (*Exit, error) {
 	defer lock.Close()
 	heard := hear() // before the agent runs: a signal in between would end only us
 	defer signal.Stop(heard)
-	w := &wrapper{o: o, path: path, seen: newSeen(begin(o)), heard: heard, kept: keep(o.Keep)}
+	w := &wrapper{o: o, path: path, seen: newSeen(begin(o)), heard: heard}
+	if o.Keep != "" {
+		w.kept = logline.OpenKept(o.Keep, logline.KeptOptions{})
+	}
 	if err := w.start(); err != nil {
 		code := startCode(err)
 		w.seen.output(1, []byte(err.Error()), time.Now(), unshared)

@@ -110,18 +110,18 @@ func sameFile(a, b *os.File) bool {
 func (s *streams) run() {
 	s.closeGiven()
 	for _, p := range s.pumps {
-		s.wait.Go(func() { s.guard(p.run) })
+		s.wait.Go(func() { guard(s.terminal.restore, p.run) })
 	}
 	if s.terminal.typed() {
-		s.wait.Go(func() { s.guard(s.terminal.input) })
+		s.wait.Go(func() { guard(s.terminal.restore, s.terminal.input) })
 	}
 }
 
-// guard restores the terminal if we panic.
-func (s *streams) guard(run func()) {
+// guard runs something, and restores a terminal if that panics.
+func guard(restore, run func()) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
-			s.terminal.restore()
+			restore()
 			panic(mistake)
 		}
 	}()
