@@ -127,25 +127,6 @@ func ageOf(s procStat) time.Duration {
 	return sinceBoot() - time.Duration(s.start)*(time.Second/hertz)
 }
 
-// allProcesses is every living process visible to us.
-func allProcesses() []procStat {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	all := make([]procStat, 0, len(entries))
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if s, err := readStat(pid); err == nil && !s.dead() {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
 // send signals a process if it is still the same one. That goes through a pidfd that was opened before the process is
 // examined, so that no other one with its number is hit; or without, where the kernel (before 5.3) or a sandbox has none.
 func send(id Identity, sig unix.Signal) error {

@@ -11,12 +11,21 @@ import (
 
 // All is every living process that we can see.
 func (System) All() []Process {
-	all := allProcesses()
-	list := make([]Process, len(all))
-	for i, s := range all {
-		list[i] = described(s)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
 	}
-	return list
+	all := make([]Process, 0, len(entries))
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil && !s.dead() {
+			all = append(all, described(s))
+		}
+	}
+	return all
 }
 
 func described(s procStat) Process {
