@@ -24,7 +24,7 @@
 // a socket of the agent's user: the output goes to all of them, their keys go to the agent, and a new one is shown the
 // screen, which we keep a copy of ([screen]). The agent's queries to its terminal are removed from the output and answered
 // once, by our own terminal or else by us: several answers, or none, would be wrong ([scanner]). The report has the last
-// lines of that copy, and there is one of the output to pipes as well.
+// lines of that copy; of an output to pipes its end is kept, and drawn for the report alone.
 //
 // The terminal is our own, not the one of charmbracelet/x/vt (v0.1.0, with x/ansi v0.11.9), because it must survive
 // every output of an agent: x/vt hung for CSI 999999999 b, panicked for CSI 0;10r CSI 1T on five rows, and took the

@@ -13,9 +13,10 @@ import (
 
 // Sizes of a screen, and of what is told of it.
 const (
-	lastCount = 16  // lines told: a dialog with its question and its choices
-	lineWidth = 300 // bytes of a line told
-	pipeWidth = 400 // characters of a line of an output that is not a terminal
+	lastCount = 16       // lines told: a dialog with its question and its choices
+	lineWidth = 300      // bytes of a line told
+	pipeWidth = 400      // characters of a line of an output that is not a terminal
+	tailSize  = 64 << 10 // bytes of such an output that are kept at least: one that draws its lines anew needs less
 	mostRows  = 200
 	mostCols  = 400
 )
@@ -31,7 +32,6 @@ type screen struct {
 	ink, erased *style   // of the cells that are written now, and of those that are erased
 	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
 	underAt     [2]int
-	isPaper     bool         // a line feed begins a line at the left, as a terminal's driver has it
 	left        func([]cell) // called for each line that leaves the ordinary screen at the top; may be nil
 }
 
@@ -74,13 +74,6 @@ func newScreen(rows, cols int) *screen {
 	return s
 }
 
-// newPaper is a screen for an output that is not a terminal.
-func newPaper() *screen {
-	s := newScreen(2*lastCount, pipeWidth)
-	s.isPaper = true
-	return s
-}
-
 // bounded is a size that a screen can have.
 func bounded(rows, cols int) (int, int) {
 	return min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
@@ -109,9 +102,6 @@ func (s *screen) write(b []byte) {
 		b = b[size:]
 		switch {
 		case c == '\n', c == '\v', c == '\f':
-			if s.isPaper {
-				s.col = 0
-			}
 			s.lineFeed()
 		case c == '\r':
 			s.col, s.wrap = 0, false

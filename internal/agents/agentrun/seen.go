@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 	"time"
@@ -20,8 +21,9 @@ type seen struct {
 	modes   modes
 	titles  titles
 	sources [2]source // stdout, stderr
-	screen  *screen   // what its terminal shows, or the end of its output
-	shown   shown     // what its terminal has shown so far
+	screen  *screen   // what its terminal shows; nil: it has none
+	shown   shown     // what that has shown so far
+	tail    []byte    // the end of its output to pipes
 }
 
 // source is one stream of output.
@@ -31,7 +33,7 @@ type source struct {
 }
 
 func newSeen(r Report) *seen {
-	return &seen{changed: make(chan struct{}, 1), report: r, screen: newPaper()}
+	return &seen{changed: make(chan struct{}, 1), report: r}
 }
 
 // output records forwarded bytes and hands on their pieces. stream is 0 for stdout, 1 for stderr.
@@ -42,13 +44,18 @@ func (s *seen) output(stream int, b []byte, now time.Time, each func(piece)) {
 	s.mu.Lock()
 	s.report.OutputAt = now
 	s.report.Bytes += int64(len(b))
+	if s.screen == nil {
+		s.keep(b)
+	}
 	src := &s.sources[stream]
 	src.scanner.scan(b, func(p piece) {
 		if title, ok := p.title(); ok {
 			s.title(title, now)
 		}
 		s.modes.change(p.sequence)
-		s.screen.draw(p)
+		if s.screen != nil {
+			s.screen.draw(p)
+		}
 		each(p)
 	})
 	src.lines.scan(b, s.line)
@@ -83,6 +90,16 @@ func (s *seen) line(line []byte) {
 	}
 	if (e.goesOn || e.failed != "") && e.failed != s.report.Failed {
 		s.report.Failed, s.urgent = e.failed, true
+	}
+}
+
+// keep remembers the end of the output. It is drawn for a report only: there is one in a second at most, and output may come in
+// megabytes.
+func (s *seen) keep(b []byte) {
+	if s.tail = append(s.tail, b...); len(s.tail) > 2*tailSize {
+		end := s.tail[len(s.tail)-tailSize:]
+		// It may begin inside of a sequence or of a character.
+		s.tail = append(s.tail[:0], end[max(bytes.IndexAny(end, "\n\x1b"), 0):]...)
 	}
 }
 
@@ -132,7 +149,7 @@ func (s *seen) exit(e Exit) {
 func (s *seen) resize(rows, cols int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.screen.isPaper {
+	if s.screen == nil {
 		s.screen = newScreen(rows, cols)
 		return
 	}
@@ -143,7 +160,7 @@ func (s *seen) resize(rows, cols int) {
 func (s *seen) size() (rows, cols int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.screen.isPaper {
+	if s.screen == nil {
 		return 0, 0
 	}
 	return len(s.screen.cells), len(s.screen.cells[0])
@@ -188,7 +205,7 @@ func (s *seen) pressing() bool {
 
 // readText records when its terminal has shown new text, if it has since the last report. The caller has the lock.
 func (s *seen) readText() {
-	if s.screen.isPaper {
+	if s.screen == nil {
 		return
 	}
 	news, counts := s.shown.add(s.screen.lines())
@@ -203,14 +220,23 @@ func (s *seen) readText() {
 // snapshot is the report as it is now.
 func (s *seen) snapshot() Report {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.readText()
 	r := s.report
 	if r.Notice != nil {
 		n := *r.Notice
 		r.Notice = &n
 	}
-	r.LastLines = s.screen.lastLines()
+	if s.screen != nil {
+		r.LastLines = s.screen.lastLines()
+	}
+	tail := bytes.ReplaceAll(s.tail, []byte("\n"), []byte("\r\n")) // a copy; a terminal's driver begins each line at the left, too
+	s.mu.Unlock()
+	if len(tail) > 0 {
+		paper := newScreen(2*lastCount, pipeWidth)
+		var cutter scanner
+		cutter.scan(tail, paper.draw)
+		r.LastLines = paper.lastLines()
+	}
 	return r
 }
 

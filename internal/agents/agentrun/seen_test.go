@@ -107,7 +107,6 @@ func TestLastLines(t *testing.T) {
 // The end of a long output is what is kept, however it came.
 func TestTail(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
-	const tailSize = 64 << 10
 	for _, size := range []int{1, 7, 4096, tailSize, 3 * tailSize} {
 		s := newSeen(Report{})
 		var text strings.Builder
@@ -124,6 +123,17 @@ func TestTail(t *testing.T) {
 		}
 		if r.Bytes != int64(len(output)) {
 			t.Errorf("in pieces of %d: %d bytes, want %d", size, r.Bytes, len(output))
+		}
+	}
+}
+
+// What is kept begins behind a line, or a sequence, that has lost its beginning.
+func TestTailBeginsWhole(t *testing.T) {
+	for _, begun := range []string{"\n", "\x1b[2K\r"} {
+		s := newSeen(Report{})
+		s.output(0, []byte("lost\n"+strings.Repeat("8;5", tailSize)+begun+"whole\n"), time.Unix(1_800_000_000, 0), unshared)
+		if diff := cmp.Diff([]string{"whole"}, s.snapshot().LastLines); diff != "" {
+			t.Errorf("behind %q: %s", begun, diff)
 		}
 	}
 }

@@ -107,5 +107,6 @@ func (l style) kept() *style {
 	if l == (style{}) {
 		return nil
 	}
-	return &l
+	kept := l // l itself would be put on the heap also when there is nothing to keep
+	return &kept
 }
