@@ -44,10 +44,13 @@ func (e *Exits) Watch(ids []Identity) {
 
 // Close ends the watching.
 func (e *Exits) Close() {
-	e.Watch(nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
+	for _, stop := range e.watched {
+		stop()
+	}
+	clear(e.watched)
 }
 
 func (e *Exits) tell() {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,6 +212,7 @@ func FuzzParseStat(f *testing.F) {
 }
 
 func TestExits(t *testing.T) {
+	before := pidfds(t)
 	e := NewExits()
 	defer e.Close()
 	one, other := agenttest.Start(t, "agent", "")[0], agenttest.Start(t, "agent", "")[0]
@@ -231,6 +233,22 @@ func TestExits(t *testing.T) {
 		t.Error("told twice")
 	default:
 	}
+	await.Until(t, "no pidfd of who has ended is left", func() bool { return pidfds(t) <= before })
+}
+
+// pidfds is how many of our descriptors are pidfds.
+func pidfds(t *testing.T) (count int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err == nil && strings.Contains(to, "pidfd") {
+			count++
+		}
+	}
+	return count
 }
 
 // A Close that came just after an event was not seen: a monitor that was ended as its agent ended went on for ever.
@@ -242,8 +260,13 @@ func TestExitsCloseAfterAnEvent(t *testing.T) {
 		for range 20_000 {
 			e := NewExits()
 			e.Watch([]Identity{us})
+			looked := make(chan struct{})
+			go func() { // a look that is under way
+				defer close(looked)
+				e.Watch([]Identity{us})
+			}()
 			e.Close()
-			e.Watch([]Identity{us}) // as a look that was under way
+			<-looked
 		}
 	}()
 	select {
