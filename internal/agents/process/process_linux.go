@@ -107,6 +107,13 @@ func (System) Look(pid int) (Process, error) {
 	return p, nil
 }
 
+// Identify is the identity of a process that we have started. One that has ended, which the next look will see, has its start time
+// until it is reaped: without one, an identity may be that of whoever has the number next.
+func (System) Identify(pid int) Identity {
+	s, _ := readStat(pid) // of one that was reaped already the start time is 0
+	return Identity{PID: pid, Start: s.start, Boot: bootID()}
+}
+
 // userOf is the effective user of a process. The owner of its directory in /proc is another one where it may not be dumped.
 func userOf(pid int) string {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))

@@ -33,20 +33,10 @@ func (s System) Start(l Launch) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)
 	}
-	pid := cmd.Process.Pid
+	id := s.Identify(cmd.Process.Pid) // before it is reaped: its number is its own until then
 	// Reaped here to avoid a zombie. Its heartbeat will show how it ended.
 	go func() { _ = cmd.Wait() }()
-	return s.Identify(pid), nil
-}
-
-// Identify is the identity of a process that has been started. One that has ended already, which the next look will see, has
-// no start time.
-func (s System) Identify(pid int) Identity {
-	p, err := s.Look(pid)
-	if err != nil {
-		return Identity{PID: pid, Boot: BootID()}
-	}
-	return p.Identity
+	return id, nil
 }
 
 // startedWith finds the oldest living process that carries a token.

@@ -193,6 +193,24 @@ func TestStopAsNobody(t *testing.T) {
 	}
 }
 
+// Without a start time, an identity may be that of whoever has the number next.
+func TestIdentityOfOneThatHasEndedAtOnce(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }() // not before: it is a zombie until then
+	pid := cmd.Process.Pid
+	var s procStat
+	await.Until(t, "it has ended", func() (over bool) {
+		s, _ = readStat(pid)
+		return s.dead()
+	})
+	if id := (System{}).Identify(pid); s.start == 0 || id != (Identity{PID: pid, Start: s.start, Boot: BootID()}) {
+		t.Errorf("%+v, and it was started at %d", id, s.start)
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	s, ok := parseStat("7 (a) b) S 3 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 2678167 31 381")
 	if !ok || s.parent != 3 || s.group != 4 || s.session != 5 || s.start != 2678167 || s.dead() {
