@@ -13,14 +13,15 @@ import (
 // Times of a stop.
 const (
 	killTime = 2 * time.Second       // in which SIGKILL must have worked
-	scanWait = 50 * time.Millisecond // between two looks at all processes
+	scanWait = 50 * time.Millisecond // between two looks at all processes, unless the system tells of an end
 )
 
 // Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
 // otherwise a [StopError]. Each process is examined again before it is signalled: its number may be a stranger's by now.
 // Where the system tells no environments, what had lost its parent before the first look is found by its group alone.
 func (s System) Stop(ctx context.Context, t Target) error {
-	h := newTermination(t, s.All())
+	all := s.All()
+	h := newTermination(t, all)
 	for _, l := range t.Leaders {
 		if h.above[l.PID] && s.mayBe(l) {
 			return &StopError{l.PID, errOurselves}
@@ -34,18 +35,22 @@ func (s System) Stop(ctx context.Context, t Target) error {
 	if !canAsk {
 		phases = phases[1:]
 	}
+	exits := NewExits()
+	defer exits.Close()
 	for _, p := range phases {
-		for end := time.Now().Add(p.time); ; {
-			left, err := h.strike(p.signal, s.All())
+		for end := time.Now().Add(p.time); ; all = s.All() {
+			left, err := h.strike(p.signal, all)
 			if err != nil || len(left) == 0 {
 				return err
 			}
 			if !time.Now().Before(end) {
 				break
 			}
+			exits.Watch(identities(left)) // who obeys at once is not waited for
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
+			case <-exits.C:
 			case <-time.After(scanWait):
 			}
 		}
@@ -54,6 +59,13 @@ func (s System) Stop(ctx context.Context, t Target) error {
 		return &StopError{left[0].PID, errStuck}
 	}
 	return nil
+}
+
+func identities(all []Process) (ids []Identity) {
+	for _, p := range all {
+		ids = append(ids, p.Identity)
+	}
+	return ids
 }
 
 // mayBe reports whether the process that has the number of an identity now may be the one that is meant. One that cannot be
@@ -172,11 +184,11 @@ func ancestors(all []Process) map[int]bool {
 	}
 	above := map[int]bool{os.Getpid(): true, 1: true}
 	for e := numbered[os.Getpid()]; e.Parent > 1 && !above[e.Parent]; {
-		parent, found := numbered[e.Parent]
-		if !found || !e.isOf(parent) {
+		parent, found := numbered[e.Parent] // not found: it is hidden from us, and above us all the same
+		if found && !e.isOf(parent) {
 			break
 		}
-		above[parent.PID] = true
+		above[e.Parent] = true
 		e = parent
 	}
 	above[os.Getppid()] = true

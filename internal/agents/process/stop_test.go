@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -38,4 +39,13 @@ func TestMembersOfATarget(t *testing.T) {
 	stranger.Start++
 	reused := []Process{stranger, orphan}
 	check("another process with its number", newTermination(target, reused), reused)
+}
+
+// Who is above us is spared also when we cannot see it.
+func TestAHiddenAncestor(t *testing.T) {
+	const parent, hidden = 1 << 30, 1<<30 + 1
+	all := []Process{{Identity: Identity{PID: os.Getpid()}, Parent: parent}, {Identity: Identity{PID: parent}, Parent: hidden}}
+	if above := ancestors(all); !above[parent] || !above[hidden] {
+		t.Errorf("above us are %v", above)
+	}
 }
