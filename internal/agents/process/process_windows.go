@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 	"unsafe"
@@ -16,11 +17,11 @@ func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
 	}
-	return look(pid, snapshot()[pid])
+	return look(pid, nil)
 }
 
-// look describes a process with its line of the table.
-func look(pid int, line windows.ProcessEntry32) (Process, error) {
+// look describes a process, with its line of the table. nil: it is asked for itself, which is cheaper than a table of all.
+func look(pid int, line *windows.ProcessEntry32) (Process, error) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
 		err = os.ErrProcessDone
@@ -36,10 +37,30 @@ func look(pid int, line windows.ProcessEntry32) (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
 	}
-	return Process{
-		Identity: Identity{PID: pid, Start: uint64(begun.Nanoseconds())}, Program: windows.UTF16ToString(line.ExeFile[:]),
-		Parent: int(line.ParentProcessID), Age: time.Since(time.Unix(0, begun.Nanoseconds())), CPU: Untold,
-	}, nil
+	p := Process{
+		Identity: Identity{PID: pid, Start: uint64(begun.Nanoseconds())}, Age: time.Since(time.Unix(0, begun.Nanoseconds())), CPU: Untold,
+	}
+	if line != nil {
+		p.Program, p.Parent = windows.UTF16ToString(line.ExeFile[:]), int(line.ParentProcessID)
+		return p, nil
+	}
+	p.Program = filepath.Base(image(h))
+	var basic windows.PROCESS_BASIC_INFORMATION
+	size := uint32(unsafe.Sizeof(basic))
+	if windows.NtQueryInformationProcess(h, windows.ProcessBasicInformation, unsafe.Pointer(&basic), size, nil) == nil {
+		p.Parent = int(basic.InheritedFromUniqueProcessId)
+	}
+	return p, nil
+}
+
+// image is a process's file. "": it is not ours to know.
+func image(process windows.Handle) string {
+	name := make([]uint16, windows.MAX_LONG_PATH)
+	size := uint32(len(name))
+	if windows.QueryFullProcessImageName(process, 0, unsafe.SliceData(name), &size) != nil {
+		return ""
+	}
+	return windows.UTF16ToString(name[:size])
 }
 
 func begin(process windows.Handle) (windows.Filetime, error) {

@@ -134,3 +134,13 @@ func TestStopDoesNotEndOurselves(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A look at one process tells of it what the table of all does.
+func TestLookIsLikeTheTable(t *testing.T) {
+	parent, child := family(t)
+	for _, p := range (System{}).All() {
+		if p.PID == child.PID && (p.Parent != parent.PID || child.Parent != parent.PID || !strings.EqualFold(p.Program, child.Program)) {
+			t.Errorf("the table has %+v, a look %+v", p, child)
+		}
+	}
+}

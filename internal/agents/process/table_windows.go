@@ -2,7 +2,6 @@ package process
 
 import (
 	"errors"
-	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
@@ -11,7 +10,7 @@ import (
 func (System) All() []Process {
 	var list []Process
 	for pid, line := range snapshot() {
-		if p, err := look(pid, line); err == nil {
+		if p, err := look(pid, &line); err == nil {
 			list = append(list, p)
 		}
 	}
@@ -25,12 +24,10 @@ func (System) Args(pid int) []string {
 		return nil
 	}
 	defer windows.CloseHandle(h)
-	name := make([]uint16, windows.MAX_LONG_PATH)
-	size := uint32(len(name))
-	if windows.QueryFullProcessImageName(h, 0, unsafe.SliceData(name), &size) != nil {
-		return nil
+	if path := image(h); path != "" {
+		return []string{path}
 	}
-	return []string{windows.UTF16ToString(name[:size])}
+	return nil
 }
 
 // Variable is a variable of a process's environment: not available on this system.
