@@ -15,6 +15,13 @@ import (
 // source; 2.1.177, 2.1.199).
 var claudeLimit = lazyregexp.New(`\A(?:Error: (?:Reached max turns|Exceeded USD budget) \([\d.]{1,32}\)|error_max_(?:turns|budget_usd))\z`)
 
+var claudeTools = tools{
+	question: []string{"AskUserQuestion"}, plan: []string{"ExitPlanMode"},
+	edits: []string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, shell: []string{"Bash"},
+	polls: []string{"TaskOutput", "BashOutput", "AgentOutputTool", "KillShell", "TaskStop"},
+	wakes: []string{"ScheduleWakeup", "CronCreate"},
+}
+
 // claudeRecord is a line of a transcript of Claude Code (recorded: 2.1.330). It has the members of all types of
 // lines; those that a type does not have are empty.
 type claudeRecord struct {
@@ -210,7 +217,7 @@ func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 		case "text":
 			c.say(b.Text, at)
 		case "tool_use":
-			c.called(callOf(b.ID, b.Name, b.Input, at))
+			c.called(claudeTools.call(b.ID, b.Name, b.Input, at))
 		default:
 			c.answered(at)
 		}

@@ -42,6 +42,12 @@ type geminiCall struct {
 	Result    json.RawMessage `json:"result"`
 }
 
+// geminiTools are those of Qwen Code, too.
+var geminiTools = tools{
+	question: []string{"ask_user", "ask_user_question"}, plan: []string{"exit_plan_mode"},
+	edits: []string{"replace", "write_file", "edit"}, shell: []string{"run_shell_command"},
+}
+
 // output is what the call has given back, without its id: the same again is the same text.
 func (made *geminiCall) output() (text string) {
 	var parts []struct {
@@ -235,7 +241,7 @@ func (g *geminiTranscript) gemini(r *geminiRecord, text string, calls bool) bool
 	}
 	for _, made := range r.ToolCalls {
 		if g.first("call " + made.ID) {
-			g.called(callOf(made.ID, made.Name, made.Args, at))
+			g.called(geminiTools.call(made.ID, made.Name, made.Args, at))
 			g.returned(made.ID, made.output(), made.Status != "success", made.Timestamp.Time)
 		}
 	}

@@ -97,12 +97,17 @@ func (o *openCodeScript) part(r *openCodeRow) {
 // openCodeRefusals are the errors of a call that a person has refused. OpenCode ends the turn with that answer.
 var openCodeRefusals = []string{"The user rejected permission to use this specific tool call.", "The user dismissed this question"}
 
+// openCodeTools are the tools in its packages/opencode/src/tool that ask a person, change files or run commands.
+var openCodeTools = tools{
+	question: []string{"question"}, plan: []string{"plan_exit"}, edits: []string{"edit", "write", "apply_patch"}, shell: []string{"bash"},
+}
+
 func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
 	start := millis(r.start)
 	if start.IsZero() {
 		start = at
 	}
-	o.turn.called(callOf(r.call, r.tool, json.RawMessage(r.input), start))
+	o.turn.called(openCodeTools.call(r.call, r.tool, json.RawMessage(r.input), start))
 	if r.state == "completed" || r.state == "error" {
 		end := millis(r.end)
 		if end.IsZero() {

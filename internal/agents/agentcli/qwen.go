@@ -98,7 +98,7 @@ func (q *qwenTranscript) assistant(r *qwenRecord) {
 	calls := false
 	for _, p := range r.Message.Parts {
 		if p.Call != nil {
-			q.called(callOf(p.Call.ID, p.Call.Name, p.Call.Args, at))
+			q.called(geminiTools.call(p.Call.ID, p.Call.Name, p.Call.Args, at))
 			calls = true
 		}
 	}

@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,22 +26,26 @@ type call struct {
 	step            int // those made while others were open belong to the same one
 }
 
-// callOf is a call of a tool by its name, with arguments in JSON. The names are those of Claude Code, Gemini CLI, Qwen Code and
-// OpenCode; no two tools share one.
-func callOf(id, tool string, args json.RawMessage, at time.Time) call {
+// tools are the tools of a CLI whose calls mean more to a turn than others. Each CLI has its own: a tool of an MCP server may have the
+// name of another CLI's.
+type tools struct{ question, plan, edits, shell, polls, wakes []string }
+
+// call is a call of a tool by its name, with arguments in JSON.
+func (own *tools) call(id, tool string, args json.RawMessage, at time.Time) call {
 	c := call{id: id, tool: tool, input: inputText(args), asks: Tool, key: digest(tool, compact(args)), at: at}
-	switch tool {
-	case "AskUserQuestion", "ask_user", "ask_user_question", "question":
+	is := func(names []string) bool { return slices.Contains(names, tool) }
+	switch {
+	case is(own.question):
 		c.asks = Question
-	case "ExitPlanMode", "exit_plan_mode", "plan_exit":
+	case is(own.plan):
 		c.asks = Plan
-	case "Edit", "MultiEdit", "Write", "NotebookEdit", "replace", "write_file", "edit", "write", "apply_patch":
+	case is(own.edits):
 		c.edits = true
-	case "Bash", "run_shell_command", "bash":
+	case is(own.shell):
 		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
-	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell", "TaskStop":
+	case is(own.polls):
 		c.polls, c.input = true, taskAsked(args, c.input)
-	case "ScheduleWakeup", "CronCreate":
+	case is(own.wakes):
 		c.wakes = true
 	}
 	return c
