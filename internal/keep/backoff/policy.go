@@ -1,18 +1,9 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
-)
-
-// Errors of this package.
-var (
-	// ErrUnknownPreset: [Preset] was given a name that is not a preset.
-	ErrUnknownPreset = errors.New("unknown backoff")
-	// ErrPolicy: a policy contradicts itself; the message says what to change.
-	ErrPolicy = errors.New("backoff policy")
 )
 
 // Tier is one step of a curve that goes by the number of restarts (WD-12).
@@ -35,7 +26,8 @@ type Policy struct {
 	Max time.Duration
 	// Jitter is the part of the delay that is added at most, by chance (default 0; transparent, exponential: 0.5).
 	Jitter float64
-	// Tiers, if any, replace the doubling curve: the delay goes by the lifetime number of restarts (tiered).
+	// Tiers, if any, replace the doubling curve: the delay goes by the lifetime number of restarts (tiered). They are in rising
+	// order, and the last one is for all further restarts.
 	Tiers []Tier
 
 	// ResetAfter is how long a process must be ready without a break until its failures are forgotten; 0 is never
@@ -103,14 +95,14 @@ func PresetNames() []string {
 	return names
 }
 
-// Preset returns the preset of that name. Any other name is an [ErrUnknownPreset] that lists the valid ones.
+// Preset returns the preset of that name. The error for any other name lists the valid ones.
 func Preset(name string) (Policy, error) {
 	for _, p := range presets() {
 		if p.Name == name {
 			return p, nil
 		}
 	}
-	return Policy{}, fmt.Errorf("%w %q: choose one of %s", ErrUnknownPreset, name, strings.Join(PresetNames(), ", "))
+	return Policy{}, fmt.Errorf("unknown backoff %q: choose one of %s", name, strings.Join(PresetNames(), ", "))
 }
 
 // orDefault returns p, or Transparent if p has no curve.
@@ -121,81 +113,32 @@ func (p Policy) orDefault() Policy {
 	return p
 }
 
-// Validate refuses a policy that contradicts itself. The error wraps [ErrPolicy] and says what to change.
-func (p Policy) Validate() error {
-	p = p.orDefault()
-	if err := p.validateSigns(); err != nil {
-		return err
-	}
-	if p.Max > 0 && p.Initial > p.Max {
-		return fmt.Errorf("%w: the first delay %s is longer than the longest %s: lower the first or raise the longest",
-			ErrPolicy, p.Initial, p.Max)
-	}
-	if p.OpenMax > 0 && p.OpenFor > p.OpenMax {
-		return fmt.Errorf("%w: the first open time %s is longer than the longest %s: lower the first or raise the longest",
-			ErrPolicy, p.OpenFor, p.OpenMax)
-	}
-	if err := p.validateTiers(); err != nil {
-		return err
-	}
-	return p.validateReach()
-}
-
 // mostRestarts is the largest budget that can be given: each restart of it is remembered.
 const mostRestarts = 100_000
 
-func (p Policy) validateSigns() error {
-	for _, d := range []struct {
-		what string
-		d    time.Duration
-	}{
-		{"the first delay", p.Initial}, {"the longest delay", p.Max}, {"the healthy time", p.ResetAfter},
-		{"the window", p.Window}, {"the open time", p.OpenFor}, {"the longest open time", p.OpenMax},
-		{"the floor between requested restarts", p.Floor}, {"the pause before a requested restart", p.RequestPause},
-	} {
-		if d.d < 0 {
-			return fmt.Errorf("%w: %s is %s: give a time of 0 or more", ErrPolicy, d.what, d.d)
-		}
-	}
+// Validate refuses what cannot be of the values that people give: the budget and the delay of a tier. The error says what to
+// change. A budget whose restarts with their shortest delays take longer than the window can never be spent: such a breaker would
+// silently never open.
+func (p Policy) Validate() error {
+	p = p.orDefault()
 	if p.MaxRestarts < 0 || p.MaxRestarts > mostRestarts {
-		return fmt.Errorf("%w: the number of restarts is %d: give 0 for unlimited, or a number up to %d",
-			ErrPolicy, p.MaxRestarts, mostRestarts)
+		return fmt.Errorf("backoff policy: the number of restarts is %d: give 0 for unlimited, or a number up to %d",
+			p.MaxRestarts, mostRestarts)
 	}
-	if !(p.Jitter >= 0 && p.Jitter <= 1) {
-		return fmt.Errorf("%w: the jitter is %v: give a part between 0 and 1", ErrPolicy, p.Jitter)
-	}
-	return nil
-}
-
-func (p Policy) validateTiers() error {
-	last := 0
 	for i, t := range p.Tiers {
-		switch final := i == len(p.Tiers)-1; {
-		case t.Delay < 0:
-			return fmt.Errorf("%w: tier %d waits %s: give a time of 0 or more", ErrPolicy, i+1, t.Delay)
-		case final && t.UpTo != 0:
-			return fmt.Errorf("%w: the last tier ends at restart %d: let it be for all further ones (0)", ErrPolicy, t.UpTo)
-		case !final && t.UpTo <= last:
-			return fmt.Errorf("%w: tier %d ends at restart %d, the one before at %d: put them in rising order",
-				ErrPolicy, i+1, t.UpTo, last)
+		if t.Delay < 0 {
+			return fmt.Errorf("backoff policy: tier %d waits %s: give a time of 0 or more", i+1, t.Delay)
 		}
-		last = t.UpTo
 	}
-	return nil
-}
-
-// validateReach refuses a budget that can never be spent, because its restarts with their shortest delays take longer
-// than the window: such a breaker would silently never open.
-func (p Policy) validateReach() error {
 	if p.MaxRestarts == 0 || p.Window == 0 {
 		return nil
 	}
 	var sum time.Duration
 	for n := 1; n <= p.MaxRestarts; n++ {
 		if sum += p.curve(n, n); sum >= p.Window {
-			return fmt.Errorf("%w: %d restarts in %s can never happen: %d of them take %s with their shortest delays; "+
+			return fmt.Errorf("backoff policy: %d restarts in %s can never happen: %d of them take %s with their shortest delays; "+
 				"allow fewer restarts or shorten the longest delay",
-				ErrPolicy, p.MaxRestarts, p.Window, n, sum)
+				p.MaxRestarts, p.Window, n, sum)
 		}
 	}
 	return nil
@@ -204,13 +147,10 @@ func (p Policy) validateReach() error {
 // curve is the delay without jitter after that many failures in a row and restarts over the lifetime, this one
 // included in both.
 func (p Policy) curve(failures, restarts int) time.Duration {
-	if len(p.Tiers) > 0 {
-		for _, t := range p.Tiers {
-			if t.UpTo == 0 || restarts <= t.UpTo {
-				return t.Delay
-			}
+	for _, t := range p.Tiers {
+		if t.UpTo == 0 || restarts <= t.UpTo {
+			return t.Delay
 		}
-		return p.Tiers[len(p.Tiers)-1].Delay
 	}
 	doublings := failures - 1
 	if p.FirstAtOnce {

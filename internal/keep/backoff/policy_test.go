@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -42,10 +41,10 @@ func TestPresetsAreTheContract(t *testing.T) {
 
 func TestUnknownPresetListsTheValidOnes(t *testing.T) {
 	_, err := Preset("quadratic")
-	if !errors.Is(err, ErrUnknownPreset) {
-		t.Fatalf("got %v", err)
+	if err == nil {
+		t.Fatal("it is taken for a preset")
 	}
-	for _, word := range []string{`"quadratic"`, "transparent", "exponential", "tiered"} {
+	for _, word := range []string{"unknown backoff", `"quadratic"`, "transparent", "exponential", "tiered"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q is missing in %q", word, err)
 		}
@@ -72,24 +71,16 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 		policy Policy
 		says   string // "": it is fine
 	}{
-		"unlimited":              {with(func(p *Policy) { p.MaxRestarts = 0 }), ""},
-		"unlimited, no window":   {with(func(p *Policy) { p.MaxRestarts, p.Window = 0, 0 }), ""},
-		"limit without window":   {with(func(p *Policy) { p.MaxRestarts, p.Window = 5000, 0 }), ""},
-		"unreachable":            {with(func(p *Policy) { p.MaxRestarts = 100 }), "can never happen"},
-		"unreachable by delay":   {with(func(p *Policy) { p.Initial, p.Max = time.Minute, time.Hour }), "allow fewer restarts"},
-		"just unreachable":       {Policy{Initial: time.Second, Max: time.Second, MaxRestarts: 10, Window: 10 * time.Second}, "can never happen"},
-		"just reachable":         {Policy{Initial: time.Second, Max: time.Second, MaxRestarts: 9, Window: 10 * time.Second}, ""},
-		"first above longest":    {with(func(p *Policy) { p.Initial = time.Minute }), "raise the longest"},
-		"open above longest":     {with(func(p *Policy) { p.OpenFor = time.Hour }), "raise the longest"},
-		"negative delay":         {with(func(p *Policy) { p.Initial = -1 }), "give a time of 0 or more"},
-		"negative longest":       {with(func(p *Policy) { p.Max = -time.Second }), "the longest delay is -1s"},
-		"negative restarts":      {with(func(p *Policy) { p.MaxRestarts = -1 }), "give 0 for unlimited"},
-		"too many restarts":      {with(func(p *Policy) { p.MaxRestarts = math.MaxInt }), "give 0 for unlimited"},
-		"jitter above one":       {with(func(p *Policy) { p.Jitter = 1.5 }), "between 0 and 1"},
-		"jitter is not a number": {with(func(p *Policy) { p.Jitter = math.NaN() }), "between 0 and 1"},
-		"tiers fall":             {tiers(Tier{5, 1}, Tier{5, 1}, Tier{0, 1}), "rising order"},
-		"tiers end":              {tiers(Tier{5, 1}), "for all further ones"},
-		"tier waits backwards":   {tiers(Tier{0, -1}), "tier 1 waits -1ns"},
+		"unlimited":            {with(func(p *Policy) { p.MaxRestarts = 0 }), ""},
+		"unlimited, no window": {with(func(p *Policy) { p.MaxRestarts, p.Window = 0, 0 }), ""},
+		"limit without window": {with(func(p *Policy) { p.MaxRestarts, p.Window = 5000, 0 }), ""},
+		"unreachable":          {with(func(p *Policy) { p.MaxRestarts = 100 }), "can never happen"},
+		"unreachable by delay": {with(func(p *Policy) { p.Initial, p.Max = time.Minute, time.Hour }), "allow fewer restarts"},
+		"just unreachable":     {Policy{Initial: time.Second, Max: time.Second, MaxRestarts: 10, Window: 10 * time.Second}, "can never happen"},
+		"just reachable":       {Policy{Initial: time.Second, Max: time.Second, MaxRestarts: 9, Window: 10 * time.Second}, ""},
+		"negative restarts":    {with(func(p *Policy) { p.MaxRestarts = -1 }), "give 0 for unlimited"},
+		"too many restarts":    {with(func(p *Policy) { p.MaxRestarts = math.MaxInt }), "give 0 for unlimited"},
+		"tier waits backwards": {tiers(Tier{0, -1}), "tier 1 waits -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.policy.Validate()
@@ -99,7 +90,7 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), c.says) {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("got %v, want it to say %q", err, c.says)
 			}
 		})
