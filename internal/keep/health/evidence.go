@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// By these factors of Options.Rounds, rounds must fail in a row with the same sign. Work that keeps a core busy for
+// By these factors of enoughRounds, rounds must fail in a row with the same sign. Work that keeps a core busy for
 // minutes is common (such as building an index); so is a server that gets little CPU time on a loaded machine.
 const (
 	fullFactor    = 3
@@ -97,6 +97,6 @@ func countIf(n int, also bool) int {
 func (t *tally) any() bool { return t.flat+t.full+t.blocked > 0 }
 
 // enough says that the signs suffice for a verdict.
-func (t *tally) enough(rounds int) bool {
-	return t.flat >= rounds || t.full >= fullFactor*rounds || t.blocked >= blockedFactor*rounds
+func (t *tally) enough() bool {
+	return t.flat >= enoughRounds || t.full >= fullFactor*enoughRounds || t.blocked >= blockedFactor*enoughRounds
 }

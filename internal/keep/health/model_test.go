@@ -54,7 +54,7 @@ var befalls = map[string]func(*life){
 		d := l.between("call", time.Millisecond, 5*time.Minute)
 		l.add(0, calls(d, false, 0))
 		l.add(0, becomes(manner{'S', l.share(), true}))
-		l.add(d+l.between("afterwork", 0, defaultAfterwork+15*time.Second), becomes(l.base))
+		l.add(d+l.between("afterwork", 0, afterwork+15*time.Second), becomes(l.base))
 	},
 	"many calls": func(l *life) {
 		for range rapid.IntRange(2, 20).Draw(l.rt, "calls") {
@@ -178,7 +178,7 @@ func TestEverySickServerIsCondemned(t *testing.T) {
 		l.add(time.Hour, kinds[kind].falls)
 		sick := l.now
 		bound := kinds[kind].bound
-		if l.ignoresPing && l.ignoresLists || l.delay >= 2*defaultPatience {
+		if l.ignoresPing && l.ignoresLists || l.delay >= 2*patience {
 			bound += 3 * slowest // rounds failed already before it fell sick, and each next one comes later
 		}
 		s := simulate(rt, l.opts, l.habits, l.script...)

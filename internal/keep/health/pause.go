@@ -31,13 +31,13 @@ func (w *Watch) interrupted(at reading) bool {
 // another would not be answered earlier.
 func (w *Watch) afresh(now time.Time) {
 	w.tally, w.rounds, w.waited = tally{}, 0, 0
-	w.since, w.roundAt, w.fresh, w.interval = now, now, now, w.opts.Every
+	w.since, w.roundAt, w.fresh, w.interval = now, now, now, every
 	w.evidence = gather(w.look)
 	w.uncounted = true
 	if !w.grace.IsZero() {
-		w.grace = now.Add(w.opts.Afterwork)
+		w.grace = now.Add(afterwork)
 	}
-	w.deadline = now.Add(w.opts.Every)
+	w.deadline = now.Add(every)
 	if w.phase == waiting {
 		w.lists = 0
 		w.deadline = now.Add(w.lookEvery())
@@ -79,7 +79,7 @@ func (w *Watch) stopped(now time.Time, v View) []Action {
 	acts := []Action{Continue{}}
 	w.deadline = now.Add(stopEvery)
 	if w.stops > stopLooks {
-		w.deadline = now.Add(w.opts.Every)
+		w.deadline = now.Add(every)
 	}
 	if v.InFlight > 0 {
 		acts = append(acts, w.overdue(now, v)...)

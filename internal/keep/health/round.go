@@ -5,10 +5,10 @@ import "time"
 // lookEvery is the time between two looks while an answer is awaited. A short one shows an interruption of outlive,
 // and a stopped process, in time; a server that has been silent for long is looked at less often.
 func (w *Watch) lookEvery() time.Duration {
-	if w.rounds < w.opts.Rounds {
-		return max(w.opts.Patience/5, time.Millisecond)
+	if w.rounds < enoughRounds {
+		return patience / 5
 	}
-	return w.opts.Patience
+	return patience
 }
 
 // rest waits until the next probe is due.
@@ -31,19 +31,19 @@ func (w *Watch) due(now time.Time, v View) time.Time {
 		at = now
 	case !w.called.IsZero():
 		if w.grace.IsZero() {
-			w.grace = now.Add(w.opts.Afterwork)
+			w.grace = now.Add(afterwork)
 		}
 		at = w.grace
 	}
-	return later(at, later(w.fresh, w.pinged).Add(w.opts.Every))
+	return later(at, later(w.fresh, w.pinged).Add(every))
 }
 
 // spacing is the time between the beginnings of two rounds. It is longer after the rounds that suffice for a server
 // that uses no CPU time.
 func (w *Watch) spacing() time.Duration {
-	d := w.opts.Every
-	for n := w.opts.Rounds; n <= w.rounds && d < slowest; n++ {
-		d = w.opts.doubled(d)
+	d := every
+	for n := enoughRounds; n <= w.rounds && d < slowest; n++ {
+		d = doubled(d)
 	}
 	return d
 }
@@ -70,7 +70,6 @@ func (w *Watch) ask(now time.Time, v View) []Action {
 
 // wait waits for the answer to a probe, then sends the other probe, then ends the round.
 func (w *Watch) wait(now time.Time, v View) []Action {
-	patience := w.opts.Patience
 	var acts []Action
 	switch {
 	case w.lists > 0 && w.waited >= w.lists+patience, w.lists == 0 && w.waited >= 2*patience:
@@ -93,7 +92,7 @@ func (w *Watch) fail(now time.Time, v View) []Action {
 	w.rounds++
 	w.phase = resting
 	w.tally.count(&w.evidence, w.proven)
-	if w.tally.enough(w.opts.Rounds) {
+	if w.tally.enough() {
 		return w.condemn(w.reason(now, v))
 	}
 	var acts []Action

@@ -63,7 +63,7 @@ func TestSickServersAreCondemned(t *testing.T) {
 			well, boundStopped, []string{"state T", "5 times SIGCONT in 10s"}},
 		{"hung in a call that the client gives up", Options{}, habits{}, []step{
 			at(well, calls(time.Minute, false, 0)), at(well, becomes(blocked)),
-		}, well + time.Minute, 15*time.Second + defaultAfterwork + boundIdle - slowest, []string{"stdin"}},
+		}, well + time.Minute, 15*time.Second + afterwork + boundIdle - slowest, []string{"stdin"}},
 		{"hung in calls that the client makes again and again", Options{}, habits{},
 			append([]step{at(well, becomes(blocked))}, retries(well, 100)...), well, 6 * time.Minute, []string{"stdin"}},
 		{"hung in a call over its timeout", Options{CallTimeout: 30 * time.Second}, habits{}, []step{

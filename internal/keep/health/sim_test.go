@@ -87,7 +87,6 @@ func simulate(t fataler, opts Options, h habits, script ...step) *sim {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	s := &sim{t: t, opts: opts, habits: h, manner: asleep, start: start, now: start, heard: start, script: script}
 	s.Watch = New(opts, start)
-	s.opts = opts.orDefault()
 	if h.noise > 0 {
 		s.nextNoise = start.Add(h.noise)
 	}
@@ -226,7 +225,7 @@ func (s *sim) obey(acts []Action) {
 				s.t.Fatalf("%v sent with %d calls in flight, held %v, state %c", a.Probe, len(s.calls), s.held, s.state)
 			}
 			if a.Probe == Ping {
-				if !s.lastPing.IsZero() && s.now.Sub(s.lastPing) < s.opts.Every {
+				if !s.lastPing.IsZero() && s.now.Sub(s.lastPing) < every {
 					s.t.Fatalf("a ping %s after the one before", s.now.Sub(s.lastPing))
 				}
 				s.lastPing = s.now
@@ -257,7 +256,7 @@ func (s *sim) obey(acts []Action) {
 		case Cleared:
 			s.cleared++
 		case Condemn:
-			if len(s.calls) > 0 || s.held || s.now.Sub(s.heard) < s.opts.Patience {
+			if len(s.calls) > 0 || s.held || s.now.Sub(s.heard) < patience {
 				s.t.Fatalf("condemned with %d calls in flight, held %v, heard %s ago", len(s.calls), s.held, s.now.Sub(s.heard))
 			}
 			s.verdict, s.verdictAt = a.Reason, s.now.Sub(s.start)

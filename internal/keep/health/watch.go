@@ -56,9 +56,8 @@ type Watch struct {
 
 // New begins to watch a process that serves from now on.
 func New(opts Options, now time.Time) *Watch {
-	opts = opts.orDefault()
-	w := &Watch{opts: opts, noPing: opts.NoPing, interval: opts.Every, signed: now, last: read(now)}
-	w.deadline = now.Add(opts.Every)
+	w := &Watch{opts: opts, noPing: opts.NoPing, interval: every, signed: now, last: read(now)}
+	w.deadline = now.Add(every)
 	switch {
 	case !opts.Off:
 	case opts.CallTimeout == 0:
@@ -87,9 +86,9 @@ func (w *Watch) Suspected() bool { return w.suspected }
 // away. It costs two comparisons.
 func (w *Watch) Called(now time.Time) {
 	w.uncounted, w.called = true, now
-	due := now.Add(w.opts.Every)
+	due := now.Add(every)
 	if w.opts.CallTimeout > 0 {
-		due = now.Add(min(w.opts.Every, w.opts.CallTimeout))
+		due = now.Add(min(every, w.opts.CallTimeout))
 	}
 	w.deadline = deadline.Earliest(w.deadline, due)
 }
@@ -107,7 +106,7 @@ func (w *Watch) ProbeAnswered(now time.Time, p Probe) []Action {
 	case w.ping && w.lists > 0:
 		w.noPing = true
 	}
-	next := w.opts.doubled(w.interval)
+	next := doubled(w.interval)
 	acts := w.alive()
 	w.signed, w.interval = now, next
 	if !w.uncounted { // otherwise the deadline is also for a call
@@ -143,8 +142,8 @@ func (w *Watch) tick(at reading, v View) []Action {
 	if v.InFlight > 0 {
 		w.uncounted = true
 		w.called = later(w.called, v.Oldest)
-		w.interval = w.opts.Every
-		w.deadline = now.Add(w.opts.Every)
+		w.interval = every
+		w.deadline = now.Add(every)
 		return append(acts, w.overdue(now, v)...)
 	}
 	if w.open && !w.uncounted {
@@ -169,7 +168,7 @@ func (w *Watch) hear(v View) []Action {
 	}
 	// The answer to a probe counts as a sign of life, too, but not as activity.
 	if v.Heard.After(w.heard) && v.Heard.After(w.signed.Add(time.Second)) {
-		w.interval = w.opts.Every
+		w.interval = every
 	}
 	w.heard = v.Heard
 	if w.open && !v.Heard.Before(w.since) {
@@ -206,7 +205,7 @@ func (w *Watch) alive() []Action {
 func (w *Watch) close() {
 	w.phase, w.open, w.ping = resting, false, false
 	w.rounds, w.waited, w.lists, w.tally = 0, 0, 0, tally{}
-	w.interval = w.opts.Every
+	w.interval = every
 }
 
 func (w *Watch) condemn(reason string) []Action {
