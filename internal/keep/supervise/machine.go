@@ -134,7 +134,7 @@ func (m *Machine) due(now time.Time) {
 	case Starting:
 		m.why.because(StartFail, NoSource, m.opts.timeout())
 		m.enter(now, Stopping, Report{})
-		m.leave(now, m.grace(m.opts.RestartGrace))
+		m.leave(now, m.grace(restartGrace))
 	case Serving:
 		m.tracker.Healthy(now)
 	case Stopping:

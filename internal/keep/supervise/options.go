@@ -1,13 +1,15 @@
 package supervise
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
 )
 
-// AnswerGrace is how long a client that has closed its end gets answers, behind a gateway, too.
+// AnswerGrace is how long a process whose client has left may take to answer what it was asked, and to come up for it; behind a
+// gateway, too.
 const AnswerGrace = 10 * time.Second
 
 // Options are the settings of a machine. The zero value of each field is its default.
@@ -27,40 +29,29 @@ type Options struct {
 
 	// DrainFor is how long requests in flight may go on before a planned restart (default 1 s).
 	DrainFor time.Duration
-	// RestartGrace is the time between Terminate and Kill at a planned restart (default 2 s).
-	RestartGrace time.Duration
-	// ReplaceGrace is that time when the process is to be replaced at once (default 300 ms).
-	ReplaceGrace time.Duration
 
 	// InstallGrace is the least time between Terminate and Kill of a process that has not come up, unless outlive itself was
 	// told to end (default 0). A command that installs its server first needs it, to undo an installation.
 	InstallGrace time.Duration
-
-	// AnswerGrace is how long a process whose client has left may take to answer what it was asked, and to come up for it
-	// (default [AnswerGrace]).
-	AnswerGrace time.Duration
-	// InputGrace is the time between its last answer and Terminate after that (default 1.5 s).
-	InputGrace time.Duration
-	// EOFGrace is the time between Terminate and Kill after that (default 0.5 s).
-	EOFGrace time.Duration
-	// SignalGrace is the time between Terminate and Kill when outlive itself was told to end (default 0.6 s).
-	SignalGrace time.Duration
 }
 
+const (
+	// restartGrace is the time between Terminate and Kill at a planned restart.
+	restartGrace = 2 * time.Second
+	// replaceGrace is that time when the process is to be replaced at once.
+	replaceGrace = 300 * time.Millisecond
+	// inputGrace is the time between the last answer of a process whose client has left and Terminate.
+	inputGrace = 1500 * time.Millisecond
+	// eofGrace is the time between Terminate and Kill after that.
+	eofGrace = 500 * time.Millisecond
+	// signalGrace is the time between Terminate and Kill when outlive itself was told to end.
+	signalGrace = 600 * time.Millisecond
+)
+
 func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		at  *time.Duration
-		def time.Duration
-	}{
-		{&o.StartTimeout, 30 * time.Second}, {&o.RetireFor, 10 * time.Minute}, {&o.DrainFor, time.Second},
-		{&o.RestartGrace, 2 * time.Second}, {&o.ReplaceGrace, 300 * time.Millisecond},
-		{&o.AnswerGrace, AnswerGrace}, {&o.InputGrace, 1500 * time.Millisecond},
-		{&o.EOFGrace, 500 * time.Millisecond}, {&o.SignalGrace, 600 * time.Millisecond},
-	} {
-		if *d.at == 0 {
-			*d.at = d.def
-		}
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, 30*time.Second)
+	o.RetireFor = cmp.Or(o.RetireFor, 10*time.Minute)
+	o.DrainFor = cmp.Or(o.DrainFor, time.Second)
 	return o
 }
 

@@ -7,19 +7,20 @@ import "time"
 // process has exited, which the owner sees. Use [NewRetirement].
 type Retirement struct {
 	stopSequence
-	opts Options
-	up   bool // it had come up
+	opts  Options
+	up    bool          // it had come up
+	grace time.Duration // between Terminate and Kill
 }
 
 // NewRetirement begins the retirement of process gen. A busy one may finish its requests, for Options.RetireFor at most;
 // any other is asked to end at once; up says that it has come up. Begin returns the first actions.
 func NewRetirement(gen int, opts Options, now time.Time, up, busy bool) *Retirement {
 	r := &Retirement{stopSequence: stopSequence{gen: gen}, opts: opts.withDefaults(), up: up}
-	r.opts.RestartGrace = r.opts.graceOf(r.opts.RestartGrace, up)
+	r.grace = r.opts.graceOf(restartGrace, up)
 	if busy {
 		r.drain(now, r.opts.RetireFor)
 	} else {
-		r.leave(now, r.opts.RestartGrace)
+		r.leave(now, r.grace)
 	}
 	return r
 }
@@ -31,7 +32,7 @@ func (r *Retirement) Begin() []Action { return r.take() }
 // Drained records that nothing is in flight at the process.
 func (r *Retirement) Drained(now time.Time) []Action {
 	if r.stopStep == draining {
-		r.leave(now, r.opts.RestartGrace)
+		r.leave(now, r.grace)
 	}
 	return r.take()
 }
@@ -57,7 +58,7 @@ func (r *Retirement) Tick(now time.Time) []Action {
 	}
 	switch r.stopStep {
 	case draining:
-		r.leave(now, r.opts.RestartGrace)
+		r.leave(now, r.grace)
 	case ending:
 		r.kill()
 	}

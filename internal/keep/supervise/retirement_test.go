@@ -28,8 +28,8 @@ func TestRetirement(t *testing.T) {
 		"it finishes": {Options{}, true, []step{
 			{0, "begin", "D", 600 * s}, {50 * s, "tick", "", 600 * s}, {90 * s, "drained", "IT", 92 * s}, {92 * s, "tick", "K", 0},
 		}},
-		"it does not finish": {Options{RetireFor: time.Minute, RestartGrace: 5 * s}, true, []step{
-			{0, "begin", "D", 60 * s}, {60 * s, "tick", "IT", 65 * s}, {61 * s, "drained", "", 65 * s}, {65 * s, "tick", "K", 0},
+		"it does not finish": {Options{RetireFor: time.Minute}, true, []step{
+			{0, "begin", "D", 60 * s}, {60 * s, "tick", "IT", 62 * s}, {61 * s, "drained", "", 62 * s}, {62 * s, "tick", "K", 0},
 		}},
 		"hurry while it finishes": {Options{}, true, []step{
 			{0, "begin", "D", 600 * s}, {s, "hurry", "IT", s + 600*ms}, {s + 600*ms, "tick", "K", 0},

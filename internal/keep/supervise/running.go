@@ -46,7 +46,7 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 	case Refused:
 		m.why.because(StartFail, NoSource, cmp.Or(ev.Reason, "it refused the handshake"))
 		m.enter(now, Stopping, Report{})
-		m.terminate(now, m.opts.ReplaceGrace)
+		m.terminate(now, replaceGrace)
 	default:
 		m.whileRunning(now, ev)
 	}
@@ -137,7 +137,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 		}
 		m.why.because(ev.Cause, ev.Source, ev.Reason)
 		m.enter(now, Stopping, Report{})
-		m.terminate(now, m.grace(m.opts.ReplaceGrace))
+		m.terminate(now, m.grace(replaceGrace))
 	case Stop:
 		m.stop = true
 		m.why.because(Shutdown, NoSource, ev.Profile.why())

@@ -13,7 +13,7 @@ func (m *Machine) fallAsleep(now time.Time, ev Sleep) {
 	m.why.because(Idle, NoSource, ev.Reason)
 	m.enter(now, Stopping, Report{})
 	m.beside.dismissAll()
-	m.leave(now, m.opts.RestartGrace)
+	m.leave(now, restartGrace)
 }
 
 // slept handles the end of a stopped idle process. If it was needed meanwhile, the next one starts at once.

@@ -64,12 +64,12 @@ func (l *stopSequence) hurry(now time.Time, grace time.Duration) {
 // be some.
 func (m *Machine) beginStop(now time.Time, p Profile, asked bool) {
 	if p == Signal {
-		m.terminate(now, m.opts.SignalGrace)
+		m.terminate(now, signalGrace)
 		return
 	}
-	m.stopStep, m.at = closing, now.Add(m.opts.InputGrace)
+	m.stopStep, m.at = closing, now.Add(inputGrace)
 	if asked {
-		m.stopStep, m.at = answering, now.Add(m.opts.AnswerGrace)
+		m.stopStep, m.at = answering, now.Add(AnswerGrace)
 	}
 	m.do(CloseStdin{m.gen})
 }
@@ -78,9 +78,9 @@ func (m *Machine) beginStop(now time.Time, p Profile, asked bool) {
 func (m *Machine) nextStep(now time.Time) {
 	switch m.stopStep {
 	case draining:
-		m.leave(now, m.opts.RestartGrace)
+		m.leave(now, restartGrace)
 	case answering, closing:
-		m.terminate(now, m.grace(m.opts.EOFGrace))
+		m.terminate(now, m.grace(eofGrace))
 	case ending:
 		m.kill()
 	}
@@ -94,13 +94,13 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 	case Drained:
 		switch m.stopStep {
 		case draining:
-			m.leave(now, m.opts.RestartGrace)
+			m.leave(now, restartGrace)
 		case answering:
-			m.stopStep, m.at = closing, now.Add(m.opts.InputGrace)
+			m.stopStep, m.at = closing, now.Add(inputGrace)
 		}
 	case Refused: // it does not come up, and has nothing else to answer
 		if m.stopStep == answering {
-			m.terminate(now, m.opts.EOFGrace)
+			m.terminate(now, eofGrace)
 		}
 	case MarkUnhealthy:
 		// The reason stays: a request that takes too long is no crash.
@@ -123,7 +123,7 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 // hurryReplace ends a drain: requests in flight are not waited for. A stop keeps its own pace.
 func (m *Machine) hurryReplace(now time.Time) {
 	if !m.stop {
-		m.hurry(now, m.grace(m.opts.ReplaceGrace))
+		m.hurry(now, m.grace(replaceGrace))
 	}
 }
 
@@ -131,11 +131,11 @@ func (m *Machine) hurryReplace(now time.Time) {
 func (m *Machine) overtake(now time.Time, p Profile) {
 	switch {
 	case p == Signal:
-		m.hurry(now, m.opts.SignalGrace)
+		m.hurry(now, signalGrace)
 	case m.stopStep == draining:
 		m.beginStop(now, ClientEOF, true)
 	case m.stopStep == ending:
-		m.hurry(now, m.grace(m.opts.EOFGrace))
+		m.hurry(now, m.grace(eofGrace))
 	}
 }
 
