@@ -55,7 +55,7 @@ func endAllAdopted(dying candidate, long time.Duration) {
 // Children that we started ourselves, or that cannot be identified, are left alone.
 func endAdopted(dying candidate) (found int) {
 	mine := ownTag()
-	for _, pid := range children(os.Getpid()) {
+	for _, pid := range Children(os.Getpid()) {
 		if pid == dying.leader {
 			continue
 		}
@@ -91,8 +91,9 @@ func reapForgotten(now time.Time) {
 		return
 	}
 	var dead []int
-	for _, pid := range children(os.Getpid()) {
-		if f := statFields(pid); len(f) > 0 && f[0] == "Z" {
+	r := newProcReader()
+	for _, pid := range Children(os.Getpid()) {
+		if s, err := r.stat(pid); err == nil && s.state == 'Z' {
 			dead = append(dead, pid)
 		}
 	}

@@ -38,7 +38,6 @@ type Status struct {
 	Code      int           // exit code; 128+N when signal N ended it (WD-1)
 	Signalled bool          // a signal ended it
 	Signal    string        // the signal's name, "killed", "segmentation fault"; "" when there was none
-	Core      bool          // a core file was written
 	Uptime    time.Duration // from the spawn until the exit was noticed
 	// MaxRSS is the largest resident memory in bytes; 0 if unknown. On Linux it is at least outlive's own at the spawn,
 	// because the kernel counts the time before exec.

@@ -69,6 +69,7 @@ type keeper struct {
 	thread  int // everything is done on it; in the keeper the process's first
 	line    int // the socket from outlive, with the start requests; its end means that outlive has ended
 	wake    int // counts signals, above all SIGCHLD
+	proc    procReader
 	self    tag // of our outlive; known from the first start request on
 	servers []*server
 	spares  bool // a server was started whose descendants are left alone
@@ -322,7 +323,7 @@ func (k *keeper) eachOrphan(f func(pid int)) {
 //
 // The kernel lists children by thread. Those that the keeper started are this thread's, and orphans go to the first
 // living thread, which is the same. The client waits for this, so the other threads are not read.
-func (k *keeper) children() []int { return threadChildren(nil, k.pid, k.thread) }
+func (k *keeper) children() []int { return k.proc.threadChildren(k.pid, k.thread, nil) }
 
 func (k *keeper) reapOrphans() { k.eachOrphan(func(int) {}) }
 

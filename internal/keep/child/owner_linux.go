@@ -1,9 +1,6 @@
 package child
 
-import (
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // orphan describes a process whose parent has died, and which the kernel gave to the next subreaper.
 type orphan struct {
@@ -81,10 +78,10 @@ func lookAt(pid int, self tag) orphan {
 	if k.limitTag.valid() && k.limitTag.instance() == self.instance() {
 		return k
 	}
-	if f := statFields(pid); len(f) > 3 {
-		k.group, _ = strconv.Atoi(f[2])
-		k.session, _ = strconv.Atoi(f[3])
+	r := newProcReader()
+	if s, err := r.stat(pid); err == nil {
+		k.group, k.session = int(s.group), int(s.session)
 	}
-	k.environTag = environTag(pid, make([]byte, environSize))
+	k.environTag = r.environTag(pid)
 	return k
 }

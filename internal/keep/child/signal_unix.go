@@ -4,10 +4,42 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
 )
+
+func (t *tree) adopt(*os.Process) {}
+
+func (t *tree) close() {}
+
+// killRest kills the rest of the group. The leader is a zombie, so the group's number is valid.
+func (t *tree) killRest(pid int) {
+	_ = killGroup(pid, syscall.SIGKILL)
+}
+
+func (p *Process) kill() error {
+	strays := p.tree.descendants(p.pid)
+	err := p.signal(syscall.SIGKILL)
+	for _, s := range strays {
+		s.kill()
+	}
+	return err
+}
+
+// Continue sends SIGCONT to the process group that pid leads. It returns an error that wraps [os.ErrProcessDone] when
+// there is no such group. The leader must not have been reaped.
+func Continue(pid int) error {
+	err := os.ErrInvalid // the kernel would signal every process, or us
+	if pid > 1 {
+		err = new(tree).signal(pid, syscall.SIGCONT)
+	}
+	if err != nil {
+		return fmt.Errorf("continue process group %d: %w", pid, err)
+	}
+	return nil
+}
 
 func (p *Process) terminate() error {
 	err := p.signal(syscall.SIGTERM)
@@ -52,7 +84,6 @@ func (p *Process) status(state *os.ProcessState, err error) Status {
 // waitStatus is what the kernel packs into a number: the syscall package's type or that of x/sys.
 type waitStatus interface {
 	Signaled() bool
-	CoreDump() bool
 	Signal() syscall.Signal
 	ExitStatus() int
 }
@@ -60,7 +91,7 @@ type waitStatus interface {
 func statusOf(ws waitStatus, cpu time.Duration, maxrss int64) Status {
 	s := Status{Code: ws.ExitStatus(), CPU: cpu, MaxRSS: maxrss}
 	if ws.Signaled() {
-		s.Signalled, s.Core = true, ws.CoreDump()
+		s.Signalled = true
 		s.Signal = ws.Signal().String()
 		s.Code = 128 + int(ws.Signal())
 	}

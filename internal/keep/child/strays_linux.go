@@ -3,7 +3,6 @@ package child
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -108,17 +107,17 @@ func signalStray(pid int, b tag, sig unix.Signal) {
 		return
 	}
 	defer unix.Close(fd)
-	if tagOf(pid, make([]byte, environSize)) == b { // checked again now that the pidfd holds the process
+	if newProcReader().tagOf(pid) == b { // checked again now that the pidfd holds the process
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
 }
 
-// tagOf reads a tag from the limit or the environment; buf as with environTag.
-func tagOf(pid int, buf []byte) tag {
+// tagOf reads a tag from the limit or the environment.
+func (r *procReader) tagOf(pid int) tag {
 	if b := limitTag(pid); b.valid() {
 		return b
 	}
-	return environTag(pid, buf)
+	return r.environTag(pid)
 }
 
 // strayScan scans for strays repeatedly.
@@ -128,7 +127,7 @@ type strayScan struct {
 	ours  []tag        // instances: ours, and the outlive that started us
 	above map[int]bool // our ancestors
 	alive map[tag]bool // instances checked; the dead stay dead
-	buf   []byte       // for one environment at a time
+	proc  *procReader
 }
 
 func newLookout(which func(tag) bool) (*strayScan, error) {
@@ -136,11 +135,11 @@ func newLookout(which func(tag) bool) (*strayScan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for leftover processes: %w", err)
 	}
-	self, buf := os.Getpid(), make([]byte, environSize)
+	self, proc := os.Getpid(), newProcReader()
 	return &strayScan{
 		which: which, space: space, above: ancestors(self), alive: make(map[tag]bool),
-		ours: []tag{ownTag().instance(), tagOf(self, buf).instance()},
-		buf:  buf,
+		ours: []tag{ownTag().instance(), proc.tagOf(self).instance()},
+		proc: proc,
 	}, nil
 }
 
@@ -167,12 +166,12 @@ func (l *strayScan) look(f func(pid int, b tag)) error {
 	}
 	slices.Sort(pids)
 	for _, pid := range slices.Backward(pids) {
-		b := tagOf(pid, l.buf)
+		b := l.proc.tagOf(pid)
 		if !mayBeStray(b, l.space, l.ours) || !l.which(b) || l.living(b.instance()) {
 			continue
 		}
 		// In another pid namespace the tag's PID means another process.
-		if there, err := pidSpace(strconv.Itoa(pid)); err == nil && there == l.space && !zombieNow(pid) {
+		if there, err := pidSpace(strconv.Itoa(pid)); err == nil && there == l.space && !l.dead(pid) {
 			f(pid, b)
 		}
 	}
@@ -197,7 +196,8 @@ func (l *strayScan) list() ([]Stray, error) {
 				return
 			}
 			seen[pid] = true
-			argv := strings.Split(string(bytes.TrimRight(readProc("/proc/"+strconv.Itoa(pid)+"/cmdline", make([]byte, 4096)), "\x00")), "\x00")
+			cmdline, _ := l.proc.read(pid, "/cmdline") // not readable: not shown
+			argv := strings.Split(string(bytes.TrimRight(cmdline, "\x00")), "\x00")
 			list = append(list, Stray{PID: pid, Outlive: b.pid(), Command: strings.TrimSpace(secret.Line(argv))})
 		})
 		if err != nil {
@@ -213,17 +213,12 @@ func mayBeStray(b tag, space uint64, ours []tag) bool {
 	if !b.valid() || b.slot() == spared || b.space() != fold(space, spaceBits) {
 		return false
 	}
-	for _, o := range ours {
-		if b.instance() == o {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(ours, b.instance())
 }
 
-func zombieNow(pid int) bool {
-	f := statFields(pid)
-	return len(f) == 0 || f[0] == "Z" || f[0] == "X"
+func (l *strayScan) dead(pid int) bool {
+	s, err := l.proc.stat(pid)
+	return err != nil || s.state == 'Z' || s.state == 'X'
 }
 
 // ancestors are the processes above pid.
@@ -265,5 +260,5 @@ func keeperWorks() bool {
 func tagsWork() bool {
 	var lim unix.Rlimit
 	err := unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &lim)
-	return err == nil && lim.Max >= uint64(ownTag()) && !errors.Is(err, unix.ENOSYS)
+	return err == nil && lim.Max >= uint64(ownTag())
 }

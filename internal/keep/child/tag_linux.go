@@ -109,11 +109,8 @@ func birthOf(pid, pidfd int) (uint64, error) {
 		}
 		return st.Ino, nil
 	}
-	fields := statFields(pid)
-	if len(fields) < 20 {
-		return 0, fmt.Errorf("read /proc/%d/stat: %w", pid, unix.ESRCH)
-	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	s, err := newProcReader().stat(pid)
+	return uint64(s.born), err
 }
 
 // living reports whether the outlive of tag b may still run.
@@ -164,13 +161,9 @@ func limitTag(pid int) tag {
 	return tag(lim.Cur)
 }
 
-// environSize is the size of a buffer for an environment of usual length, in bytes.
-const environSize = 8 << 10
-
-// environTag reads the cookie in the initial environment of a living process; 0 if there is none or it is not readable. buf
-// is overwritten; it is for callers that look at many processes.
-func environTag(pid int, buf []byte) tag {
-	env := readProc("/proc/"+strconv.Itoa(pid)+"/environ", buf)
+// environTag reads the cookie in the initial environment of a living process; 0 if there is none or it is not readable.
+func (r *procReader) environTag(pid int) tag {
+	env, _ := r.read(pid, "/environ")
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, []byte(cookieVar+"=")); ok {
 			return parseCookie(string(value))

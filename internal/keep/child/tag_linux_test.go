@@ -96,7 +96,7 @@ func TestTagIsInherited(t *testing.T) {
 		if got := limitTag(pid); got != want {
 			t.Errorf("%s has %x, want %x", line, uint64(got), uint64(want))
 		}
-		if got := environTag(pid, make([]byte, environSize)); pid != r.PID() && got != 0 {
+		if got := newProcReader().environTag(pid); pid != r.PID() && got != 0 {
 			t.Errorf("%s shows %x: its environment is not clear, so nothing is tested", line, uint64(got))
 		}
 	}

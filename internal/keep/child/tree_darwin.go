@@ -21,15 +21,6 @@ func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !inherit}
 }
 
-func (t *tree) adopt(*os.Process) {}
-
-func (t *tree) close() {}
-
-// killRest kills the rest of the group. The leader is a zombie, so the group's number is valid.
-func (t *tree) killRest(pid int) {
-	_ = killGroup(pid, unix.SIGKILL)
-}
-
 func (t *tree) signal(pid int, sig syscall.Signal) error {
 	return unlessEnded(pid, killGroup(pid, sig))
 }
@@ -47,15 +38,6 @@ func unlessEnded(pid int, err error) error {
 	return os.ErrProcessDone
 }
 
-func (p *Process) kill() error {
-	strays := descendants(p.pid)
-	err := p.signal(unix.SIGKILL)
-	for _, s := range strays {
-		s.kill()
-	}
-	return err
-}
-
 // stray is a descendant, identified by its PID and start time.
 type stray struct {
 	pid  int
@@ -71,7 +53,7 @@ func (s stray) kill() {
 
 // descendants returns the living descendants of pid. Those whose parent has died are not found: they are launchd's
 // children.
-func descendants(pid int) []stray {
+func (t *tree) descendants(pid int) []stray {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
 		return nil
@@ -94,9 +76,6 @@ func descendants(pid int) []stray {
 	}
 	return found
 }
-
-// unread is not possible: a pipe's fill level is known only at the reading end.
-func unread(*os.File) (int, bool) { return 0, false }
 
 // pipe returns a pipe whose ends block and are not in the runtime's poller.
 func pipe(name string) (r, w *os.File, err error) {

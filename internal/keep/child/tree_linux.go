@@ -1,11 +1,9 @@
 package child
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,27 +23,6 @@ func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{PidFD: &t.pidfd, Setsid: !inherit}
 }
 
-func (t *tree) adopt(*os.Process) {}
-
-func (t *tree) close() {}
-
-// killRest kills the rest of the group. The leader is a zombie, so the group's number is valid.
-func (t *tree) killRest(pid int) {
-	_ = killGroup(pid, unix.SIGKILL)
-}
-
-func (p *Process) kill() error {
-	if p.tree.kept != nil {
-		return p.signal(unix.SIGKILL) // the keeper sees the leader's end and kills the rest
-	}
-	strays := descendants(p.pid)
-	err := p.signal(unix.SIGKILL)
-	for _, s := range strays {
-		s.kill()
-	}
-	return err
-}
-
 // stray is a descendant held by a pidfd, so that its PID cannot be reused.
 type stray struct{ pidfd int }
 
@@ -57,15 +34,17 @@ func (s stray) kill() {
 // walkLimit bounds the walk, for the case of a fork bomb.
 const walkLimit = 4096
 
-// descendants returns the living descendants of pid. Those whose parent has died are not found: they are init's
-// children.
-func descendants(pid int) []stray {
-	var found []stray
+// descendants returns the living descendants of pid, none if it has a keeper, which kills them itself. Those whose parent has died
+// are not found: they are init's children.
+func (t *tree) descendants(pid int) (found []stray) {
+	if t.kept != nil {
+		return nil
+	}
 	todo := []int{pid}
 	for len(todo) > 0 && len(found) < walkLimit {
 		parent := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, c := range children(parent) {
+		for _, c := range Children(parent) {
 			fd, err := unix.PidfdOpen(c, 0)
 			if err != nil {
 				continue
@@ -81,88 +60,13 @@ func descendants(pid int) []stray {
 	return found
 }
 
-// children returns the children of all threads of pid. It may be incomplete while processes fork and die.
-func children(pid int) []int {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task"
-	tasks, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var all []int
-	for _, t := range tasks {
-		if tid, err := strconv.Atoi(t.Name()); err == nil {
-			all = threadChildren(all, pid, tid)
-		}
-	}
-	return all
-}
-
-// threadChildren appends the children of one thread of pid to list.
-func threadChildren(list []int, pid, tid int) []int {
-	path := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/children"
-	for _, f := range bytes.Fields(readProc(path, make([]byte, 4096))) {
-		if n, err := strconv.Atoi(string(f)); err == nil {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// readProc reads a file of /proc into buf, or a larger buffer, without the runtime's poller, which costs four more
-// system calls for each file. nil: not readable.
-func readProc(path string, buf []byte) []byte {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	for at := 0; ; {
-		n, err := unix.Read(fd, buf[at:])
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return nil
-		case n == 0:
-			return buf[:at]
-		}
-		if at += max(n, 0); at == len(buf) {
-			buf = append(buf, make([]byte, len(buf))...)
-		}
-	}
-}
-
-// parentOf is the parent's pid; -1 when there is no such process.
-func parentOf(pid int) int {
-	fields := statFields(pid)
-	if len(fields) < 2 {
-		return -1
-	}
-	n, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
-// statFields are the fields of /proc/PID/stat after the command, whose text may contain anything: state, parent, group,
-// session and so on; nil if there is no such process.
-func statFields(pid int) []string {
-	s := string(readProc("/proc/"+strconv.Itoa(pid)+"/stat", make([]byte, 1024)))
-	return strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-}
-
 // unread asks the pipe at our writing end, which works even if the reading end is closed.
-func unread(f *os.File) (int, bool) {
-	rc, err := f.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	var n int
-	var ioErr error
-	if err := rc.Control(func(fd uintptr) { n, ioErr = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil || ioErr != nil {
-		return 0, false
-	}
-	return n, true
+func unread(f *os.File) (n int, ok bool) {
+	err := control(f, func(fd int) (err error) {
+		n, err = unix.IoctlGetInt(fd, unix.TIOCINQ)
+		return err
+	})
+	return n, err == nil
 }
 
 // pipe returns a pipe whose ends block and are not in the runtime's poller.

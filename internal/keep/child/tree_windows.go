@@ -178,9 +178,6 @@ func (p *Process) status(state *os.ProcessState, err error) Status {
 	return s
 }
 
-// unread is not possible: a pipe's fill level is known only at the reading end.
-func unread(*os.File) (int, bool) { return 0, false }
-
 func pipe(string) (r, w *os.File, err error) { return os.Pipe() }
 
 // CloseInheritedOnExec does nothing: handles are passed to children by an explicit list.

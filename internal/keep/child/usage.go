@@ -1,9 +1,6 @@
 package child
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // Usage is the present resource use of a process and its descendants.
 type Usage struct {
@@ -21,7 +18,3 @@ type Usage struct {
 	// Processes counts the living ones with the leader, without zombies.
 	Processes int
 }
-
-// ErrUnsupported is returned by [TreeUsage] and [Continue] where the operating system has no cheap way. It is
-// [errors.ErrUnsupported] itself.
-var ErrUnsupported = errors.ErrUnsupported

@@ -20,7 +20,9 @@ import (
 
 func TestParseStat(t *testing.T) {
 	const fields = "S 1 2 3 0 -1 4194560 5 6 7 8 150 50 30 20 20 0 11 0 99 1 2\n"
-	want := procStat{state: 'S', group: 2, cpu: 2500 * time.Millisecond, threads: 11}
+	want := procStat{state: 'S', parent: 1, group: 2, session: 3, cpu: 2500 * time.Millisecond, threads: 11, born: 99}
+	stopped := want
+	stopped.state = 'T'
 	for _, tc := range []struct {
 		name, text string
 		want       procStat
@@ -30,7 +32,7 @@ func TestParseStat(t *testing.T) {
 		{"parentheses in the name", "12 (a) R (b)) " + fields, want, true},
 		{"spaces and a newline in the name", "12 (a \n b) " + fields, want, true},
 		{"empty name", "12 () " + fields, want, true},
-		{"stopped", "12 (x) T" + fields[1:], procStat{'T', want.group, want.cpu, 11}, true},
+		{"stopped", "12 (x) T" + fields[1:], stopped, true},
 		{"no name", "12 " + fields, procStat{}, false},
 		{"cut short", "12 (x) S 1 2 3", procStat{}, false},
 		{"state of two letters", "12 (x) S" + fields, procStat{}, false},
@@ -59,7 +61,7 @@ func FuzzParseStat(f *testing.F) {
 			return
 		}
 		text := fmt.Sprintf("7 (%s) %c 1 7 7 0 -1 0 0 0 0 0 %d %d 0 0 20 0 3 0 5\n", name, state, user, system)
-		want := procStat{state, 7, (time.Duration(user) + time.Duration(system)) * tick, 3}
+		want := procStat{state, 1, 7, 7, (time.Duration(user) + time.Duration(system)) * tick, 3, 5}
 		if got, ok := parseStat([]byte(text)); !ok || got != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, got, ok, want)
 		}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -100,5 +101,5 @@ func duration(f windows.Filetime) time.Duration {
 
 // Continue is not supported: no signal resumes a process.
 func Continue(pid int) error {
-	return fmt.Errorf("continue process group %d: %w", pid, ErrUnsupported)
+	return fmt.Errorf("continue process group %d: %w", pid, errors.ErrUnsupported)
 }

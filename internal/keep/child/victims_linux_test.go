@@ -185,7 +185,7 @@ func survivors(token string) []string {
 			return cmp.Or(cmp.Compare(len(b.Name()), len(a.Name())), cmp.Compare(b.Name(), a.Name()))
 		})
 		for _, e := range entries {
-			cmdline := readProc("/proc/"+e.Name()+"/cmdline", make([]byte, 4096)) // a zombie's is empty
+			cmdline, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // a zombie's is empty
 			if bytes.Contains(cmdline, []byte(token)) {
 				found[e.Name()] = e.Name() + " " + string(bytes.ReplaceAll(cmdline, []byte{0}, []byte(" ")))
 			}

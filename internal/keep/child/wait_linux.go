@@ -29,9 +29,8 @@ func waitPidfd(fd int) error {
 		return err
 	}
 	return rc.Read(func(fd uintptr) bool {
-		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(p, 0)
-		return err == nil && n > 0
+		over, err := ended(int(fd))
+		return err == nil && over
 	})
 }
 

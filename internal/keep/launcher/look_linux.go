@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
 )
 
 // lookLimit limits the number of processes: a launcher has only a few below it.
@@ -44,7 +46,7 @@ func look(leader int, stdin, stdout *os.File) ([]process, error) {
 		if p.pid == leader && !p.isLauncher() {
 			return tree, nil
 		}
-		for _, pid := range childrenOf(p.pid) {
+		for _, pid := range child.Children(p.pid) {
 			todo = append(todo, process{pid: pid, parent: p.pid})
 		}
 	}
@@ -110,25 +112,6 @@ func holds(dir, in, out string) bool {
 		writes = writes || name == out && info.Mode()&0o200 != 0
 	}
 	return reads && writes
-}
-
-func childrenOf(pid int) (all []int) {
-	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-	if err != nil {
-		return nil
-	}
-	for _, path := range tasks {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		for _, word := range strings.Fields(string(b)) {
-			if n, err := strconv.Atoi(word); err == nil {
-				all = append(all, n)
-			}
-		}
-	}
-	return all
 }
 
 func splitZero(b []byte) []string {
