@@ -24,16 +24,6 @@ const (
 	Batch                     // an array, possibly empty; Elements returns its messages
 )
 
-var kindNames = [...]string{"invalid", "request", "notification", "response", "error response", "batch"}
-
-// String returns the kind in words, for logs.
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "unknown"
-}
-
 // Envelope is the top level of one line, found in one pass without allocating. The spans are ranges of the line
 // passed to Scan; all are raw JSON, strings with their quotes.
 type Envelope struct {

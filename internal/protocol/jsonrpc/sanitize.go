@@ -33,29 +33,8 @@ func Sanitize(dst, line []byte) []byte {
 // illFormed returns the length of the maximal ill-formed part at the start of b: the longest start of a well-formed
 // sequence, or one byte.
 func illFormed(b []byte) int {
-	// second is the range of second bytes that the first byte allows, more is how many bytes follow the second.
-	second, more := [2]byte{0x80, 0xbf}, 0
-	switch c := b[0]; {
-	case c == 0xe0:
-		second[0], more = 0xa0, 1
-	case c == 0xed:
-		second[1], more = 0x9f, 1
-	case c >= 0xe1 && c <= 0xef:
-		more = 1
-	case c == 0xf0:
-		second[0], more = 0x90, 2
-	case c == 0xf4:
-		second[1], more = 0x8f, 2
-	case c >= 0xf1 && c <= 0xf3:
-		more = 2
-	default:
-		return 1
-	}
-	if len(b) < 2 || b[1] < second[0] || b[1] > second[1] {
-		return 1
-	}
-	n := 2
-	for n < len(b) && n <= more && b[n] >= 0x80 && b[n] <= 0xbf {
+	n := 1
+	for n < len(b) && !utf8.FullRune(b[:n+1]) {
 		n++
 	}
 	return n

@@ -277,11 +277,3 @@ func TestTrim(t *testing.T) {
 		}
 	}
 }
-
-func TestKindString(t *testing.T) {
-	for kind, want := range map[Kind]string{Invalid: "invalid", Request: "request", ErrorResponse: "error response", Batch: "batch", 99: "unknown"} {
-		if got := kind.String(); got != want {
-			t.Errorf("%d = %q, want %q", kind, got, want)
-		}
-	}
-}
