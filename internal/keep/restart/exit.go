@@ -1,7 +1,6 @@
 package restart
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,9 +9,6 @@ import (
 
 // RestartExitCode is the exit code by which a server asks for a restart (WD-2).
 const RestartExitCode = 42
-
-// ErrCodes: [ParseCodes] was given a list it cannot read; the message says what form is wanted.
-var ErrCodes = errors.New("exit codes")
 
 // Meaning is what a server said by the way it ended.
 type Meaning uint8
@@ -24,11 +20,6 @@ const (
 	Requested                // the server requests a restart
 	Fail                     // the set-up is wrong: a restart would end the same way
 )
-
-// String returns the meaning as a word.
-func (m Meaning) String() string { return meaningWords[m] }
-
-var meaningWords = [...]string{Crash: "crash", Clean: "clean", Requested: "requested", Fail: "fail"}
 
 // ExitRules are exit codes with a meaning of their own. The zero value is WD-1: 0 is Clean, 42 Requested, all else a
 // Crash.
@@ -60,7 +51,7 @@ func (r ExitRules) Meaning(code int, signalled bool) Meaning {
 const widestRange = 1 << 10
 
 // ParseCodes reads a list of exit codes and ranges of them, such as "75,100-110", in rising order and each once. An
-// empty text is an empty list. Errors wrap [ErrCodes].
+// empty text is an empty list. Errors say what form is wanted.
 func ParseCodes(s string) ([]int, error) {
 	var codes []int
 	if strings.TrimSpace(s) == "" {
@@ -76,12 +67,12 @@ func ParseCodes(s string) ([]int, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: cannot read %q in %q: want numbers from 0 to %d and ranges, such as 75,100-110",
-				ErrCodes, part, s, uint64(highestCode))
+			return nil, fmt.Errorf("exit codes: cannot read %q in %q: want numbers from 0 to %d and ranges, such as 75,100-110",
+				part, s, uint64(highestCode))
 		case high < low:
-			return nil, fmt.Errorf("%w: the range %q runs backwards: write %d-%d", ErrCodes, part, high, low)
+			return nil, fmt.Errorf("exit codes: the range %q runs backwards: write %d-%d", part, high, low)
 		case high-low >= widestRange:
-			return nil, fmt.Errorf("%w: the range %q holds more than %d codes: name fewer", ErrCodes, part, widestRange)
+			return nil, fmt.Errorf("exit codes: the range %q holds more than %d codes: name fewer", part, widestRange)
 		}
 		for c := low; c <= high; c++ {
 			codes = append(codes, c)

@@ -1,17 +1,13 @@
 package restart
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-)
 
-// ErrTime: [ParseTime] was given a text that is not a time; the message says what form is wanted.
-var ErrTime = errors.New("cannot read as a time")
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
 
 // FormatTime writes t in UTC as Python's datetime.isoformat does: microseconds if they are not zero, and "+00:00".
 func FormatTime(t time.Time) string { return isoFormat(t.UTC()) }
@@ -29,18 +25,15 @@ func isoFormat(t time.Time) string {
 	return text + t.Format("-07:00")
 }
 
-// isoForm is what Python's datetime.fromisoformat (3.11 and later) takes of ISO 8601, without week dates. It
-// is compiled when a time is first read, not in every process that is linked with this room.
-var isoForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\d{4})-?(\d\d)-?(\d\d)` +
-		`(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)? ?` +
-		`([Zz]|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?)?$`)
-})
+// isoForm is what Python's datetime.fromisoformat (3.11 and later) takes of ISO 8601, without week dates.
+var isoForm = lazyregexp.New(`^(\d{4})-?(\d\d)-?(\d\d)` +
+	`(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)? ?` +
+	`([Zz]|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?)?$`)
 
 // ParseTime reads an ISO 8601 time as Python's datetime.fromisoformat does: with T or a space, Z or an offset, a
-// fraction (cut to microseconds), or only a date. Without an offset it is UTC. Errors wrap [ErrTime].
+// fraction (cut to microseconds), or only a date. Without an offset it is UTC. Errors say what form is wanted.
 func ParseTime(s string) (time.Time, error) {
-	m := isoForm().FindStringSubmatch(strings.TrimSpace(s))
+	m := isoForm.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return time.Time{}, timeError(s, "")
 	}
@@ -66,7 +59,7 @@ func timeError(s, why string) error {
 	if len(s) > most {
 		s = s[:most] + "…"
 	}
-	return fmt.Errorf("%w: %q: %swant ISO 8601 such as 2026-01-13T22:30:00Z", ErrTime, s, why)
+	return fmt.Errorf("cannot read as a time: %q: %swant ISO 8601 such as 2026-01-13T22:30:00Z", s, why)
 }
 
 // parseZone reads Z, an offset such as +02:00, or nothing, which is UTC.
