@@ -23,16 +23,21 @@ func (m *Machine) whileDown(now time.Time, ev Event) {
 	case Stop:
 		m.finish(now)
 	case Restart:
-		// A request of the dead process itself comes too late, and one request is enough.
-		if ev.Cause != Requested || ev.Source.own() || m.why.cause == Requested {
-			return
-		}
-		m.why, m.asked = endCause{Requested, ev.Source, ev.Reason}, true
-		m.tracker.Reset()
-		delay, throttled := m.tracker.Requested(now)
-		// The pause lets a process that has just ended clear away; here it has long been gone.
-		m.wait(now, delay-m.tracker.Policy().RequestPause, 0, throttled)
+		m.restartFromNothing(now, ev)
 	}
+}
+
+// restartFromNothing starts the process that is requested while none runs. A request of the dead process itself comes too late, and
+// one request is enough.
+func (m *Machine) restartFromNothing(now time.Time, ev Restart) {
+	if ev.Cause != Requested || ev.Source.own() || m.why.cause == Requested {
+		return
+	}
+	m.why, m.asked = endCause{Requested, ev.Source, ev.Reason}, true
+	m.tracker.Reset()
+	delay, throttled := m.tracker.Requested(now)
+	// The pause lets a process that has just ended clear away; here it has long been gone.
+	m.wait(now, delay-m.tracker.Policy().RequestPause, 0, throttled)
 }
 
 // respawnAfter is the pause after a start that was not possible at all, whatever the delays are: without it the owner

@@ -36,13 +36,7 @@ func (m *Machine) whileAsleep(now time.Time, ev Event) {
 		m.why.reason = neededAgain
 		m.spawn(now)
 	case Restart:
-		if ev.Cause != Requested || ev.Source.own() {
-			return // requests of the ended process do not matter any more
-		}
-		m.why, m.asked = endCause{Requested, ev.Source, ev.Reason}, true
-		m.tracker.Reset()
-		delay, throttled := m.tracker.Requested(now)
-		m.wait(now, delay-m.tracker.Policy().RequestPause, 0, throttled)
+		m.restartFromNothing(now, ev)
 	case Stop:
 		m.finish(now)
 	}
