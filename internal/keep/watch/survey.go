@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"io/fs"
@@ -298,10 +299,10 @@ func (s *survey) name(p string) string {
 
 // readContents completes the first scan, which [New] keeps its caller waiting for. A file that has changed since keeps
 // its print, so that the change is found.
-func (s *survey) readContents(stopped func() bool) {
+func (s *survey) readContents(ctx context.Context) {
 	for dir, f := range s.told.dirs {
 		for name, known := range f.files {
-			if stopped() {
+			if ctx.Err() != nil {
 				return
 			}
 			if now, ok := look(filepath.Join(filepath.FromSlash(dir), name), time.Now()); ok && now.stamp == known.stamp {

@@ -1,11 +1,11 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -32,9 +32,9 @@ var ErrTooMuch = errors.New("too much to watch: name the directories with the co
 
 // Watcher watches files. [New] makes one.
 type Watcher struct {
-	stopOnce sync.Once
-	stop     chan struct{}
-	done     chan struct{}
+	ctx  context.Context // until Close
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 // setup is how a watcher works. Tests have their own.
@@ -79,7 +79,8 @@ func newWatcher(opts Options, how setup, onChange func([]string)) (*Watcher, err
 		s.close()
 		return nil, fmt.Errorf("watch %s: more than %d files or %d directories: %w", sel.root, maxFiles, maxDirs, ErrTooMuch)
 	}
-	w := &Watcher{stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watcher{done: make(chan struct{})}
+	w.ctx, w.stop = context.WithCancel(context.Background())
 	go w.run(s, how, onChange)
 	return w, nil
 }
@@ -114,17 +115,17 @@ func (o Options) selection() (*selection, error) {
 func (w *Watcher) run(s *survey, how setup, onChange func([]string)) {
 	defer close(w.done)
 	defer s.close()
-	s.readContents(w.stopped)
+	s.readContents(w.ctx)
 	how.ready()
 	l := loop{
 		debounce: debounce{quiet: how.quiet, limit: max(2*time.Second, how.quiet), hold: max(10*time.Second, how.quiet)},
 		interval: how.interval,
-		stop:     w.stop,
+		stop:     w.ctx.Done(),
 		do: callbacks{
 			note: s.note, lost: s.lost, poll: s.poll, polled: s.polled,
 			held: func(now time.Time) bool { return how.held() || s.told.rules.locked(now) },
 			settle: func() {
-				if changed := s.settle(); len(changed) > 0 && !w.stopped() {
+				if changed := s.settle(); len(changed) > 0 && w.ctx.Err() == nil {
 					onChange(changed)
 				}
 			},
@@ -136,19 +137,10 @@ func (w *Watcher) run(s *survey, how setup, onChange func([]string)) {
 	l.run()
 }
 
-func (w *Watcher) stopped() bool {
-	select {
-	case <-w.stop:
-		return true
-	default:
-		return false
-	}
-}
-
 // Close ends the watching and waits for a running call of onChange; none follows. It must not be called from onChange
 // itself. A second call has no effect.
 func (w *Watcher) Close() {
-	w.stopOnce.Do(func() { close(w.stop) })
+	w.stop()
 	<-w.done
 }
 

@@ -422,7 +422,7 @@ func begin(t testing.TB, root string, globs ...string) *survey {
 	t.Cleanup(s.close)
 	s.told = s.scan(false)
 	s.seen = s.told
-	s.readContents(func() bool { return false })
+	s.readContents(t.Context())
 	return s
 }
 
@@ -504,7 +504,7 @@ func TestCallsDoNotOverlap(t *testing.T) {
 		closed.Store(true)
 		close(done)
 	}()
-	<-w.stop
+	<-w.ctx.Done()
 	close(release)
 	<-done
 	w.Close()
