@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -26,11 +27,7 @@ const (
 
 // shared reports whether an address is of a carrier's NAT (RFC 6598, 100.64.0.0/10), private to its network.
 func shared(ip netip.Addr) bool {
-	if !ip.Is4() {
-		return false
-	}
-	b := ip.As4()
-	return b[0] == 100 && b[1]&0xc0 == 64
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10).Contains(ip)
 }
 
 // reachOf is the reach of an address. The unspecified one stands for this machine.
@@ -115,10 +112,5 @@ func (g *addressGuard) hostIsPrivate(ctx context.Context) bool {
 	} else if all, err = g.resolve(ctx, g.host); err != nil {
 		return false
 	}
-	for _, ip := range all {
-		if reachOf(ip) != private {
-			return false
-		}
-	}
-	return len(all) > 0
+	return len(all) > 0 && !slices.ContainsFunc(all, func(ip netip.Addr) bool { return reachOf(ip) != private })
 }

@@ -33,6 +33,7 @@ type Connection struct {
 
 	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
+	lost   atomic.Bool   // the server no longer knows the session
 
 	idAsText    sync.Once // tells that the server answers numbers as strings
 	memberTwice sync.Once // tells that its messages have a member twice
@@ -60,7 +61,6 @@ type session struct {
 	id      string   // Mcp-Session-Id, "": none
 	version string   // of the legacy handshake, or of the last modern request
 	modern  bool     // the last message carries its version itself
-	lost    bool     // the server no longer knows the id
 	old     *url.URL // where messages go by the transport of 2024-11-05; nil: it is not used
 	tools   toolHeaders
 	after   chan struct{} // closed after the last notification; nil: there was none
@@ -211,14 +211,13 @@ func (c *Connection) end() {
 	idle := make(chan struct{})
 	go func() { c.exchange.Wait(); close(idle) }()
 	c.endListens()
-	grace := time.NewTimer(c.opts.Grace)
-	defer grace.Stop()
+	grace := time.After(c.opts.Grace)
 	select {
 	case <-idle:
 	case <-c.failed:
 		select {
 		case <-idle:
-		case <-grace.C:
+		case <-grace:
 		case <-c.ctx.Done():
 		}
 	}
@@ -245,7 +244,7 @@ func (c *Connection) leave() {
 	c.mu.Lock()
 	s, killed := c.session, errors.Is(c.failure, ErrKilled)
 	c.mu.Unlock()
-	if s.id == "" || s.lost {
+	if s.id == "" || c.lost.Load() {
 		return
 	}
 	limit := closeTimeout

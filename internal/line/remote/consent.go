@@ -128,13 +128,12 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page Page, c
 	if err := o.opts.Authorize(asked, page); err != nil {
 		return "", fmt.Errorf("show the user %s: %w", page.URL, err)
 	}
-	look := time.NewTicker(storeLook)
-	defer look.Stop()
+	look := time.Tick(storeLook)
 	for {
 		select {
 		case r := <-came:
 			return r.code, r.err
-		case <-look.C:
+		case <-look:
 			if !anew && o.grantedElsewhere() {
 				return "", errGrantedElsewhere
 			}

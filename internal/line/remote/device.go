@@ -94,14 +94,13 @@ func (o *OAuth) deviceGrant(ctx context.Context, g Grant, server authServer, sco
 	if o.opts.Patience > 0 {
 		valid = min(valid, o.opts.Patience)
 	}
-	over := time.NewTimer(valid)
-	defer over.Stop()
+	over := time.After(valid)
 	if err := show(DeviceCode{Page: answer.Page, Code: answer.UserCode, Complete: answer.Complete, Valid: valid}); err != nil {
 		return g, fmt.Errorf("show the user the code: %w", err)
 	}
 	o.asking.Store(true)
 	defer o.asking.Store(false)
-	return o.awaitConsent(ctx, g, answer, over.C)
+	return o.awaitConsent(ctx, g, answer, over)
 }
 
 // deviceCode asks for a code.

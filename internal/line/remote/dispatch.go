@@ -194,7 +194,7 @@ func (c *Connection) carry(m *message) {
 			}
 		case v.act == end:
 			if v.lostSession {
-				c.loseSession()
+				c.lost.Store(true)
 			}
 			c.fail(v.reason(c.opts.Name))
 			c.dismiss(m)
@@ -287,12 +287,6 @@ func (c *Connection) hasFailed() bool {
 	}
 }
 
-func (c *Connection) loseSession() {
-	c.mu.Lock()
-	c.session.lost = true
-	c.mu.Unlock()
-}
-
 // question is the input for judging the outcome of m.
 func (c *Connection) question(m *message, try int) question {
 	c.mu.Lock()
@@ -305,10 +299,8 @@ func (c *Connection) question(m *message, try int) question {
 
 // wait waits; it returns false when ctx or the connection has ended.
 func (c *Connection) wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 	case <-c.failed:

@@ -46,10 +46,7 @@ func (c *Connection) describe(h http.Header, m *message) {
 func headerValue(s string) string {
 	const mark, end = "=?base64?", "?="
 	plain := s != "" && s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, mark) && strings.HasSuffix(s, end))
-	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] <= '~' || s[i] == '\t'
-	}
-	if plain {
+	if plain && !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\t' }) {
 		return s
 	}
 	return mark + base64.StdEncoding.EncodeToString([]byte(s)) + end

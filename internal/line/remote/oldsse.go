@@ -82,11 +82,8 @@ func cancelLate(cancel func(), came <-chan struct{}, oauth *OAuth) {
 // askForEndpoint asks for the stream, and reads it up to the endpoint. The response is to be closed if there is one.
 func (c *Connection) askForEndpoint(ctx context.Context) (*http.Response, *sseReader, *url.URL, outcome) {
 	resp, err := c.get(ctx, "")
-	if denied := (authError{}); errors.As(err, &denied) {
-		return nil, nil, nil, outcome{auth: denied.error}
-	}
 	if err != nil {
-		return nil, nil, nil, outcome{err: cause(err)}
+		return nil, nil, nil, unanswered(err)
 	}
 	r := newSSEReader(resp.Body, c.opts.MaxMessage)
 	endpoint, o := endpointIn(c.endpoint, resp, r)

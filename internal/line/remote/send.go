@@ -197,7 +197,6 @@ func (c *Connection) post(m *message) outcome {
 
 // postMessage sends a message by POST and reads the response to its end.
 func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) outcome {
-	var o outcome
 	before, written := m.taken.Load(), atomic.Bool{}
 	var req *http.Request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -223,25 +222,28 @@ func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) o
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	c.describe(req.Header, m)
 	resp, err := c.do(req)
-	o.written = written.Load()
 	if err != nil {
-		if denied := (authError{}); errors.As(err, &denied) {
-			o.auth = denied.error
-			return o
-		}
-		o.err = cause(err)
+		o := unanswered(err)
+		o.written = written.Load()
 		return o
 	}
 	defer resp.Body.Close()
-	o.status, o.header = resp.StatusCode, resp.Header
+	o := outcome{written: true, status: resp.StatusCode, header: resp.Header}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		o.written = true
 		o.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 		return o
 	}
 	c.noteSession(m, resp.Header)
 	c.receive(ctx, m, resp, &o)
 	return o
+}
+
+// unanswered is the outcome of a request without a response.
+func unanswered(err error) outcome {
+	if denied := (authError{}); errors.As(err, &denied) {
+		return outcome{auth: denied.error}
+	}
+	return outcome{err: cause(err)}
 }
 
 // idempotent reports whether net/http sends a POST with these headers, which are the user's, again also after it was written.
@@ -268,7 +270,6 @@ func (c *Connection) noteSession(m *message, h http.Header) {
 
 // receive reads a response of status 2xx.
 func (c *Connection) receive(ctx context.Context, m *message, resp *http.Response, o *outcome) {
-	o.written = true
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case m.kind != jsonrpc.Request || c.old() != nil:

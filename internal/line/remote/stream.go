@@ -75,7 +75,7 @@ func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.R
 		before := cur.id
 		var refused bool
 		if refused, err = c.resume(ctx, m, &cur); refused {
-			o.err, o.lost = err, c.sessionIsLost()
+			o.err, o.lost = err, c.lost.Load()
 			return
 		}
 		if vain++; cur.id != before {
@@ -100,15 +100,9 @@ func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refus
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) && requestsAreRefused(ctx, c) {
-		c.loseSession()
+		c.lost.Store(true)
 	}
 	return true, fmt.Errorf("a stream that broke off could not be resumed: HTTP %d", resp.StatusCode)
-}
-
-func (c *Connection) sessionIsLost() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session.lost
 }
 
 // get asks for a stream of server messages; lastID, if not "", for the rest of one that broke off.
@@ -174,11 +168,9 @@ func (c *Connection) openStream() {
 		defer known()
 		c.follow(c.ctx, known)
 	})
-	patience := time.NewTimer(firstStream)
-	defer patience.Stop()
 	select {
 	case <-first:
-	case <-patience.C:
+	case <-time.After(firstStream):
 	case <-c.failed:
 	}
 }
@@ -232,7 +224,7 @@ func (c *Connection) streamRefused(resp *http.Response) bool {
 	q := c.question(&message{kind: jsonrpc.Notification}, 1)
 	found := outcome{status: resp.StatusCode, header: resp.Header, body: body}
 	if resp.StatusCode == http.StatusNotFound && q.session && requestsAreRefused(c.ctx, c) {
-		c.loseSession()
+		c.lost.Store(true)
 		c.fail(judge(q, found).reason(c.opts.Name))
 		return true
 	}
