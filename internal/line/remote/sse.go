@@ -1,8 +1,8 @@
 package remote
 
 import (
+	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"strconv"
 	"time"
@@ -20,20 +20,18 @@ type sseEvent struct {
 
 // sseReader reads a text/event-stream with bounded memory.
 type sseReader struct {
-	from   io.Reader
+	from   *bufio.Reader
 	max    int // longest data of one event in bytes
 	lastID string
 	retry  time.Duration // the server's last retry time; negative: none
 
-	buf     []byte
-	unread  []byte // part of buf
-	afterCR bool   // a following line feed belongs to the previous line
-	begun   bool   // the position of the byte order mark is over
+	afterCR bool // a following line feed belongs to the previous line
+	begun   bool // the position of the byte order mark is over
 	line    []byte
 }
 
 func newSSEReader(from io.Reader, max int) *sseReader {
-	return &sseReader{from: from, max: max, retry: -1, buf: make([]byte, 8<<10)}
+	return &sseReader{from: bufio.NewReaderSize(from, 8<<10), max: max, retry: -1}
 }
 
 // longestRetry is the longest retry time that is accepted.
@@ -104,30 +102,29 @@ func (e *sseEvent) append(value []byte, max int) {
 func (r *sseReader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
-		if len(r.unread) == 0 {
-			switch err := r.fill(); {
-			case err == io.EOF && len(r.line) > 0:
-				return r.whole(), nil
-			case err != nil:
-				return nil, err
-			}
+		switch _, err := r.from.Peek(1); {
+		case err == io.EOF && len(r.line) > 0:
+			return r.whole(), nil
+		case err != nil:
+			return nil, err
 		}
+		text, _ := r.from.Peek(r.from.Buffered())
 		if r.afterCR {
 			r.afterCR = false
-			if r.unread[0] == '\n' {
-				r.unread = r.unread[1:]
+			if text[0] == '\n' {
+				_, _ = r.from.Discard(1)
 				continue
 			}
 		}
-		i := endOfLine(r.unread)
+		i := endOfLine(text)
 		if i < 0 {
-			r.keep(r.unread)
-			r.unread = nil
+			r.keep(text)
+			_, _ = r.from.Discard(len(text))
 			continue
 		}
-		r.keep(r.unread[:i])
-		r.afterCR = r.unread[i] == '\r'
-		r.unread = r.unread[i+1:]
+		r.keep(text[:i])
+		r.afterCR = text[i] == '\r'
+		_, _ = r.from.Discard(i + 1)
 		return r.whole(), nil
 	}
 }
@@ -157,18 +154,4 @@ func (r *sseReader) keep(part []byte) {
 	const field = len("\uFEFFdata: ")
 	room := r.max + field + 1 - len(r.line)
 	r.line = append(r.line, part[:min(len(part), max(room, 0))]...)
-}
-
-func (r *sseReader) fill() error {
-	for empty := 0; empty < 100; empty++ {
-		n, err := r.from.Read(r.buf)
-		if n > 0 {
-			r.unread = r.buf[:n]
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return errors.New("a stream that gives nothing")
 }
