@@ -132,10 +132,7 @@ func (b *Backend) rejectClient(line []byte, err error) {
 // excerpt is the beginning of a line, made printable for logs.
 func excerpt(line []byte) string {
 	const most = 1 << 10
-	if len(line) > most {
-		line = line[:most]
-	}
-	return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	return string(bytes.ToValidUTF8(line[:min(len(line), most)], []byte("\uFFFD")))
 }
 
 // validated applies the UTF-8 validation of TP-5. It returns the line to forward, or nil if it was answered.

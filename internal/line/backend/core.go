@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
@@ -138,12 +139,7 @@ func (c *core) byGen(gen int) *process {
 
 // leave takes p out of the processes beside the serving one.
 func (c *core) leave(p *process) {
-	for i, one := range c.beside {
-		if one == p {
-			c.beside = append(c.beside[:i:i], c.beside[i+1:]...)
-			return
-		}
-	}
+	c.beside = slices.DeleteFunc(slices.Clone(c.beside), func(one *process) bool { return one == p }) // others are walking through the old ones
 }
 
 // hasTools reports whether p may be asked for tools: it declares them, or one of its kind has shown some all the same.

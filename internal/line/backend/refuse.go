@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -63,9 +64,6 @@ func (f *flow) refuse(c *call, r refusal) {
 	if c.method == mcp.Initialize && !f.session.Answered() {
 		f.handshake.handshakeFailed()
 	}
-	if r.code == 0 {
-		r.code = jsonrpc.InternalError
-	}
 	level := slog.LevelWarn
 	if c.method == mcp.Listen && f.closing {
 		level = slog.LevelDebug // streams end with outlive
@@ -74,7 +72,7 @@ func (f *flow) refuse(c *call, r refusal) {
 	data := outcome{Reason: r.reason, Delivered: c.delivered(), Retryable: r.retry,
 		RetryAfterMS: r.after.Milliseconds(), Generation: f.process.gen}
 	c.done, c.reason = doneRefused, r.reason
-	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
+	f.answer(c, jsonrpc.AppendError(nil, c.id, cmp.Or(r.code, jsonrpc.InternalError), r.text, data.raw()))
 }
 
 // tellOf emits an event about a call.

@@ -80,14 +80,12 @@ func (s *Source) room() []byte {
 // took handles n bytes that were read into room: it passes on the lines that they complete.
 func (s *Source) took(n int) {
 	s.w += n
-	s.begin()
+	s.loop.current = s
 	for !s.done && s.nextLine() {
 	}
 	s.end()
 	s.makeRoom()
 }
-
-func (s *Source) begin() { s.loop.current = s }
 
 // end flushes the sinks that the callbacks of one read have filled. Until then the sinks may refer to our buffer, so
 // a source that is closed in between keeps it.
@@ -177,8 +175,12 @@ func (s *Source) makeRoom() {
 	size := len(s.hold.Bytes)
 	used := s.w - s.r
 	switch {
-	case s.hold.Shared():
-		s.detach()
+	case s.hold.Shared(): // others still write or keep parts of it
+		room := readBuffer
+		if used > readBuffer/2 {
+			room += used
+		}
+		s.move(room).Release()
 		return
 	case used == 0:
 		s.r, s.w, s.scanned = 0, 0, 0
@@ -223,23 +225,12 @@ func (s *Source) move(size int) *Hold {
 	return old
 }
 
-// withRoom is the size of a buffer in which n bytes leave room for more.
-func withRoom(n int) int {
-	if n <= readBuffer/2 {
-		return readBuffer
-	}
-	return n + readBuffer
-}
-
-// detach replaces the buffer if others still write or keep parts of it; unread bytes move to the new one.
-func (s *Source) detach() { s.move(withRoom(s.w - s.r)).Release() }
-
 // finish passes on a last line without newline and calls OnEOF.
 func (s *Source) finish(err error) {
 	if s.done {
 		return
 	}
-	s.begin()
+	s.loop.current = s
 	s.lastLine()
 	s.end()
 	if s.done {
