@@ -31,7 +31,6 @@ type Connection struct {
 	exchange sync.WaitGroup // goroutines that send a message
 	streams  sync.WaitGroup // goroutines that read server messages
 
-	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
 	lost   atomic.Bool   // the server no longer knows the session
 
@@ -50,8 +49,8 @@ type Connection struct {
 	failing  time.Time // since when only network failures have come; zero: not now
 	trouble  string    // why the last request failed in transit; "": it did not
 
-	held   bool
-	unheld *sync.Cond // held has changed; its lock is mu
+	held    bool
+	changed *sync.Cond // held, queue or closing has changed; its lock is mu
 
 	out sync.Mutex // one event at a time; taken before mu
 }
@@ -71,11 +70,8 @@ type session struct {
 // Open begins a connection; nothing is sent before the first line. It never fails: errors are reported as the reason of
 // the end.
 func Open(opts Options, events Events) *Connection {
-	c := &Connection{
-		opts: opts.withDefaults(), events: events,
-		wake: make(chan struct{}, 1), failed: make(chan struct{}),
-	}
-	c.unheld = sync.NewCond(&c.mu)
+	c := &Connection{opts: opts.withDefaults(), events: events, failed: make(chan struct{})}
+	c.changed = sync.NewCond(&c.mu)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // received messages are forwarded before the end
 	u, err := url.Parse(c.opts.URL)
@@ -126,15 +122,7 @@ func (c *Connection) Send(line []byte) {
 		return
 	}
 	c.queue = append(c.queue, m)
-	c.poke()
-}
-
-// poke wakes the goroutine that sends lines.
-func (c *Connection) poke() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.changed.Broadcast()
 }
 
 // Pending is how many of the bytes given to Send, a newline for each line included, the server has never taken: the last
@@ -155,7 +143,7 @@ func (c *Connection) Hold(held bool) {
 	c.mu.Lock()
 	c.held = held && c.ctx.Err() == nil
 	c.mu.Unlock()
-	c.unheld.Broadcast()
+	c.changed.Broadcast()
 }
 
 // Close is like closing the stdin of a process: open requests are still answered, notification streams are ended, then
@@ -164,7 +152,7 @@ func (c *Connection) Close() {
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
-	c.poke()
+	c.changed.Broadcast()
 }
 
 // Kill ends the connection now and cuts what is in flight. The server is still told of the session's end, for at most
@@ -184,6 +172,7 @@ func (c *Connection) fail(err error) {
 	c.failure = err
 	c.closing = true
 	close(c.failed)
+	c.changed.Broadcast()
 }
 
 // logf writes to the server's log.
@@ -197,7 +186,7 @@ func (c *Connection) emit(line []byte) {
 	defer c.out.Unlock()
 	c.mu.Lock()
 	for c.held {
-		c.unheld.Wait()
+		c.changed.Wait()
 	}
 	c.mu.Unlock()
 	c.events.Line(line)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -201,21 +200,16 @@ func (o *OAuth) getJSON(ctx context.Context, place string, into any) error {
 	if err != nil {
 		return fmt.Errorf("get %s: %w", place, err)
 	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", userAgent)
-	resp, err := o.client.Do(req)
-	if err != nil {
-		return fmt.Errorf("get %s: %w", place, cause(err))
-	}
-	defer discard(resp)
+	status, body, err := o.answerTo(req)
 	switch {
-	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
-		return fmt.Errorf("get %s: HTTP %d", place, resp.StatusCode)
-	case resp.StatusCode != http.StatusOK:
+	case status == 0:
+		return fmt.Errorf("get %s: %w", place, err)
+	case status >= 500 || status == http.StatusTooManyRequests:
+		return fmt.Errorf("get %s: HTTP %d", place, status)
+	case status != http.StatusOK:
 		return errNotThere
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxMetadata)) // what is cut off cannot be read below
-	if err := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, byteOrderMark))).Decode(into); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(into); err != nil { // also of what was cut off
 		return errNotThere // a site's page for everything it does not know, as a rule
 	}
 	return nil

@@ -12,11 +12,7 @@ import (
 
 // run sends the lines, one after another, until the connection ends.
 func (c *Connection) run() {
-	for {
-		m := c.next()
-		if m == nil {
-			break
-		}
+	for m := c.next(); m != nil; m = c.next() {
 		c.begin(m)
 	}
 	c.end()
@@ -24,24 +20,17 @@ func (c *Connection) run() {
 
 // next waits for a line; nil: there will be none.
 func (c *Connection) next() *message {
-	for {
-		c.mu.Lock()
-		failed, closing := c.failure != nil, c.closing
-		if !failed && len(c.queue) > 0 {
-			m := c.queue[0]
-			c.queue = c.queue[1:]
-			c.mu.Unlock()
-			return m
-		}
-		c.mu.Unlock()
-		if failed || closing {
-			return nil
-		}
-		select {
-		case <-c.wake:
-		case <-c.failed:
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closing && len(c.queue) == 0 {
+		c.changed.Wait()
 	}
+	if c.failure != nil || len(c.queue) == 0 {
+		return nil
+	}
+	m := c.queue[0]
+	c.queue = c.queue[1:]
+	return m
 }
 
 // begin sends one line and waits until the next one may be sent.

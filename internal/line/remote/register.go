@@ -59,7 +59,6 @@ func (o *OAuth) register(ctx context.Context, g Grant, server authServer, scopes
 		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
 	status, body, err := o.answerTo(req)
 	if err != nil {
 		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)

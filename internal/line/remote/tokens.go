@@ -72,8 +72,9 @@ func (s *seconds) UnmarshalJSON(raw []byte) error {
 
 func joinScopes(scopes []string) string { return strings.Join(scopes, " ") }
 
-// answerTo is an authorization server's answer, of at most [maxMetadata] bytes.
+// answerTo is an authorization server's answer, of at most [maxMetadata] bytes; status 0: there is none.
 func (o *OAuth) answerTo(req *http.Request) (status int, body []byte, err error) {
+	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", userAgent)
 	resp, err := o.client.Do(req)
 	if err != nil {
@@ -154,7 +155,6 @@ func clientRequest(ctx context.Context, endpoint string, g Grant, form url.Value
 		return nil, fmt.Errorf("ask %s: %w", g.Issuer, err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
 	if g.ClientAuth == authBasic {
 		req.SetBasicAuth(url.QueryEscape(g.ClientID), url.QueryEscape(g.ClientSecret)) // RFC 6749, 2.3.1
 	}
