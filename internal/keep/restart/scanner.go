@@ -5,49 +5,24 @@ import "bytes"
 // Marker on a server's stderr asks for a transparent restart (TP-1).
 const Marker = "__MCP_RESTART_REQUEST__"
 
-// MarkerScanner finds [Marker] in a stream that comes in pieces. It keeps one number, whatever the stream. The zero
-// value is ready.
+// MarkerScanner finds [Marker] in a stream that comes in pieces. The zero value is ready.
 type MarkerScanner struct {
-	matched int // bytes of the marker that the stream ends with
+	text []byte // the end of the stream so far, in which a marker may have begun; its buffer has held the longest piece
 }
-
-// fallback[n] is how much of the marker still matches when the byte after its first n does not: the longest proper
-// beginning that is also an end of those n bytes.
-var fallback = func() (f [len(Marker) + 1]int) {
-	for n, k := 2, 0; n <= len(Marker); n++ {
-		for k > 0 && Marker[k] != Marker[n-1] {
-			k = f[k]
-		}
-		if Marker[k] == Marker[n-1] {
-			k++
-		}
-		f[n] = k
-	}
-	return f
-}()
 
 // Scan takes the next piece and returns how many markers end in it. Each occurrence counts once; occurrences that
 // share bytes count as one.
-func (s *MarkerScanner) Scan(chunk []byte) int {
-	found := 0
-	for i := 0; i < len(chunk); i++ {
-		if s.matched == 0 {
-			skip := bytes.IndexByte(chunk[i:], Marker[0])
-			if skip < 0 {
-				return found
-			}
-			i += skip
+func (s *MarkerScanner) Scan(chunk []byte) (found int) {
+	s.text = append(s.text, chunk...)
+	rest := s.text
+	for {
+		_, after, ok := bytes.Cut(rest, []byte(Marker))
+		if !ok {
+			break
 		}
-		for s.matched > 0 && chunk[i] != Marker[s.matched] {
-			s.matched = fallback[s.matched]
-		}
-		if chunk[i] == Marker[s.matched] {
-			s.matched++
-		}
-		if s.matched == len(Marker) {
-			s.matched = 0
-			found++
-		}
+		rest = after
+		found++
 	}
+	s.text = append(s.text[:0], rest[max(0, len(rest)-len(Marker)+1):]...)
 	return found
 }
