@@ -75,10 +75,6 @@ type Report struct {
 	Source Source
 	Reason string
 
-	// Code and Signalled are the exit: in a transition to Sweeping and from there.
-	Code      int
-	Signalled bool
-
 	// Delay is the wait until the next start: in a transition to Backoff, and to Failed, where 0 is never by itself.
 	Delay time.Duration
 	// Throttled: Delay is the rest of the floor between two requested restarts. A Released report follows then.

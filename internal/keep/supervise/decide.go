@@ -169,7 +169,7 @@ func (m *Machine) spawn(now time.Time) {
 // begun forgets why the last process ended: the next one has its place.
 func (m *Machine) begun() {
 	m.why = endCause{}
-	m.exit, m.stopStep, m.pending, m.needed = Exited{}, notStopping, nil, false
+	m.stopStep, m.pending, m.needed = notStopping, nil, false
 }
 
 // nextGen returns the generation of a process that is to be started.

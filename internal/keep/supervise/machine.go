@@ -24,8 +24,7 @@ type Machine struct {
 	lastRequest Restart // the last one for another process than those that had been started
 	stale       bool    // the serving process was started before that
 
-	why  endCause // of the process that is being dealt with
-	exit Exited   // the same
+	why endCause // of the process that is being dealt with
 
 	up      bool     // the process has come up, and was not asked anew since
 	stop    bool     // no further process is to be started
@@ -204,9 +203,6 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 	m.asked = false
 	r.Gen, r.Restarts = m.gen, m.Restarts()
 	r.Cause, r.Source, r.Reason = m.why.cause, m.why.source, m.why.reason
-	if to == Sweeping || m.state == Sweeping {
-		r.Code, r.Signalled = m.exit.Code, m.exit.Signalled
-	}
 	if to.standing() != m.state.standing() {
 		m.stands = now
 	}

@@ -155,7 +155,6 @@ func (e MarkUnhealthy) condemns() bool { return e.Cause == Unhealthy || e.Cause 
 
 // exited handles the leader's death. What follows is decided when nothing of the process is left.
 func (m *Machine) exited(now time.Time, ev Exited) {
-	m.exit = ev
 	reason := cmp.Or(ev.Reason, fmt.Sprintf("exit %d", ev.Code))
 	switch meaning := m.opts.Exits.Meaning(ev.Code, ev.Signalled); {
 	case ev.Probe:

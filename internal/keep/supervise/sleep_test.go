@@ -36,7 +36,7 @@ func TestASleepEndsTheProcessAndTheNextNeedStartsOne(t *testing.T) {
 		t.Errorf("after the grace: did %q", s.doing)
 	}
 	s.exit(137).serves(0, Stopped).expect(Stopped, 0).pass(24 * time.Hour)
-	want := Report{From: Sweeping, To: Stopped, Cause: Idle, Reason: "no call for 10m0s", Code: 137}
+	want := Report{From: Sweeping, To: Stopped, Cause: Idle, Reason: "no call for 10m0s"}
 	if diff := cmp.Diff(want, s.last()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -63,7 +63,6 @@ func (m *Machine) lost(now time.Time, rnd float64, reason string) {
 	default:
 		return
 	}
-	m.exit = Exited{Gen: m.gen}
 	m.enter(now, Sweeping, Report{})
 	m.decide(now, rnd)
 }
