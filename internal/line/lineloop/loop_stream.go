@@ -183,3 +183,10 @@ func (l *Loop) closeDriver() {
 		}
 	}
 }
+
+// HandsOver says that descriptors cannot be passed to another image of this program: goroutines read ahead of the
+// loop.
+const HandsOver = false
+
+// Reopen makes an os.File of a descriptor.
+func Reopen(fd int, name string) *os.File { return os.NewFile(uintptr(fd), name) }

@@ -73,3 +73,6 @@ func sysWrite(fd int, p []byte, private bool) (int, error) {
 	}
 	return int(n), nil
 }
+
+// rawPipe makes a pipe whose ends do not block.
+func rawPipe(p *[2]int) error { return unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK) }

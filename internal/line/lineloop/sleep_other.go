@@ -17,3 +17,17 @@ func (l *Loop) sleep() int {
 
 func sysRead(fd int, p []byte, _ bool) (int, error)  { return unix.Read(fd, p) }
 func sysWrite(fd int, p []byte, _ bool) (int, error) { return unix.Write(fd, p) }
+
+// rawPipe makes a pipe whose ends do not block.
+func rawPipe(p *[2]int) error {
+	if err := unix.Pipe(p[:]); err != nil {
+		return err
+	}
+	for _, fd := range p {
+		unix.CloseOnExec(fd)
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
