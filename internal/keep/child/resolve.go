@@ -93,14 +93,11 @@ func checkDir(dir string) error {
 func notFoundInPath(name, path string) error {
 	e := &StartError{Command: name, Err: ErrNotFound}
 	dirs := filepath.SplitList(path)
-	switch len(dirs) {
-	case 0:
-		e.Detail = "PATH is empty"
-		e.Hint = "name the command with its directory"
+	if len(dirs) == 0 {
+		e.Detail, e.Hint = "PATH is empty", "name the command with its directory"
 		return e
-	default:
-		e.Detail = "not in PATH: " + searched(dirs)
 	}
+	e.Detail = "not in PATH: " + searched(dirs)
 	if near := closest(name, dirs); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	} else {

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
@@ -49,42 +50,27 @@ func WriteMarker(path string, rec MarkerRecord) error {
 }
 
 func (rec MarkerRecord) encode() []byte {
-	out := []byte("{\n  \"timestamp\": ")
-	out = appendPythonString(out, FormatTime(rec.Timestamp))
-	out = append(out, ",\n  \"reason\": "...)
-	out = appendPythonString(out, rec.Reason)
-	out = append(out, ",\n  \"exit_code\": "...)
-	out = strconv.AppendInt(out, int64(rec.ExitCode), 10)
-	out = append(out, ",\n  \"method\": "...)
-	out = appendPythonString(out, rec.Method)
-	return append(out, "\n}"...)
+	return fmt.Appendf(nil, "{\n  \"timestamp\": %s,\n  \"reason\": %s,\n  \"exit_code\": %d,\n  \"method\": %s\n}",
+		pythonString(FormatTime(rec.Timestamp)), pythonString(rec.Reason), rec.ExitCode, pythonString(rec.Method))
 }
 
-// appendPythonString appends s as Python's json.dumps writes it: in ASCII, so that the file reads the same in every
-// locale. Invalid UTF-8 becomes U+FFFD.
-func appendPythonString(out []byte, s string) []byte {
-	out = append(out, '"')
+// pythonString is s as Python's json.dumps writes it: in ASCII, so that the file reads the same in every locale. Invalid UTF-8
+// becomes U+FFFD.
+func pythonString(s string) []byte {
+	out := []byte{'"'}
 	for _, r := range s {
+		short := strings.IndexRune("\b\f\n\r\t", r)
 		switch {
 		case r == '"' || r == '\\':
 			out = append(out, '\\', byte(r))
-		case r == '\n':
-			out = append(out, `\n`...)
-		case r == '\r':
-			out = append(out, `\r`...)
-		case r == '\t':
-			out = append(out, `\t`...)
-		case r == '\b':
-			out = append(out, `\b`...)
-		case r == '\f':
-			out = append(out, `\f`...)
+		case short >= 0:
+			out = append(out, '\\', "bfnrt"[short])
 		case r >= ' ' && r <= '~':
 			out = append(out, byte(r))
-		case r > 0xFFFF:
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xD800+r>>10, 0xDC00+r&0x3FF)
 		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
 		}
 	}
 	return append(out, '"')

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -82,7 +81,7 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 		if len(next.Scopes) == 0 {
 			next.Scopes = g.Scopes // the server names them only if they differ
 		}
-		if no := (tokenRefusal{}); errors.As(err, &no) && no.Code == refusedGrant {
+		if refusalCode(err) == refusedGrant {
 			refused = g.RefreshToken // a process without the lock may have stored a better one meanwhile
 			continue
 		}

@@ -124,21 +124,12 @@ func AppendQuoted(dst []byte, s string) []byte {
 // appendEscaped appends a byte that must be escaped in a JSON string.
 func appendEscaped(dst []byte, c byte) []byte {
 	const hex = "0123456789abcdef"
-	switch c {
-	case '"', '\\':
+	switch short := strings.IndexByte(escaped, c); {
+	case c == '"' || c == '\\':
 		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
-	}
-	if c >= utf8.RuneSelf {
+	case short >= 0:
+		return append(dst, '\\', escapes[short])
+	case c >= utf8.RuneSelf:
 		return utf8.AppendRune(dst, utf8.RuneError)
 	}
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])

@@ -1,12 +1,18 @@
 package jsonrpc
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxName is longer than all member names that the envelope looks for: longer names need not be decoded completely.
 const maxName = 16
 
 // escapeMost is the maximum number of bytes that encode one byte of a value.
 const escapeMost = len(`\u0069`)
+
+// The letters of escapes that stand for another character, and these characters.
+const escapes, escaped = "bfnrt", "\b\f\n\r\t"
 
 // decoder returns the value of a string piece by piece, without allocating. in is the text between the quotes, known
 // to be valid. Like encoding/json it reads a lone surrogate, and each byte that is not UTF-8, as U+FFFD.
@@ -61,20 +67,10 @@ func decodeEscape(b []byte) (rune, int) {
 	case n == 6:
 		return hex4(b, 2), n
 	}
-	switch c := b[1]; c {
-	case 'b':
-		return '\b', n
-	case 'f':
-		return '\f', n
-	case 'n':
-		return '\n', n
-	case 'r':
-		return '\r', n
-	case 't':
-		return '\t', n
-	default:
-		return rune(c), n
+	if i := strings.IndexByte(escapes, b[1]); i >= 0 {
+		return rune(escaped[i]), n
 	}
+	return rune(b[1]), n
 }
 
 // inside returns the text between the quotes of a raw string, and its flags.
