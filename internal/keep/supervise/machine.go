@@ -203,7 +203,7 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 	m.asked = false
 	r.Gen, r.Restarts = m.gen, m.Restarts()
 	r.Cause, r.Source, r.Reason = m.why.cause, m.why.source, m.why.reason
-	if to.standing() != m.state.standing() {
+	if to != m.state && (to.stands() || m.state.stands()) {
 		m.stands = now
 	}
 	if to == Starting || to == Serving {

@@ -23,24 +23,9 @@ var stateWords = [...]string{
 	Stopped: "stopped", Starting: "starting", Serving: "ready", Stopping: "stopping", Sweeping: "sweeping", Backoff: "backoff", Failed: "failed",
 }
 
-// standing is what a state means for those who need the thing.
-type standing uint8
-
-const (
-	rests standing = iota // nothing of it is needed
-	works
-	down // it ends, or comes up, or cannot
-)
-
-func (s State) standing() standing {
-	switch s {
-	case Stopped:
-		return rests
-	case Serving:
-		return works
-	}
-	return down
-}
+// stands reports whether the thing works, or rests because nothing of it is needed. Otherwise it is down: it ends, or comes up, or
+// cannot.
+func (s State) stands() bool { return s == Stopped || s == Serving }
 
 // Cause is why a process ended, is being ended, or was restarted. The first reason counts: a process that is restarted
 // on request and then exits 1 was restarted on request.
