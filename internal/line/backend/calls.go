@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"iter"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
@@ -293,6 +294,20 @@ func (t *calls) all(yield func(*call) bool) {
 			}
 		}
 		c = next
+	}
+}
+
+// in yields the calls in a state, as all does.
+func (t *calls) in(state callState) iter.Seq[*call] {
+	return func(yield func(*call) bool) {
+		t.all(func(c *call) bool { return c.state != state || yield(c) })
+	}
+}
+
+// at yields the requests that process gen has, as all does.
+func (t *calls) at(gen int) iter.Seq[*call] {
+	return func(yield func(*call) bool) {
+		t.all(func(c *call) bool { return c.state != sent || c.gen != gen || yield(c) })
 	}
 }
 

@@ -182,10 +182,8 @@ func (o *handshake) again(c *call) bool {
 	if !o.session.Answered() || o.opts.Remote || p.phase != active || p.era != mcp.Legacy || o.prober.probed() {
 		return false
 	}
-	for old := range o.calls.all {
-		if old.state == sent && old.gen == p.gen {
-			return false
-		}
+	for range o.calls.at(p.gen) {
+		return false
 	}
 	asked := jsonrpc.FindPath(c.line, "params", "protocolVersion").Of(c.line)
 	return bytes.Equal(asked, jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
@@ -218,11 +216,9 @@ func (o *handshake) repeated(old *call, line []byte) bool {
 // answerJoined gives the answer of an initialize to those that have waited for it.
 func (o *handshake) answerJoined(line []byte, end conclusion) {
 	at := jsonrpc.Find(line, "id")
-	for c := range o.calls.all {
-		if c.state == joined {
-			c.done = end
-			o.flow.answer(c, jsonrpc.Replace(nil, line, at, c.id))
-		}
+	for c := range o.calls.in(joined) {
+		c.done = end
+		o.flow.answer(c, jsonrpc.Replace(nil, line, at, c.id))
 	}
 }
 

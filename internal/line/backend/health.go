@@ -90,8 +90,8 @@ func (w *healthWatch) view(p *process) health.View {
 	if v.HeardAt.After(view.Heard) {
 		view.Heard = v.HeardAt
 	}
-	for c := range w.calls.all {
-		if c.state != sent || c.gen != p.gen || c.method == mcp.Listen {
+	for c := range w.calls.at(p.gen) {
+		if c.method == mcp.Listen {
 			continue
 		}
 		view.InFlight++

@@ -29,10 +29,7 @@ const crashesAllowed = 2
 // recoverCalls decides about every request of the dead process p, in order of arrival. planned says that outlive ended
 // the process: then no request is suspected.
 func (f *flow) recoverCalls(p *process, planned bool) {
-	for c := range f.calls.all {
-		if c.state != sent || c.gen != p.gen {
-			continue
-		}
+	for c := range f.calls.at(p.gen) {
 		if c.method == mcp.Listen {
 			f.streams.holdStream(c) // streams are always open when a server dies
 			continue

@@ -225,12 +225,11 @@ func (f *flow) refuseWaiting() {
 
 // endOverdue answers the calls of p that took too long, and cancels them there.
 func (f *flow) endOverdue(p *process, until time.Time) {
-	for c := range f.calls.all {
-		if c.state != sent || c.gen != p.gen || c.method == mcp.Listen || c.touched.After(until) {
-			continue
+	for c := range f.calls.at(p.gen) {
+		if c.method != mcp.Listen && !c.touched.After(until) {
+			p.say(mcp.CancelledLine(c.onWire(), "time limit"))
+			f.timeOut(c)
 		}
-		p.say(mcp.CancelledLine(c.onWire(), "time limit"))
-		f.timeOut(c)
 	}
 }
 

@@ -194,10 +194,8 @@ func (b *Backend) besideStatus() (all []Beside) {
 		if p.up() {
 			one.RSS = p.server.Vitals().RSS
 		}
-		for c := range b.calls.all {
-			if c.state == sent && c.gen == p.gen {
-				one.InFlight++
-			}
+		for range b.calls.at(p.gen) {
+			one.InFlight++
 		}
 		if p.role == spare {
 			one.Role = "starting"

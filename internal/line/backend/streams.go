@@ -84,8 +84,8 @@ func (s *streams) holdStream(c *call) {
 
 // streamsBroken reports whether a waiting stream is believed to be open by the client.
 func (s *streams) streamsBroken() bool {
-	for c := range s.calls.all {
-		if c.state == held && !s.flow.unopened(c) && s.memory.known.Listen != ListenSilent {
+	for c := range s.calls.in(held) {
+		if !s.flow.unopened(c) && s.memory.known.Listen != ListenSilent {
 			return true
 		}
 	}
@@ -122,8 +122,8 @@ func (s *streams) listsReady(p *process) bool {
 	if s.questions.of(p) {
 		return false
 	}
-	for c := range s.calls.all {
-		if _, list := mcp.ListOf(c.method); list && c.state == sent && c.gen == p.gen {
+	for c := range s.calls.at(p.gen) {
+		if _, list := mcp.ListOf(c.method); list {
 			return false
 		}
 	}
@@ -159,10 +159,7 @@ func (p *process) firstList() (mcp.List, bool) {
 
 // sendStreams hands the waiting streams to p.
 func (s *streams) sendStreams(p *process) {
-	for c := range s.calls.all {
-		if c.state != held {
-			continue
-		}
+	for c := range s.calls.in(held) {
 		if c.acked != nil {
 			p.streams = append(p.streams, bytes.Clone(c.id))
 		}
@@ -212,11 +209,7 @@ func (s *streams) trialTick(p *process) {
 		return
 	}
 	s.giveUpListening(p)
-	for c := range s.calls.all {
-		if c.method == mcp.Listen && c.state == sent && c.gen == p.gen {
-			s.holdStream(c)
-		}
-	}
+	s.moveListens(p)
 	s.keepStreams()
 	p.mark(mustDrain)
 	p.trial = trial{}
@@ -247,10 +240,7 @@ func (s *streams) keepStreams() bool {
 	if s.memory.known.Listen != ListenSilent {
 		return false
 	}
-	for c := range s.calls.all {
-		if c.state != held {
-			continue
-		}
+	for c := range s.calls.in(held) {
 		s.calls.set(c, kept)
 		filter := c.filter()
 		switch granted := mcp.ListenFilter(func(l mcp.List) bool { return l.In(filter) }, nil); {
@@ -275,10 +265,8 @@ func (s *streams) takeOver(l *session.Listen) {
 
 // releaseStreams asks a server of another version again for the streams that outlive keeps.
 func (s *streams) releaseStreams() {
-	for c := range s.calls.all {
-		if c.state == kept {
-			s.holdStream(c)
-		}
+	for c := range s.calls.in(kept) {
+		s.holdStream(c)
 	}
 }
 
@@ -298,10 +286,10 @@ func (s *streams) reopened(id []byte) {
 	}
 }
 
-// moveListens requests the old process's open streams from the new one.
+// moveListens makes the streams that are open at old wait for the next process, or for outlive.
 func (s *streams) moveListens(old *process) {
-	for c := range s.calls.all {
-		if c.state == sent && c.gen == old.gen && c.method == mcp.Listen {
+	for c := range s.calls.at(old.gen) {
+		if c.method == mcp.Listen {
 			s.holdStream(c)
 		}
 	}

@@ -205,10 +205,7 @@ func (t *restartTools) callTool(c *call) bool {
 // settleCalls handles the calls that waited for the server's list, by the names known now, with or without the list.
 func (t *restartTools) settleCalls() {
 	t.disarm(timerSettle)
-	for c := range t.calls.all {
-		if c.state != unsure {
-			continue
-		}
+	for c := range t.calls.in(unsure) {
 		tool, ours := t.named(c.tool.Of(c.line))
 		switch {
 		case ours:
@@ -273,10 +270,7 @@ func (t *restartTools) runVerify(c *call) {
 // answerVerify answers those calls of it that are decided; all of them if late.
 func (t *restartTools) answerVerify(late bool) {
 	left := false
-	for c := range t.calls.all {
-		if c.state != verifying {
-			continue
-		}
+	for c := range t.calls.in(verifying) {
 		if text, isError, wait := t.verdict(c); !wait || late {
 			t.say(c, text, isError)
 		} else {
