@@ -98,10 +98,8 @@ func (t *Tracker) Requested(now time.Time) (delay time.Duration, throttled bool)
 		t.granted = true
 	}
 	at := now
-	if !t.requested.IsZero() {
-		if next := t.requested.Add(t.policy.Floor); next.After(now) {
-			at = next
-		}
+	if next := t.requested.Add(t.policy.Floor); next.After(now) {
+		at = next
 	}
 	t.requested = at
 	return at.Sub(now) + t.policy.RequestPause, at.After(now)

@@ -2,13 +2,14 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/outlive-mcp/outlive/internal/files/deadline"
 )
 
 // Options say what is watched. They need at least one including glob, or Auto.
@@ -26,9 +27,6 @@ const (
 	maxFiles = 100_000 // watched files; more is a glob that was not meant so
 	maxDirs  = 50_000
 )
-
-// ErrTooMuch is in the error of [New] when the globs choose more than 100,000 files or 50,000 directories.
-var ErrTooMuch = errors.New("too much to watch: name the directories with the code, or exclude some with '!dir'")
 
 // Watcher watches files. [New] makes one.
 type Watcher struct {
@@ -58,7 +56,7 @@ func usual() setup {
 // relative to Root where they are below it, otherwise absolute, sorted, each once. Changes after New has returned are
 // noticed. Files that appear or disappear count as changed; directories as such do not.
 //
-// Errors: invalid globs, a Root that is not a directory, [ErrTooMuch], and those of [Auto].
+// Errors: invalid globs, a Root that is not a directory, more than 100,000 files or 50,000 directories, and those of [Auto].
 func New(opts Options, onChange func(paths []string)) (*Watcher, error) {
 	return newWatcher(opts, usual(), onChange)
 }
@@ -77,7 +75,8 @@ func newWatcher(opts Options, how setup, onChange func([]string)) (*Watcher, err
 	s.seen = s.told
 	if s.told.tooMuch {
 		s.close()
-		return nil, fmt.Errorf("watch %s: more than %d files or %d directories: %w", sel.root, maxFiles, maxDirs, ErrTooMuch)
+		return nil, fmt.Errorf("watch %s: more than %d files or %d directories: too much to watch: "+
+			"name the directories with the code, or exclude some with '!dir'", sel.root, maxFiles, maxDirs)
 	}
 	w := &Watcher{done: make(chan struct{})}
 	w.ctx, w.stop = context.WithCancel(context.Background())
@@ -229,11 +228,7 @@ func (d *debounce) touch(now time.Time) {
 
 // due returns when the series ends if nothing more happens; ok is false if there is none.
 func (d *debounce) due() (at time.Time, ok bool) {
-	at = d.last.Add(d.quiet)
-	if d.until.Before(at) {
-		at = d.until
-	}
-	return at, d.active
+	return deadline.Earliest(d.last.Add(d.quiet), d.until), d.active
 }
 
 // over reports whether the series has ended, and forgets it then. While held it has not, until hold has passed; after a
@@ -244,10 +239,7 @@ func (d *debounce) over(now time.Time, held bool) bool {
 		return false
 	}
 	if held && now.Before(d.never) {
-		d.last, d.until = now, now.Add(d.limit)
-		if d.never.Before(d.until) {
-			d.until = d.never
-		}
+		d.last, d.until = now, deadline.Earliest(now.Add(d.limit), d.never)
 		return false
 	}
 	d.active = false

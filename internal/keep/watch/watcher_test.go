@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -537,7 +536,7 @@ func TestTooMuch(t *testing.T) {
 	write(t, root, "a", "")
 	how := usual()
 	how.mostFiles = 0
-	if _, err := newWatcher(Options{Root: root, Globs: []string{"**"}}, how, nil); !errors.Is(err, ErrTooMuch) {
+	if _, err := newWatcher(Options{Root: root, Globs: []string{"**"}}, how, nil); err == nil || !strings.Contains(err.Error(), "too much to watch") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,6 @@ type Server interface {
 	Stdin
 	Signals
 	Looks
-	Launching
 }
 
 // Stdin is a process's stdin. Lines are given without newline. Forward takes a slice of the line being handled and need
@@ -50,10 +49,6 @@ type Looks interface {
 	Vitals() Vitals
 	// LastStderr returns the last lines the process wrote to stderr, oldest first.
 	LastStderr(lines int) []string
-}
-
-// Launching is what is known of a launcher before its server.
-type Launching interface {
 	// Installing reports whether the process is a launcher that may install its server and has not started it yet.
 	Installing() bool
 }

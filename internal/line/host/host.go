@@ -91,10 +91,8 @@ type Host struct {
 // New prepares a host on a loop; nothing is started yet.
 func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 	opts.MaxToClient = cmp.Or(opts.MaxToClient, DefaultMaxToClient)
-	if opts.Backend.BridgeKey == nil {
-		opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
-		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
-	}
+	opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
+	_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	opts.Backend.Remote = opts.Remote != nil || opts.Join != nil
 	h := &Host{opts: opts, loop: loop, client: client, events: eventQueue{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
 	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
