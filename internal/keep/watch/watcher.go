@@ -165,8 +165,6 @@ type callbacks struct {
 
 // run ends when stop is closed.
 func (l *loop) run() {
-	quiet := time.NewTimer(time.Hour)
-	defer quiet.Stop()
 	var poll <-chan time.Time
 	rest := l.interval
 	for {
@@ -175,10 +173,9 @@ func (l *loop) run() {
 		} else if poll == nil {
 			poll = time.After(rest)
 		}
+		var quiet <-chan time.Time
 		if at, ok := l.debounce.due(); ok {
-			quiet.Reset(time.Until(at))
-		} else {
-			quiet.Stop()
+			quiet = time.After(time.Until(at))
 		}
 		select {
 		case <-l.stop:
@@ -192,7 +189,7 @@ func (l *loop) run() {
 			begin := time.Now()
 			l.touchIf(l.do.poll())
 			poll, rest = nil, max(l.interval, 19*time.Since(begin)) // polling takes at most a twentieth of the time
-		case <-quiet.C:
+		case <-quiet:
 			if now := time.Now(); l.debounce.over(now, l.do.held(now)) {
 				l.do.settle()
 			}

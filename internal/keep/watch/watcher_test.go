@@ -536,7 +536,8 @@ func TestTooMuch(t *testing.T) {
 	write(t, root, "a", "")
 	how := usual()
 	how.mostFiles = 0
-	if _, err := newWatcher(Options{Root: root, Globs: []string{"**"}}, how, nil); err == nil || !strings.Contains(err.Error(), "too much to watch") {
+	_, err := newWatcher(Options{Root: root, Globs: []string{"**"}}, how, nil)
+	if err == nil || !strings.Contains(err.Error(), "too much to watch") {
 		t.Errorf("got %v", err)
 	}
 }
