@@ -6,7 +6,7 @@ import "time"
 func (m *Machine) whileSweeping(now time.Time, rnd float64, ev Event) {
 	switch ev := ev.(type) {
 	case TreeGone:
-		m.decide(now, rnd)
+		m.decide(now, rnd, 0)
 	case Start:
 		m.needed = true
 	case Restart:
@@ -44,11 +44,8 @@ func (m *Machine) restartFromNothing(now time.Time, ev Restart) {
 // would only retry.
 const respawnAfter = 50 * time.Millisecond
 
-// decide says what follows when nothing is left of a process.
-func (m *Machine) decide(now time.Time, rnd float64) { m.decideAfter(now, rnd, 0) }
-
-// decideAfter is decide where the next process after a crash is not to be started for a while.
-func (m *Machine) decideAfter(now time.Time, rnd float64, least time.Duration) {
+// decide says what follows when nothing is left of a process. After a crash the next one is started that much later at least.
+func (m *Machine) decide(now time.Time, rnd float64, least time.Duration) {
 	switch {
 	case m.stop:
 		m.finish(now)

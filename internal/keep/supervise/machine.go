@@ -121,7 +121,9 @@ func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 		m.due(now)
 	}
 	if m.begins() {
-		m.beginLater(now)
+		ev := *m.later
+		ev.Overlap = ev.Overlap && m.beside.replayable
+		m.whileServing(now, ev)
 	}
 	m.reconcile(now)
 	return m.out

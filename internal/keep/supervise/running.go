@@ -32,7 +32,7 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 			return
 		}
 		m.why.because(StartFail, NoSource, "it could not be started")
-		m.decideAfter(now, rnd, respawnAfter)
+		m.decide(now, rnd, respawnAfter)
 	case Handshake:
 		m.at = now.Add(m.opts.StartTimeout)
 	case Ready:
@@ -68,13 +68,6 @@ func (m *Machine) replaceStarting(now time.Time, ev Restart) {
 
 // begins reports whether a restart that waited for the process to come up begins now. The owner has sent it what waited for it.
 func (m *Machine) begins() bool { return m.state == Serving && m.later != nil }
-
-// beginLater begins that restart.
-func (m *Machine) beginLater(now time.Time) {
-	ev := *m.later
-	ev.Overlap = ev.Overlap && m.beside.replayable
-	m.whileServing(now, ev)
-}
 
 // serve begins the time that a process is up.
 func (m *Machine) serve(now time.Time, r Report) {

@@ -111,19 +111,12 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 		m.needed = true
 	case Restart:
 		m.remember(ev)
-		if ev.Cause == Replace || ev.Cause == ProbeExit {
-			m.hurryReplace(now)
+		if (ev.Cause == Replace || ev.Cause == ProbeExit) && !m.stop { // a stop keeps its own pace
+			m.hurry(now, m.grace(replaceGrace)) // requests in flight are not waited for
 		}
 	case Stop:
 		m.stop = true
 		m.overtake(now, ev.Profile)
-	}
-}
-
-// hurryReplace ends a drain: requests in flight are not waited for. A stop keeps its own pace.
-func (m *Machine) hurryReplace(now time.Time) {
-	if !m.stop {
-		m.hurry(now, m.grace(replaceGrace))
 	}
 }
 

@@ -64,5 +64,5 @@ func (m *Machine) lost(now time.Time, rnd float64, reason string) {
 		return
 	}
 	m.enter(now, Sweeping, Report{})
-	m.decide(now, rnd)
+	m.decide(now, rnd, 0)
 }

@@ -287,7 +287,9 @@ func (b *Backend) clientCancelled(line []byte) {
 	id := b.env.RequestID.Of(line)
 	c := b.calls.find(id)
 	if c == nil {
-		b.forwardNote(line)
+		if b.process.accepting() {
+			b.forwardOf(b.process, line)
+		}
 		return
 	}
 	if c.method == mcp.Initialize {
@@ -316,12 +318,6 @@ func (b *Backend) clientCancelled(line []byte) {
 func (b *Backend) forwardOf(p *process, line []byte) {
 	b.showing.passed(line, tap.Client, tap.Server, p.gen, "")
 	p.forward(line)
-}
-
-func (b *Backend) forwardNote(line []byte) {
-	if b.process.accepting() {
-		b.forwardOf(b.process, line)
-	}
 }
 
 // ClientClosed reports that the client has closed its end. What is queued is still forwarded; then the server's stdin is

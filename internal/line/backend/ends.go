@@ -38,7 +38,9 @@ func (lc *lifecycle) processTick(p *process) {
 	if due(&p.closedBy) {
 		lc.stdoutClosed(p)
 	}
-	lc.spares.retirementTick(p)
+	if p.retirement != nil && p.up() {
+		lc.spares.carryOutFor(p, p.retirement.Tick(lc.now))
+	}
 	if due(&p.endBy) {
 		lc.isStuck(p)
 	}
@@ -173,24 +175,18 @@ func (lc *lifecycle) tellExit(p *process, exit Exit) {
 
 func (lc *lifecycle) servingExited(p *process, exit Exit) {
 	lc.history.lastOut = p.ending
-	end := lc.endOf(p, exit)
-	if end.Probe {
+	// A process that exited before it read the probe did not exit because of it; the next one gets the probe.
+	probed := lc.prober.probing() && exit.Unread == 0 && !exit.Stuck
+	if probed {
 		lc.prober.probeFailed("exits")
 	}
-	lc.step(end)
+	lc.step(supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why})
 	if lc.machine.Snapshot().Cause == supervise.Crash && !exit.Connection {
 		lc.health.crashed(p)
 	}
 	if lc.history.begun.IsZero() && lc.machine.Snapshot().Cause != supervise.Idle {
 		lc.history.begun = lc.now
 	}
-}
-
-// endOf translates the exit of the serving process p for the machine. A process that exited before it read the probe did
-// not exit because of it; the next one gets the probe.
-func (lc *lifecycle) endOf(p *process, exit Exit) supervise.Exited {
-	probed := lc.prober.probing() && exit.Unread == 0 && !exit.Stuck
-	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why}
 }
 
 func (lc *lifecycle) whyExited(p *process, exit Exit) string {

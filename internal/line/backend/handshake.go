@@ -36,11 +36,6 @@ type firstStart struct {
 // beginning reports whether the client waits for the answer to its initialize.
 func (o *handshake) beginning() bool { return o.first.active }
 
-func (o *handshake) beginFirstStart() {
-	o.first = firstStart{active: true, since: o.now}
-	o.arm(timerFirst, firstPatience)
-}
-
 func (o *handshake) endFirstStart() {
 	o.first = firstStart{}
 	o.disarm(timerFirst)
@@ -144,8 +139,8 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 	}
 	o.session.Era, o.failedInit = mcp.Legacy, nil
 	o.session.InitParams = bytes.Clone(c.param.Of(c.line))
-	o.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
-		slog.String(event.KeyProtocol, o.askedVersion()))
+	version, _ := jsonrpc.Unquote(jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
+	o.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured", slog.String(event.KeyProtocol, version))
 	if told != nil {
 		o.settled(told)
 		o.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(told, !o.opts.NoTools)))
@@ -154,7 +149,8 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 	if !fresh && !again && o.initializeFromMemory(c) {
 		return
 	}
-	o.beginFirstStart()
+	o.first = firstStart{active: true, since: o.now}
+	o.arm(timerFirst, firstPatience)
 	if fresh && o.process.stays() {
 		o.flow.queue(c)
 		o.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "new handshake"})
@@ -231,11 +227,6 @@ func (o *handshake) toldAlready(c *call) []byte {
 		return nil
 	}
 	return o.session.InitResult
-}
-
-func (o *handshake) askedVersion() string {
-	v, _ := jsonrpc.Unquote(jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
-	return v
 }
 
 // forgetSession ends everything of the client's earlier handshake except c, the new one.

@@ -175,13 +175,6 @@ func driftText(key string, is []byte) string {
 	return text + ": " + excerpt(is)
 }
 
-// firstAnswer notes that a process without a handshake works.
-func (rp *replay) firstAnswer(p *process) {
-	if p.phase == skipped && rp.machine.State() == supervise.Starting {
-		rp.life.step(supervise.Ready{Gen: p.gen})
-	}
-}
-
 // cameUp notes that a process has completed its handshake: the serving one serves now, a spare is checked first.
 func (rp *replay) cameUp(p *process) {
 	if p.through() || !p.up() || p.role == retired {

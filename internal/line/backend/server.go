@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -87,8 +88,8 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 		b.lateAnswer(line, id)
 		return
 	}
-	if p.phase == skipped {
-		b.replay.firstAnswer(p)
+	if p.phase == skipped && b.machine.State() == supervise.Starting { // it works without a handshake
+		b.life.step(supervise.Ready{Gen: p.gen})
 	}
 	said, level := line, c.method == mcp.SetLevel // of c nothing is left once it is answered
 	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {

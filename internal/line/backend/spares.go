@@ -256,13 +256,6 @@ func (s *spares) working() bool {
 	return slices.ContainsFunc(s.beside, func(p *process) bool { return p.role == retired && p.up() && s.flow.busy(p) })
 }
 
-// retirementTick handles what is due for a retired p.
-func (s *spares) retirementTick(p *process) {
-	if r := p.retirement; r != nil && p.up() {
-		s.carryOutFor(p, r.Tick(s.now))
-	}
-}
-
 // hurry ends all processes beside the serving one at once. Those that install have their time to undo it, unless outlive
 // itself was told to end.
 func (s *spares) hurry() {

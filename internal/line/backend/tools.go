@@ -226,7 +226,9 @@ func (t *restartTools) runTool(c *call, tool restart.Tool) {
 	case restart.RestartServer:
 		t.runRestart(c, args)
 	case restart.VerifyRestarted:
-		t.runVerify(c)
+		t.calls.set(c, verifying) // it waits while the restart is still running
+		t.arm(timerVerify, verifyFor)
+		t.answerVerify(false)
 	case restart.ServerStatus:
 		t.say(c, jsonrpc.Indented(t.backend.Status(t.now)), false)
 	}
@@ -260,14 +262,7 @@ func (t *restartTools) runRestart(c *call, args []byte) {
 	t.life.restart(supervise.SourceTool, reason)
 }
 
-// runVerify answers verify_server_restarted, or has it wait while the restart is still running.
-func (t *restartTools) runVerify(c *call) {
-	t.calls.set(c, verifying)
-	t.arm(timerVerify, verifyFor)
-	t.answerVerify(false)
-}
-
-// answerVerify answers those calls of it that are decided; all of them if late.
+// answerVerify answers those calls of verify_server_restarted that are decided; all of them if late.
 func (t *restartTools) answerVerify(late bool) {
 	left := false
 	for c := range t.calls.in(verifying) {

@@ -20,13 +20,11 @@ func (n *eventQueue) Emit(e event.Event) {
 	n.pending = append(n.pending, e)
 	if !n.posted {
 		n.posted = true
-		n.loop.Post(n.flush)
+		n.loop.Post(func() {
+			n.posted = false
+			n.tell()
+		})
 	}
-}
-
-func (n *eventQueue) flush() {
-	n.posted = false
-	n.tell()
 }
 
 // tell passes on what there is. It is called by itself where no loop may come any more.

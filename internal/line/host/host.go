@@ -95,17 +95,13 @@ func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 	_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	opts.Backend.Remote = opts.Remote != nil || opts.Join != nil
 	h := &Host{opts: opts, loop: loop, client: client, events: eventQueue{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
-	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
+	// Those who tell of events are told soon, those who act on them at once.
+	h.Backend = backend.New(opts.Backend, (*world)(h), event.Tee{&h.events, (*restartWatch)(h), stderrNotes{opts.Stderr}})
 	return h
 }
 
 // Deadline returns when the backend's Tick wants to be called; the zero time means not at all. Loop goroutine.
 func (h *Host) Deadline() time.Time { return h.wakeAt }
-
-// sink is where the backend's events go: those who tell of them are told soon, those who act on them at once.
-func (h *Host) sink() event.Sink {
-	return event.Tee{&h.events, (*restartWatch)(h), stderrNotes{h.opts.Stderr}}
-}
 
 // stderrNotes notes beside what servers write when one has crashed, and when the next one is started, before that one writes.
 type stderrNotes struct{ to Stderr }

@@ -229,7 +229,9 @@ func (c *Connection) leave() {
 	if c.client == nil {
 		return
 	}
-	defer c.closeIdle()
+	if c.opts.Transport == nil { // otherwise others use its connections, too
+		defer c.client.CloseIdleConnections()
+	}
 	c.mu.Lock()
 	s, killed := c.session, errors.Is(c.failure, ErrKilled)
 	c.mu.Unlock()
@@ -253,12 +255,5 @@ func (c *Connection) leave() {
 	}
 	if resp, err := c.client.Do(req); err == nil { // 405 and other errors do not matter now
 		discard(resp)
-	}
-}
-
-// closeIdle closes idle connections, if they are ours alone.
-func (c *Connection) closeIdle() {
-	if c.opts.Transport == nil {
-		c.client.CloseIdleConnections()
 	}
 }
