@@ -115,7 +115,7 @@ func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
 // clocks of nanoseconds.
 func isID(raw []byte) bool {
 	digits := bytes.TrimPrefix(raw, []byte("-"))
-	return jsonrpc.ClassifyID(raw) != jsonrpc.IDOdd || len(bytes.Trim(digits, "0123456789")) == 0
+	return !jsonrpc.OddID(raw) || len(bytes.Trim(digits, "0123456789")) == 0
 }
 
 // headersOfPost checks the transport's rules for every POST. A zero status means accepted.

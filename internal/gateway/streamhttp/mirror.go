@@ -121,7 +121,7 @@ func sameValue(value string, raw []byte) bool {
 		return string(raw) == value
 	}
 	number := []byte(value)
-	return jsonrpc.ClassifyID(raw) == jsonrpc.IDInteger && jsonrpc.ClassifyID(number) == jsonrpc.IDInteger && jsonrpc.SameID(number, raw)
+	return jsonrpc.SafeInteger(raw) && jsonrpc.SafeInteger(number) && jsonrpc.SameID(number, raw)
 }
 
 const (

@@ -185,7 +185,7 @@ func (b *Backend) clientRequest(line []byte) {
 	}
 	c := b.calls.add(env, line, m, b.client.Keep)
 	c.came, c.spans = b.now, spans
-	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
+	if jsonrpc.OddID(id) || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID()...)
 	}
 	if meta != nil {

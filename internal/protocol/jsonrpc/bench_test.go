@@ -93,7 +93,7 @@ func TestNoAllocations(t *testing.T) {
 		"hash string":    func() { HashID(text) },
 		"hash escaped":   func() { HashID(escaped) },
 		"same id":        func() { SameID(escaped, accent); SameID(number, float) },
-		"classify":       func() { ClassifyID(float); ClassifyID(escaped) },
+		"classify":       func() { OddID(float); OddID(escaped) },
 		"equal string":   func() { EqualString([]byte(`"tools\/call"`), "tools/call") },
 		"find path":      func() { FindPath(call, "params", "arguments", "k") },
 		"members":        func() { countMembers(call) },

@@ -5,31 +5,20 @@ import (
 	"hash/maphash"
 )
 
-// IDClass says how reliably an id is returned unchanged by servers.
-type IDClass uint8
-
-// The classes of id.
-const (
-	IDInteger IDClass = iota // a whole number of at most ±2^53, in any notation (1, 1.0, 1e3)
-	IDString                 // a string
-	IDOdd                    // anything else: a fraction, a larger number, true, null, an object, an array, invalid JSON
-)
-
 // maxSafe is the largest integer that every JSON parser represents exactly.
 const maxSafe = 1 << 53
 
-// ClassifyID returns the class of a raw id.
-func ClassifyID(raw []byte) IDClass {
-	if len(raw) > 0 && raw[0] == '"' {
-		if _, _, ok := inside(raw); ok {
-			return IDString
-		}
-		return IDOdd
-	}
-	if n, ok := Integer(raw); ok && -maxSafe <= n && n <= maxSafe {
-		return IDInteger
-	}
-	return IDOdd
+// SafeInteger reports whether a raw id is a whole number of at most ±2^53, in any notation (1, 1.0, 1e3).
+func SafeInteger(raw []byte) bool {
+	n, ok := Integer(raw)
+	return ok && -maxSafe <= n && n <= maxSafe
+}
+
+// OddID reports whether servers may return a raw id changed: it is neither a string nor a [SafeInteger], but a fraction, a larger
+// number, true, null, an object, an array or invalid JSON.
+func OddID(raw []byte) bool {
+	_, _, text := inside(raw)
+	return !text && !SafeInteger(raw)
 }
 
 // idSeed makes HashID differ between processes, so that colliding ids cannot be chosen.

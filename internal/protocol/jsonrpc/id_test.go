@@ -8,19 +8,26 @@ import (
 	"testing"
 )
 
-func TestClassifyID(t *testing.T) {
-	for raw, want := range map[string]IDClass{
-		`0`: IDInteger, `-0`: IDInteger, `1`: IDInteger, `-17`: IDInteger, `1.0`: IDInteger, `1e3`: IDInteger,
-		`1E+3`: IDInteger, `1200e-2`: IDInteger, `0.1e1`: IDInteger, `0e999999999999999999999`: IDInteger, `1.500e1`: IDInteger,
-		`9007199254740992`: IDInteger, `-9007199254740992`: IDInteger, `9007199254740992.0`: IDInteger,
-		`9007199254740993`: IDOdd, `-9007199254740993`: IDOdd, `18446744073709551615`: IDOdd, `123456789012345678901`: IDOdd,
-		`1.5`: IDOdd, `1e-1`: IDOdd, `1e400`: IDOdd, `1e99999999999999999999`: IDOdd, `0.0000001`: IDOdd,
-		`""`: IDString, `"1"`: IDString, `"\u00e9"`: IDString, `"~p1.1"`: IDString,
-		`true`: IDOdd, `false`: IDOdd, `null`: IDOdd, `{}`: IDOdd, `[1]`: IDOdd,
-		``: IDOdd, `01`: IDOdd, `-`: IDOdd, `1.`: IDOdd, `1 `: IDOdd, `"open`: IDOdd, `"a"b"`: IDOdd, `+1`: IDOdd,
+func TestOddID(t *testing.T) {
+	const integer, text, odd = "a safe integer", "a string", "odd"
+	for raw, want := range map[string]string{
+		`0`: integer, `-0`: integer, `1`: integer, `-17`: integer, `1.0`: integer, `1e3`: integer,
+		`1E+3`: integer, `1200e-2`: integer, `0.1e1`: integer, `0e999999999999999999999`: integer, `1.500e1`: integer,
+		`9007199254740992`: integer, `-9007199254740992`: integer, `9007199254740992.0`: integer,
+		`9007199254740993`: odd, `-9007199254740993`: odd, `18446744073709551615`: odd, `123456789012345678901`: odd,
+		`1.5`: odd, `1e-1`: odd, `1e400`: odd, `1e99999999999999999999`: odd, `0.0000001`: odd,
+		`""`: text, `"1"`: text, `"\u00e9"`: text, `"~p1.1"`: text,
+		`true`: odd, `false`: odd, `null`: odd, `{}`: odd, `[1]`: odd,
+		``: odd, `01`: odd, `-`: odd, `1.`: odd, `1 `: odd, `"open`: odd, `"a"b"`: odd, `+1`: odd,
 	} {
-		if got := ClassifyID([]byte(raw)); got != want {
-			t.Errorf("ClassifyID(%s) = %d, want %d", raw, got, want)
+		got := text
+		if SafeInteger([]byte(raw)) {
+			got = integer
+		} else if OddID([]byte(raw)) {
+			got = odd
+		}
+		if got != want {
+			t.Errorf("%s is %s, want %s", raw, got, want)
 		}
 	}
 }
@@ -149,7 +156,7 @@ func FuzzSameID(f *testing.F) {
 		if want, known := oracleSame(a, b); known && isRaw(a) && isRaw(b) && got != want {
 			t.Fatalf("SameID(%q, %q) = %v", a, b, got)
 		}
-		ClassifyID(a)
+		OddID(a)
 	})
 }
 
