@@ -295,7 +295,7 @@ func requestStart(o startRequest, files [3]*os.File) (l *keeperConn, channel int
 		closeFds(pair[0])
 		return nil, -1, os.NewSyscallError("memfd_create", err)
 	}
-	defer closeFds(text)
+	defer text.Close()
 	dir, err := unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		closeFds(pair[0])
@@ -306,7 +306,7 @@ func requestStart(o startRequest, files [3]*os.File) (l *keeperConn, channel int
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
 	}
-	fds = append(fds, pair[1], dir, text)
+	fds = append(fds, pair[1], dir, int(text.Fd()))
 
 	keeping.mu.Lock()
 	defer keeping.mu.Unlock()

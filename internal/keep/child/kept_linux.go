@@ -86,7 +86,12 @@ func (p *Process) end() Status {
 	if k == nil {
 		return p.endDirect()
 	}
-	status := p.awaitReport(k)
+	m, err := k.report()
+	status := m.status()
+	if err != nil {
+		status = k.lost(p.pid)
+		status.Uptime = time.Since(p.started)
+	}
 	p.mu.Lock()
 	p.reaped = true
 	_ = k.channel.Close()
@@ -96,17 +101,6 @@ func (p *Process) end() Status {
 	k.line.release()
 	reapForgotten(time.Now())
 	return status
-}
-
-// awaitReport reads the keeper's message about the end of the process, and returns its status.
-func (p *Process) awaitReport(k *kept) Status {
-	m, err := k.report()
-	if err != nil {
-		status := k.lost(p.pid)
-		status.Uptime = time.Since(p.started)
-		return status
-	}
-	return m.status()
 }
 
 // status is the exit status in a message of the keeper.

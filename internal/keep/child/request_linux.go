@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -172,23 +173,20 @@ func receive(fd int, b []byte) (n int, fds []int, err error) {
 }
 
 // inMemory returns a file in memory that holds b, ready to be read with pread.
-func inMemory(b []byte) (fd int, err error) {
-	fd, err = unix.MemfdCreate("start-request", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+func inMemory(b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("start-request", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // kernels before 6.3 do not know the seal
 		fd, err = unix.MemfdCreate("start-request", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
-	for at := 0; at < len(b); {
-		n, err := unix.Pwrite(fd, b[at:], int64(at))
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			_ = unix.Close(fd)
-			return -1, err
-		}
-		at += max(n, 0)
+	f := os.NewFile(uintptr(fd), "start request")
+	if _, err := f.WriteAt(b, 0); err != nil {
+		_ = f.Close()
+		return nil, err
 	}
-	return fd, nil
+	return f, nil
 }
 
 // fromMemory reads what inMemory wrote.

@@ -84,14 +84,15 @@ func TestDescriptorsTravelOnceAndCloseOnExec(t *testing.T) {
 	}
 	defer unix.Close(pair[1])
 	long := bytes.Repeat([]byte("0123456789"), 50<<10)
-	fd, err := inMemory(long)
+	f, err := inMemory(long)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := send(pair[0], []byte("x"), fd); err != nil {
+	if err := send(pair[0], []byte("x"), int(f.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	closeFds(fd, pair[0])
+	_ = f.Close()
+	closeFds(pair[0])
 	var b [4]byte
 	n, fds, err := receive(pair[1], b[:])
 	if err != nil || n != 1 || len(fds) != 1 {

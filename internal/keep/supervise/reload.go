@@ -85,14 +85,6 @@ func (m *Machine) joinReload(ev Restart) {
 	}
 }
 
-// beginNext begins the reload that was requested while another one was coming up.
-func (m *Machine) beginNext(now time.Time) {
-	ev := *m.beside.next
-	m.beside.next = nil
-	m.markStale(ev)
-	m.beginReload(now, ev)
-}
-
 // startReload starts the process of a reload.
 func (m *Machine) startReload(now time.Time) {
 	r := m.beside.reload

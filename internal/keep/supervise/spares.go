@@ -219,8 +219,10 @@ func (m *Machine) reconcile(now time.Time) {
 		m.why.because(Requested, m.beside.reload.source, m.beside.reload.reason)
 		m.takeOver(now, s, m.gen, false)
 	}
-	if m.beside.next != nil && m.beside.reload == nil {
-		m.beginNext(now)
+	if next := m.beside.next; next != nil && m.beside.reload == nil { // it was requested while another one was coming up
+		m.beside.next = nil
+		m.markStale(*next)
+		m.beginReload(now, *next)
 	}
 	if _, covered := m.beside.find(fresh); covered || !m.stale {
 		m.beside.dismiss(func(s Spare) bool { return s.Stale })

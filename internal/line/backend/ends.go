@@ -35,8 +35,12 @@ func (lc *lifecycle) processTick(p *process) {
 		p.server.Abandon()
 		lc.outputEnded(p)
 	}
-	if due(&p.closedBy) {
-		lc.stdoutClosed(p)
+	if due(&p.closedBy) { // it has closed its stdout and does not exit
+		if p.role == serving {
+			lc.step(supervise.StdoutClosed{Gen: p.gen})
+		} else {
+			lc.kill(p)
+		}
 	}
 	if p.retirement != nil && p.up() {
 		lc.spares.carryOutFor(p, p.retirement.Tick(lc.now))
@@ -44,15 +48,6 @@ func (lc *lifecycle) processTick(p *process) {
 	if due(&p.endBy) {
 		lc.isStuck(p)
 	}
-}
-
-// stdoutClosed handles a process that has closed its stdout and does not exit.
-func (lc *lifecycle) stdoutClosed(p *process) {
-	if p.role == serving {
-		lc.step(supervise.StdoutClosed{Gen: p.gen})
-		return
-	}
-	lc.kill(p)
 }
 
 // closeInput closes the server's stdin: before a restart at once, since the queue is for the next process; when the

@@ -195,8 +195,12 @@ func (f *flow) unavailable(c *call) refusal {
 	}
 	t.WriteString("; " + c.delivery() + ", it is safe to retry")
 	if !snap.NextTry.IsZero() {
+		attempt := "start"
+		if f.history.lastOut.kind == connectionEnded {
+			attempt = "try"
+		}
 		r.after = max(0, snap.NextTry.Sub(f.now))
-		fmt.Fprintf(&t, "; next %s in %s", f.history.lastOut.attempt(), r.after.Round(100*time.Millisecond))
+		fmt.Fprintf(&t, "; next %s in %s", attempt, r.after.Round(100*time.Millisecond))
 	} else if snap.State == supervise.Failed {
 		t.WriteString("; it is not started again by itself: fix it, then call restart_server or run `outlive restart " + f.opts.Name + "`")
 		r.retry, r.after = false, 0
@@ -204,14 +208,6 @@ func (f *flow) unavailable(c *call) refusal {
 	t.WriteString(f.history.stderrText())
 	r.text = t.String()
 	return r
-}
-
-// attempt describes what follows the end of a process or connection.
-func (o lastExit) attempt() string {
-	if o.kind == connectionEnded {
-		return "try"
-	}
-	return "start"
 }
 
 // refuseWaiting answers the whole queue: the breaker is open.

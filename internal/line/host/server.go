@@ -41,13 +41,6 @@ type server struct {
 	left     chan struct{}             // closed when nothing of it is left
 }
 
-func (h *Host) newServer(gen int) *server {
-	return &server{
-		gen: gen, shortcut: &h.shortcut, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
-		silent: make(chan struct{}), left: make(chan struct{}),
-	}
-}
-
 func (s *server) PID() int {
 	switch {
 	case s.starting != nil:
@@ -170,7 +163,10 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 		return h.connect(gen), nil
 	}
 	h.loop.Flush() // nobody who waits for a line is to wait for this as well
-	s := h.newServer(gen)
+	s := &server{
+		gen: gen, shortcut: &h.shortcut, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
+		silent: make(chan struct{}), left: make(chan struct{}),
+	}
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
 	spec.KillMode = h.opts.KillMode

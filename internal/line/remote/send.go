@@ -233,7 +233,11 @@ func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) o
 		o.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 		return o
 	}
-	c.noteSession(m, resp.Header)
+	if id := resp.Header.Get(headerSession); m.method == mcp.Initialize && id != "" {
+		c.mu.Lock()
+		c.session.id = id
+		c.mu.Unlock()
+	}
 	c.receive(ctx, m, resp, &o)
 	return o
 }
@@ -257,15 +261,6 @@ func cause(err error) error {
 		return wrapped.Err
 	}
 	return err
-}
-
-// noteSession keeps the session's id.
-func (c *Connection) noteSession(m *message, h http.Header) {
-	if id := h.Get(headerSession); m.method == mcp.Initialize && id != "" {
-		c.mu.Lock()
-		c.session.id = id
-		c.mu.Unlock()
-	}
 }
 
 // receive reads a response of status 2xx.
