@@ -31,8 +31,9 @@ type Connection struct {
 	exchange sync.WaitGroup // goroutines that send a message
 	streams  sync.WaitGroup // goroutines that read server messages
 
-	failed chan struct{} // closed with the first failure
-	lost   atomic.Bool   // the server no longer knows the session
+	failed   context.Context // ends with the first failure, its cause
+	failWith context.CancelCauseFunc
+	lost     atomic.Bool // the server no longer knows the session
 
 	idAsText    sync.Once // tells that the server answers numbers as strings
 	memberTwice sync.Once // tells that its messages have a member twice
@@ -44,7 +45,6 @@ type Connection struct {
 	account  []*message // messages that may turn out not to have been taken, oldest first, see Pending
 	inFlight []*message
 	closing  bool
-	failure  error
 	session  session
 	failing  time.Time // since when only network failures have come; zero: not now
 	trouble  string    // why the last request failed in transit; "": it did not
@@ -70,7 +70,8 @@ type session struct {
 // Open begins a connection; nothing is sent before the first line. It never fails: errors are reported as the reason of
 // the end.
 func Open(opts Options, events Events) *Connection {
-	c := &Connection{opts: opts.withDefaults(), events: events, failed: make(chan struct{})}
+	c := &Connection{opts: opts.withDefaults(), events: events}
+	c.failed, c.failWith = context.WithCancelCause(context.Background())
 	c.changed = sync.NewCond(&c.mu)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // received messages are forwarded before the end
@@ -164,15 +165,8 @@ func (c *Connection) Kill() {
 
 // fail ends the connection; the first reason counts.
 func (c *Connection) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failure != nil {
-		return
-	}
-	c.failure = err
-	c.closing = true
-	close(c.failed)
-	c.changed.Broadcast()
+	c.failWith(err)
+	c.Close()
 }
 
 // logf writes to the server's log.
@@ -203,7 +197,7 @@ func (c *Connection) end() {
 	grace := time.After(c.opts.Grace)
 	select {
 	case <-idle:
-	case <-c.failed:
+	case <-c.failed.Done():
 		select {
 		case <-idle:
 		case <-grace:
@@ -215,9 +209,9 @@ func (c *Connection) end() {
 	c.streams.Wait()
 	c.leave()
 	c.mu.Lock()
-	err := c.failure
 	c.closing = true
 	c.mu.Unlock()
+	err := context.Cause(c.failed)
 	if err != nil && !errors.Is(err, ErrKilled) {
 		c.logf("%v", err)
 	}
@@ -233,13 +227,13 @@ func (c *Connection) leave() {
 		defer c.client.CloseIdleConnections()
 	}
 	c.mu.Lock()
-	s, killed := c.session, errors.Is(c.failure, ErrKilled)
+	s := c.session
 	c.mu.Unlock()
 	if s.id == "" || c.lost.Load() {
 		return
 	}
 	limit := closeTimeout
-	if killed {
+	if errors.Is(context.Cause(c.failed), ErrKilled) {
 		limit = min(limit, killedFor)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

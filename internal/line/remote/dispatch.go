@@ -25,7 +25,7 @@ func (c *Connection) next() *message {
 	for !c.closing && len(c.queue) == 0 {
 		c.changed.Wait()
 	}
-	if c.failure != nil || len(c.queue) == 0 {
+	if c.failed.Err() != nil || len(c.queue) == 0 {
 		return nil
 	}
 	m := c.queue[0]
@@ -48,7 +48,7 @@ func (c *Connection) begin(m *message) {
 		}
 		select {
 		case <-until:
-		case <-c.failed:
+		case <-c.failed.Done():
 		}
 	case m.kind == jsonrpc.Invalid || m.kind == jsonrpc.Batch:
 		c.logf("not sent, one message is expected: %s", excerpt(m.line))
@@ -78,7 +78,7 @@ func (c *Connection) inTurn(m *message) {
 		if before != nil {
 			<-before
 		}
-		if c.hasFailed() { // it waits for the next connection, like the rest of the queue
+		if c.failed.Err() != nil { // it waits for the next connection, like the rest of the queue
 			return
 		}
 		c.carry(m)
@@ -245,14 +245,14 @@ func (c *Connection) mayRepeat(m *message, v decision) bool {
 	case yes := <-said:
 		return yes
 	case <-m.ctx.Done():
-	case <-c.failed:
+	case <-c.failed.Done():
 	}
 	return false
 }
 
 // abandoned drops a message that was cancelled, or whose connection ends; in that case it is not settled.
 func (c *Connection) abandoned(m *message) {
-	if c.ctx.Err() == nil && !c.hasFailed() {
+	if c.ctx.Err() == nil && c.failed.Err() == nil {
 		c.settle(m)
 		return
 	}
@@ -265,15 +265,6 @@ func (c *Connection) dismiss(m *message) {
 	c.inFlight = slices.DeleteFunc(c.inFlight, func(one *message) bool { return one == m })
 	c.mu.Unlock()
 	c.release(m)
-}
-
-func (c *Connection) hasFailed() bool {
-	select {
-	case <-c.failed:
-		return true
-	default:
-		return false
-	}
 }
 
 // question is the input for judging the outcome of m.
@@ -292,7 +283,7 @@ func (c *Connection) wait(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	case <-ctx.Done():
-	case <-c.failed:
+	case <-c.failed.Done():
 	}
 	return false
 }

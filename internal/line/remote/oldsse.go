@@ -183,7 +183,7 @@ func (c *Connection) askOld(m *message, to *url.URL) outcome {
 		<-came
 		stop.Stop()
 		return outcome{answered: true, written: true}
-	case <-c.failed:
+	case <-c.failed.Done():
 		cancel()
 		o = <-came
 	}
@@ -195,7 +195,7 @@ func (c *Connection) askOld(m *message, to *url.URL) outcome {
 	case <-m.answered:
 		return outcome{answered: true, written: true}
 	case <-m.ctx.Done():
-	case <-c.failed:
+	case <-c.failed.Done():
 	}
 	return outcome{written: true, err: errors.New("the stream has ended")}
 }

@@ -60,7 +60,7 @@ func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.R
 		case errors.Is(err, errOldStream): // as the protocol wants it said
 			o.status, o.body = http.StatusMethodNotAllowed, []byte(err.Error())
 			return
-		case m.version != "" || cur.id == "" || ctx.Err() != nil || vain >= maxResumes || c.hasFailed():
+		case m.version != "" || cur.id == "" || ctx.Err() != nil || vain >= maxResumes || c.failed.Err() != nil:
 			o.ended = err == io.EOF
 			o.err = err
 			if o.ended {
@@ -156,7 +156,7 @@ const firstStream = time.Second
 // openStream requests the server's own messages after the handshake. Servers without any answer 405.
 func (c *Connection) openStream() {
 	c.mu.Lock()
-	skip := c.session.followed || c.session.old != nil || c.failure != nil
+	skip := c.session.followed || c.session.old != nil || c.failed.Err() != nil
 	c.session.followed = true
 	c.mu.Unlock()
 	if skip {
@@ -171,7 +171,7 @@ func (c *Connection) openStream() {
 	select {
 	case <-first:
 	case <-time.After(firstStream):
-	case <-c.failed:
+	case <-c.failed.Done():
 	}
 }
 
@@ -185,7 +185,7 @@ func (c *Connection) follow(ctx context.Context, known func()) {
 		resp, err := c.get(ctx, cur.id)
 		known()
 		switch {
-		case ctx.Err() != nil || c.hasFailed():
+		case ctx.Err() != nil || c.failed.Err() != nil:
 			if err == nil {
 				_ = resp.Body.Close() // it is not read
 			}
