@@ -111,12 +111,12 @@ func unclaimed(seen map[int]time.Time, dead []int, now time.Time) (waiting map[i
 	waiting = make(map[int]time.Time, len(dead))
 	for _, pid := range dead {
 		first, known := seen[pid]
-		switch {
-		case !known:
-			waiting[pid] = now
-		case now.Sub(first) >= forgottenAfter:
+		if !known {
+			first = now
+		}
+		if now.Sub(first) >= forgottenAfter {
 			reap = append(reap, pid)
-		default:
+		} else {
 			waiting[pid] = first
 		}
 	}

@@ -40,22 +40,14 @@ const ours = "OUTLIVE_"
 func (c Command) Environment(now []string) []string {
 	isOurs := func(kv string) bool { return strings.HasPrefix(kv, ours) }
 	env := slices.DeleteFunc(slices.Clone(c.env), isOurs)
-	for _, kv := range now {
-		if isOurs(kv) {
-			env = append(env, kv)
-		}
-	}
-	return env
+	return append(env, slices.DeleteFunc(slices.Clone(now), func(kv string) bool { return !isOurs(kv) })...)
 }
 
 // Gone reports that the program or its directory does not exist any more, as after a cache was emptied.
 func (c Command) Gone() bool {
 	program, err := os.Stat(c.Argv[0])
-	if err != nil || !program.Mode().IsRegular() {
-		return true
-	}
-	dir, err := os.Stat(c.Dir)
-	return err != nil || !dir.IsDir()
+	dir, dirErr := os.Stat(c.Dir)
+	return err != nil || dirErr != nil || !program.Mode().IsRegular() || !dir.IsDir()
 }
 
 // Resolve finds the server that the launcher in process leader has started: the one process below it that holds the

@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -153,12 +154,10 @@ func noisyName(name string, isDir bool) bool {
 	if isDir {
 		return noiseDirs[name]
 	}
-	for _, pattern := range noiseNames {
-		if ok, err := path.Match(pattern, name); err == nil && ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(noiseNames, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return err == nil && ok
+	})
 }
 
 // noisy reports whether rel, a slash path, has noise among its elements.

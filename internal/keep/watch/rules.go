@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,12 +89,10 @@ func (r *rules) of(dir string) *ruleDir {
 
 // inside reports whether dir is a start or below one.
 func (r *rules) inside(dir string) bool {
-	for _, start := range r.starts {
-		if _, ok := below(start, dir); ok || dir == start {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.starts, func(start string) bool {
+		_, ok := below(start, dir)
+		return ok || dir == start
+	})
 }
 
 const ignoreFileLimit = 1 << 20 // bytes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
@@ -94,15 +95,12 @@ func (w *restartWatch) Emit(e event.Event) {
 
 // tellNewer tells those who asked before the process of that generation was started.
 func (h *Host) tellNewer(generation int, err error) {
-	kept := h.waiters[:0]
-	for _, w := range h.waiters {
+	h.waiters = slices.DeleteFunc(h.waiters, func(w restartWaiter) bool {
 		if w.newest < generation {
 			w.tell(err)
-		} else {
-			kept = append(kept, w)
 		}
-	}
-	h.waiters = kept
+		return w.newest < generation
+	})
 }
 
 func (h *Host) tellWaiters(err error) {
