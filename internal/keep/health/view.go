@@ -42,14 +42,6 @@ const (
 	Lists
 )
 
-// String returns the probe's name as used in reasons.
-func (p Probe) String() string {
-	if p == Ping {
-		return "ping"
-	}
-	return "list request"
-}
-
 // Action is something that the owner has to do. The actions are the types of this file.
 type Action interface{ action() }
 

@@ -231,8 +231,11 @@ func (lc *lifecycle) outputEnded(p *process) {
 	lc.noiseLog.flush(p)
 	lc.questions.forget(p)
 	lc.asks.cancelAll(p, "server restarted")
-	if p.role != serving {
-		lc.besideEnded(p)
+	if p.role != serving { // requests of a retired one go to the serving one
+		lc.flow.recoverCalls(p, true)
+		lc.leave(p)
+		lc.flow.flushQueue()
+		lc.finishWhenAlone()
 		return
 	}
 	if len(lc.beside) == 0 {
@@ -251,14 +254,6 @@ func (lc *lifecycle) outputEnded(p *process) {
 		lc.handshake.giveUpFirst()
 		lc.flow.refuseWaiting()
 	}
-}
-
-// besideEnded settles a process that did not serve. Requests of a retired one go to the serving one.
-func (lc *lifecycle) besideEnded(p *process) {
-	lc.flow.recoverCalls(p, true)
-	lc.leave(p)
-	lc.flow.flushQueue()
-	lc.finishWhenAlone()
 }
 
 // finishAll ends the connection and answers everything that is open.

@@ -258,7 +258,13 @@ func (o *handshake) noteEra(m mcp.Method, meta []byte) {
 	o.session.KeepMeta(meta)
 	if m != mcp.Discover && o.session.Meta != nil && jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
 		o.session.Era = mcp.Modern
-		o.clientIsModern()
+		p := o.process
+		if p.era == mcp.EraUnknown {
+			p.era = mcp.Modern
+		}
+		if p.phase.oneOf(fresh, skipped) {
+			o.replay.greet(p)
+		}
 	}
 }
 
@@ -316,15 +322,4 @@ func (o *handshake) initializeFromMemory(c *call) bool {
 		o.replay.greet(p)
 	}
 	return true
-}
-
-// clientIsModern notes that the client speaks the modern era to this process.
-func (o *handshake) clientIsModern() {
-	p := o.process
-	if p.era == mcp.EraUnknown {
-		p.era = mcp.Modern
-	}
-	if p.phase.oneOf(fresh, skipped) {
-		o.replay.greet(p)
-	}
 }

@@ -187,11 +187,6 @@ func (rp *replay) cameUp(p *process) {
 		return
 	}
 	p.mark(cameThrough)
-	rp.becomeReady(p)
-}
-
-// becomeReady makes a process serve.
-func (rp *replay) becomeReady(p *process) {
 	rp.eras.served()
 	rp.history.readyAt = rp.now
 	p.startup = rp.now.Sub(p.started)
