@@ -29,7 +29,9 @@ func (m *Machine) noteRequest(ev Restart) {
 		m.markStale(ev) // constant requests cause constant restarts
 	default:
 		anew := m.overlaps(ev) && m.beside.reload.warms()
-		m.beside.cancelReload()
+		m.beside.dismiss(func(one Spare) bool { return one.Reload }) // a newer request replaces it
+		m.beside.endReload()
+		m.beside.next = nil
 		m.beside.anew = anew
 		m.markStale(ev)
 	}
@@ -94,13 +96,6 @@ func (m *Machine) startReload(now time.Time) {
 	m.spawnSpare(now, SpawnSpare{
 		Reload: true, Cause: Requested, Source: r.source, Reason: r.reason, Silent: r.silent,
 	})
-}
-
-// cancelReload forgets a reload under way: a newer request replaces it.
-func (s *spares) cancelReload() {
-	s.dismiss(func(one Spare) bool { return one.Reload })
-	s.endReload()
-	s.next = nil
 }
 
 // endReload forgets a reload that has ended.

@@ -74,13 +74,6 @@ func (s *spares) markStale() {
 	}
 }
 
-// missed puts the next try off, each time for twice as long.
-func (s *spares) missed(now time.Time) {
-	wait := min(firstRefill<<min(s.misses, 10), longestRefill)
-	s.misses++
-	s.refillAt = later(s.refillAt, now.Add(wait))
-}
-
 // short reports whether another standby is needed. They start one after the other: a machine that has just lost a
 // process must not start several at once.
 func (s *spares) short(standby int) bool {
@@ -159,7 +152,9 @@ func (s *spares) failed(now time.Time, gen int, reason string) {
 	case one.Reload:
 		s.failReload(gen, reason)
 	default:
-		s.missed(now)
+		wait := min(firstRefill<<min(s.misses, 10), longestRefill) // each time for twice as long
+		s.misses++
+		s.refillAt = later(s.refillAt, now.Add(wait))
 	}
 }
 
