@@ -25,17 +25,12 @@ const (
 	public
 )
 
-// shared reports whether an address is of a carrier's NAT (RFC 6598, 100.64.0.0/10), private to its network.
-func shared(ip netip.Addr) bool {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10).Contains(ip)
-}
-
 // reachOf is the reach of an address. The unspecified one stands for this machine.
 func reachOf(ip netip.Addr) reach {
 	switch ip = ip.Unmap(); {
 	case ip.IsLoopback(), ip.IsUnspecified():
 		return loopback
-	case ip.IsPrivate(), shared(ip):
+	case ip.IsPrivate(), netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10).Contains(ip): // the latter for a carrier's NAT (RFC 6598)
 		return private
 	case ip.IsGlobalUnicast():
 		return public

@@ -51,7 +51,13 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	if anew && o.opts.ClientID == "" && server.RegistrationEndpoint != "" {
 		g.ClientID, g.ClientSecret, g.ClientAuth = "", "", "" // it may have forgotten them, and says so to the user alone
 	}
-	g, err = o.identify(ctx, g, server, o.redirectTo(listener.Addr().String()), scopes)
+	// A client that somebody has registered by hand has the name localhost in its redirect, as a rule: many servers take no address there.
+	// Ours has the address, which no name service can move (RFC 8252, 7.3).
+	address := "http://" + listener.Addr().String() + redirectPath
+	if o.opts.ClientID != "" {
+		address = byName(address)
+	}
+	g, err = o.identify(ctx, g, server, address, scopes)
 	if err != nil {
 		return g, err
 	}
@@ -86,16 +92,6 @@ func (o *OAuth) listen(before string) (net.Listener, error) {
 		}
 	}
 	return net.Listen("tcp", "127.0.0.1:0")
-}
-
-// redirectTo is the redirect to an address of ours. A client that somebody has registered by hand has the name localhost in it, as a rule:
-// many servers take no address there. Ours has the address, which no name service can move (RFC 8252, 7.3).
-func (o *OAuth) redirectTo(address string) string {
-	redirect := "http://" + address + redirectPath
-	if o.opts.ClientID != "" {
-		return byName(redirect)
-	}
-	return redirect
 }
 
 // byName is a redirect to loopback by its name.

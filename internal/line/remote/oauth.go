@@ -284,7 +284,11 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 			return o.notInteractive(ctx, asked)
 		}
 		if o.vain.enough(asked) {
-			return o.insatiable(asked)
+			what := "a token"
+			if len(asked.scopes) > 0 {
+				what = strings.Join(asked.scopes, " ")
+			}
+			return fmt.Errorf("the server has been granted %s, and refuses still: only those who run it can say what it wants", what)
 		}
 		err := o.authorize(ctx, asked, false, o.byBrowser(false))
 		if err == nil {
@@ -409,15 +413,6 @@ func (o *OAuth) replace(ctx context.Context, g Grant) error {
 		g.RefreshToken = o.grant.RefreshToken
 	}
 	return o.keep(g)
-}
-
-// insatiable says that a server refuses what it has asked for.
-func (o *OAuth) insatiable(asked challenge) error {
-	what := "a token"
-	if len(asked.scopes) > 0 {
-		what = strings.Join(asked.scopes, " ")
-	}
-	return fmt.Errorf("the server has been granted %s, and refuses still: only those who run it can say what it wants", what)
 }
 
 // notInteractive says what the user can do, and keeps for that what the server wants.
