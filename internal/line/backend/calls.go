@@ -124,7 +124,12 @@ func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func(
 		c.id = append(c.id, id...)
 		t.byID[jsonrpc.HashID(id)] = c
 	}
-	t.linkLast(c)
+	if c.prev = t.tail; c.prev != nil {
+		c.prev.next = c
+	} else {
+		t.head = c
+	}
+	t.tail = c
 	return c
 }
 
@@ -266,16 +271,6 @@ func (t *calls) recycle(c *call) {
 	}
 	t.spare += cap(line)
 	t.free = c
-}
-
-func (t *calls) linkLast(c *call) {
-	c.prev = t.tail
-	if t.tail != nil {
-		t.tail.next = c
-	} else {
-		t.head = c
-	}
-	t.tail = c
 }
 
 // all yields the calls in order of arrival. Any call may be removed while one is yielded.

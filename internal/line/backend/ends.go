@@ -50,17 +50,6 @@ func (lc *lifecycle) processTick(p *process) {
 	}
 }
 
-// closeInput closes the server's stdin: before a restart at once, since the queue is for the next process; when the
-// client has left, after the queue was sent.
-func (lc *lifecycle) closeInput() {
-	if !lc.closing {
-		lc.process.shutInput()
-		return
-	}
-	lc.closeWanted = true
-	lc.closeInputWhenFlushed()
-}
-
 func (lc *lifecycle) closeInputWhenFlushed() {
 	if !lc.closeWanted {
 		return
@@ -241,7 +230,8 @@ func (lc *lifecycle) outputEnded(p *process) {
 	if len(lc.beside) == 0 {
 		lc.eras.tellBridge((*bridge.Bridge).Reborn)
 	}
-	lc.streams.forgetCut()
+	lc.streams.cut = nil // these streams continue at the next process
+	lc.disarm(timerCut)
 	lc.tools.settleCalls()
 	lc.flow.recoverCalls(p, lc.machine.Snapshot().Planned)
 	lc.handshake.firstTryFailed()

@@ -135,7 +135,11 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 	if o.session.Answered() || o.session.Era == mcp.Modern {
 		o.forgetSession(c)
 	} else {
-		o.forgetHandshakes(c)
+		for old := range o.calls.all { // earlier handshakes that were not answered
+			if old != c && old.method == mcp.Initialize {
+				o.flow.refuse(old, newSession)
+			}
+		}
 	}
 	o.session.Era, o.failedInit = mcp.Legacy, nil
 	o.session.InitParams = bytes.Clone(c.param.Of(c.line))
@@ -239,15 +243,6 @@ func (o *handshake) forgetSession(c *call) {
 		}
 	}
 	o.asks.cancelAll(nil, "new session")
-}
-
-// forgetHandshakes ends the client's earlier handshakes that were not answered.
-func (o *handshake) forgetHandshakes(c *call) {
-	for old := range o.calls.all {
-		if old != c && old.method == mcp.Initialize {
-			o.flow.refuse(old, newSession)
-		}
-	}
 }
 
 // noteEra recognises a modern client by a request's _meta. A probe does not count.

@@ -106,7 +106,12 @@ func (w *healthWatch) healthDo(p *process, actions []health.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case health.Send:
-			w.sendProbe(a.Probe)
+			watch := w.watch
+			w.ask(w.process, a.Probe, func() {
+				if w.watch == watch {
+					w.healthDo(w.process, watch.ProbeAnswered(w.now, a.Probe))
+				}
+			})
 		case health.Continue:
 			w.process.server.Continue()
 		case health.Overdue:
@@ -121,16 +126,7 @@ func (w *healthWatch) healthDo(p *process, actions []health.Action) {
 	}
 }
 
-// sendProbe sends the serving process a harmless request.
-func (w *healthWatch) sendProbe(probe health.Probe) {
-	watch := w.watch
-	w.ask(w.process, probe, func() {
-		if w.watch == watch {
-			w.healthDo(w.process, watch.ProbeAnswered(w.now, probe))
-		}
-	})
-}
-
+// ask sends a process a harmless request.
 func (w *healthWatch) ask(p *process, probe health.Probe, answered func()) {
 	w.questions.ask(p, func(id []byte) []byte {
 		switch {

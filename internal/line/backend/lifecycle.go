@@ -105,7 +105,12 @@ func (lc *lifecycle) carryOut(actions []supervise.Action) {
 			lc.health.watchCalls(lc.process)
 			lc.checkDrained()
 		case supervise.CloseStdin:
-			lc.closeInput()
+			if lc.closing { // the client has left: after the queue was sent
+				lc.closeWanted = true
+				lc.closeInputWhenFlushed()
+			} else { // at once: the queue is for the next process
+				lc.process.shutInput()
+			}
 		case supervise.Terminate:
 			lc.process.server.Terminate()
 		case supervise.Kill:

@@ -66,12 +66,6 @@ func (s *streams) releaseCut() {
 	}
 }
 
-// forgetCut drops the ends that came from a server that was exiting: its streams continue at the next process.
-func (s *streams) forgetCut() {
-	s.cut = nil
-	s.disarm(timerCut)
-}
-
 // swallowAck reports whether an acknowledgement must not reach the client, because it has had one. If the new process
 // grants less than the old one did, the stream is ended.
 func (s *streams) swallowAck(line []byte) bool {
@@ -92,18 +86,14 @@ func (s *streams) swallowAck(line []byte) bool {
 		return true
 	}
 	if s.opts.Remote || s.eras.translating(mcp.Legacy) {
-		s.tellUpdated(c)
+		// Changes of the resources may have been missed: a server elsewhere went on while the connection was away, and a legacy
+		// client is told so after each restart.
+		uris := jsonrpc.Find(c.acked, "resourceSubscriptions").Of(c.acked)
+		for uri := range jsonrpc.Elements(uris) {
+			s.tell(mcp.UpdatedLine(uri.Of(uris), c.id))
+		}
 	}
 	return true
-}
-
-// tellUpdated announces the resources of a stream that was opened again, as changes may have been missed: a server elsewhere went
-// on while the connection was away, and a legacy client is told so after each restart.
-func (s *streams) tellUpdated(c *call) {
-	uris := jsonrpc.Find(c.acked, "resourceSubscriptions").Of(c.acked)
-	for uri := range jsonrpc.Elements(uris) {
-		s.tell(mcp.UpdatedLine(uri.Of(uris), c.id))
-	}
 }
 
 // endListen ends a stream on both sides.

@@ -119,7 +119,6 @@ func (s *prober) probeCancelled(c *call) {
 func (s *prober) newProcessForProbe() {
 	if !s.probe.active {
 		s.probe = probe{}
-		return
 	}
 	s.probe.seen, s.probe.readAt = false, time.Time{}
 }

@@ -232,7 +232,9 @@ func (rp *replay) noteDiscover(p *process, line []byte) {
 		known.Discover = p.offer // clients of later runs are answered with it
 		rp.memory.learn(known)
 		if silent {
-			rp.streams.releaseStreams()
+			for c := range rp.calls.in(kept) {
+				rp.streams.holdStream(c)
+			}
 		}
 	}
 	p.assumeLists()

@@ -263,13 +263,6 @@ func (s *streams) takeOver(l *session.Listen) {
 	s.holdStream(c)
 }
 
-// releaseStreams asks a server of another version again for the streams that outlive keeps.
-func (s *streams) releaseStreams() {
-	for c := range s.calls.in(kept) {
-		s.holdStream(c)
-	}
-}
-
 // sameVersion reports whether two raw DiscoverResults are of the same version of a server, as far as they say.
 func sameVersion(one, other []byte) bool {
 	info := func(result []byte) []byte { return jsonrpc.FindPath(result, "_meta", mcp.MetaServerInfo).Of(result) }

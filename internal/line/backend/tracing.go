@@ -11,7 +11,12 @@ import (
 // traced gives a request two spans, and puts the context of the one towards the server into its _meta (SEP-414). It returns the line
 // that the server gets, from which b.env was scanned; without [Options.Trace] that is the client's, byte for byte.
 func (b *Backend) traced(line []byte) ([]byte, tracecontext.Spans) {
-	if b.opts.Trace == nil || !carriesTrace(mcp.Lookup(b.env.Method.Of(line))) {
+	if b.opts.Trace == nil {
+		return line, tracecontext.Spans{}
+	}
+	switch mcp.Lookup(b.env.Method.Of(line)) {
+	case mcp.Initialize, mcp.Discover, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe, mcp.Listen:
+		// Outlive repeats it to other processes, where the context would be another request's, or it lasts for ever.
 		return line, tracecontext.Spans{}
 	}
 	meta := b.env.Meta.Of(line)
@@ -23,14 +28,4 @@ func (b *Backend) traced(line []byte) ([]byte, tracecontext.Spans) {
 		return line, tracecontext.Spans{}
 	}
 	return slices.Clip(with), spans
-}
-
-// carriesTrace reports whether requests of a method get a trace context: not those that outlive repeats to other processes, whose
-// context would be another request's, and not those that last for ever.
-func carriesTrace(m mcp.Method) bool {
-	switch m {
-	case mcp.Initialize, mcp.Discover, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe, mcp.Listen:
-		return false
-	}
-	return true
 }

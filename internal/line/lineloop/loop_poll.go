@@ -143,7 +143,8 @@ func (l *Loop) wait() (posted bool) {
 	}
 	l.used = true
 	if posted = l.fds[0].Revents != 0; posted {
-		l.drainWakePipe()
+		var wakes [64]byte
+		_, _ = unix.Read(l.wakeR, wakes[:])
 	}
 	l.busyUntil = l.now.Add(unseenFor)
 	for i := 1; i < len(l.fds) && !l.stopped; i++ {
@@ -188,12 +189,6 @@ func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
-}
-
-// drainWakePipe empties the wake-up pipe.
-func (l *Loop) drainWakePipe() {
-	var buf [64]byte
-	_, _ = unix.Read(l.wakeR, buf[:])
 }
 
 // prepare sets what an entry waits for. A source that is held back and a sink with nothing to write wait for nothing,
