@@ -27,6 +27,7 @@ func TestMarkerScanner(t *testing.T) {
 		"almost":                   {[]string{"__MCP_RESTART_REQUEST_\n_"}, 0},
 		"other case":               {[]string{strings.ToLower(Marker)}, 0},
 		"across a process's lines": {[]string{"__MCP_", "\n", "RESTART_REQUEST__"}, 0},
+		"two in a long piece":      {[]string{strings.Repeat("x", scanMost-5) + Marker + strings.Repeat("y", 2*scanMost) + Marker}, 2},
 		"nothing":                  {[]string{"", "ready\n"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,5 +65,8 @@ func TestMarkerScannerDoesNotAllocate(t *testing.T) {
 	var s MarkerScanner
 	if n := testing.AllocsPerRun(100, func() { s.Scan(chunk) }); n != 0 {
 		t.Errorf("%v allocations per chunk", n)
+	}
+	if n := cap(s.text); n > 2*scanMost {
+		t.Errorf("it keeps %d bytes", n)
 	}
 }
