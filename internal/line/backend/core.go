@@ -137,9 +137,9 @@ func (c *core) byGen(gen int) *process {
 	return nil
 }
 
-// leave takes p out of the processes beside the serving one.
+// leave takes p out of the processes beside the serving one. The list is a new one: others are walking through the old one.
 func (c *core) leave(p *process) {
-	c.beside = slices.DeleteFunc(slices.Clone(c.beside), func(one *process) bool { return one == p }) // others are walking through the old ones
+	c.beside = slices.DeleteFunc(slices.Clone(c.beside), func(one *process) bool { return one == p })
 }
 
 // hasTools reports whether p may be asked for tools: it declares them, or one of its kind has shown some all the same.
