@@ -10,9 +10,6 @@ import (
 	"sync/atomic"
 )
 
-// ErrTokenInvalid is wrapped by a TokenVerifier's error when the token itself is at fault.
-var ErrTokenInvalid = errors.New("the token is not valid")
-
 // wellKnown is the path of a resource server's metadata (RFC 9728, 3.1); the resource's own path may follow.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
@@ -21,9 +18,9 @@ type guard struct {
 	rights   atomic.Pointer[rights]
 	needed   bool // a token is required
 	oauth    *OAuth
-	verifier TokenVerifier
-	at       []string // where the metadata of the protected resource are found
-	url      string   // where clients find them
+	verifier *verifier // of oauth
+	at       []string  // where the metadata of the protected resource are found
+	url      string    // where clients find them
 }
 
 func (g *guard) init(bearer []string, oauth *OAuth, views []View) {
@@ -33,10 +30,7 @@ func (g *guard) init(bearer []string, oauth *OAuth, views []View) {
 	if oauth == nil {
 		return
 	}
-	g.oauth, g.verifier = oauth, oauth.Verifier
-	if g.verifier == nil {
-		g.verifier = NewJWTVerifier(oauth.Issuer, oauth.Resource, nil)
-	}
+	g.oauth, g.verifier = oauth, newVerifier(oauth.Issuer, oauth.Resource)
 	g.at, g.url = []string{wellKnown}, oauth.Resource
 	if u, err := url.Parse(oauth.Resource); err == nil {
 		if own := strings.TrimSuffix(u.EscapedPath(), "/"); own != "" {
@@ -55,40 +49,31 @@ func (o *OAuth) resourceOf(view string) string {
 	return strings.TrimSuffix(o.Resource, "/") + "/" + view
 }
 
-// describeResource is the metadata document of RFC 9728, of the whole endpoint or of a view.
-func describeResource(oauth *OAuth, view string) []byte {
-	doc, _ := json.Marshal(struct { // strings only: no error
-		Resource string   `json:"resource"`
-		Servers  []string `json:"authorization_servers"`
-		Methods  []string `json:"bearer_methods_supported"`
-		Scopes   []string `json:"scopes_supported,omitempty"`
-	}{oauth.resourceOf(view), []string{oauth.Issuer}, []string{"header"}, oauth.Scopes})
-	return doc
-}
-
 // describes returns the view whose metadata is found at a path, "" for the whole endpoint. A client may have read them
 // before it has a token, so that they are the same whether there is such a view or not.
 func (g *guard) describes(path string) (view string, ok bool) {
 	path = strings.TrimSuffix(path, "/") // of a client whose URL of the endpoint has it
-	for _, at := range g.at {
-		if path == at {
-			return "", true
-		}
-	}
-	if len(g.at) == 0 {
-		return "", false
+	if len(g.at) == 0 || slices.Contains(g.at, path) {
+		return "", len(g.at) > 0
 	}
 	view, ok = strings.CutPrefix(path, g.at[len(g.at)-1]+"/")
 	return view, ok && view != "" && !strings.Contains(view, "/")
 }
 
+// describe answers with the metadata document of RFC 9728, of the whole endpoint or of a view.
 func (g *guard) describe(w http.ResponseWriter, r *http.Request, view string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		notAllowed(w, "GET, HEAD")
 		return
 	}
 	w.Header().Set("Access-Control-Allow-Origin", "*") // public, and clients in browsers need it before they have a token
-	writeJSON(w, http.StatusOK, describeResource(g.oauth, view))
+	doc, _ := json.Marshal(struct {                    // strings only: no error
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+		Methods  []string `json:"bearer_methods_supported"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+	}{g.oauth.resourceOf(view), []string{g.oauth.Issuer}, []string{"header"}, g.oauth.Scopes})
+	writeJSON(w, http.StatusOK, doc)
 }
 
 // open reports whether no token is required.
@@ -111,15 +96,16 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, vi
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
 		return caller{}, false
 	}
-	claims, err := g.verifier.VerifyToken(r.Context(), token)
+	claims, err := g.verifier.verify(r.Context(), token)
+	lacks := func(scope string) bool { return !slices.Contains(claims.Scopes, scope) }
 	switch {
-	case errors.Is(err, ErrTokenInvalid):
+	case errors.Is(err, errTokenInvalid):
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
 	case err != nil:
 		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "tokens cannot be checked now", retry: true})
 	case claims.Audience != nil && !slices.Contains(claims.Audience, g.oauth.resourceOf(view)):
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid here")
-	case !hasScopes(claims.Scopes, g.oauth.Scopes):
+	case slices.ContainsFunc(g.oauth.Scopes, lacks):
 		g.challenge(w, view, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
 	default:
 		claims.Subject = tokenSubject + claims.Subject
@@ -143,15 +129,6 @@ func bearerToken(r *http.Request) (string, bool) {
 	scheme, token, _ := strings.Cut(fields[0], " ")
 	token = strings.TrimSpace(token)
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
-func hasScopes(has, needed []string) bool {
-	for _, scope := range needed {
-		if !slices.Contains(has, scope) {
-			return false
-		}
-	}
-	return true
 }
 
 // challenge tells the client what is missing and where to get it (RFC 6750, RFC 9728).

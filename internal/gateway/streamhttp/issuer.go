@@ -14,53 +14,38 @@ import (
 // maxMetadata limits the answers of an authorization server, in bytes.
 const maxMetadata = 1 << 20
 
-// metadataURLs are the places of an authorization server's metadata, in the order MCP clients try: RFC 8414, then OpenID
+// findKeys returns the URL of an issuer's keys. The issuer's metadata are looked for in the order MCP clients try: RFC 8414, then OpenID
 // Connect with both positions of the path.
-func metadataURLs(issuer string) ([]string, error) {
+func findKeys(ctx context.Context, client *http.Client, issuer string) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("issuer %q is not a URL", issuer)
+		return "", fmt.Errorf("issuer %q is not a URL", issuer)
 	}
 	path := strings.TrimSuffix(u.Path, "/")
-	at := func(path string) string { return u.Scheme + "://" + u.Host + path }
-	urls := []string{at("/.well-known/oauth-authorization-server" + path), at(path + "/.well-known/openid-configuration")}
+	places := []string{"/.well-known/oauth-authorization-server" + path, path + "/.well-known/openid-configuration"}
 	if path != "" {
-		urls = append(urls, at("/.well-known/openid-configuration"+path))
-	}
-	return urls, nil
-}
-
-// findKeys returns the URL of an issuer's keys.
-func findKeys(ctx context.Context, client *http.Client, issuer string) (string, error) {
-	urls, err := metadataURLs(issuer)
-	if err != nil {
-		return "", err
+		places = append(places, "/.well-known/openid-configuration"+path)
 	}
 	var failures []error
-	for _, where := range urls {
-		keys, err := readMetadata(ctx, client, where, issuer)
-		if err == nil {
-			return keys, nil
+	for _, place := range places {
+		where := u.Scheme + "://" + u.Host + place
+		var metadata struct {
+			Issuer string `json:"issuer"`
+			Keys   string `json:"jwks_uri"`
+		}
+		err := getJSON(ctx, client, where, &metadata)
+		switch {
+		case err != nil:
+		case metadata.Issuer != issuer: // RFC 8414, 3.3: a document of another issuer must not be used
+			err = fmt.Errorf("read %s: it is of the issuer %q", where, metadata.Issuer)
+		case metadata.Keys == "":
+			err = fmt.Errorf("read %s: it has no jwks_uri", where)
+		default:
+			return metadata.Keys, nil
 		}
 		failures = append(failures, err)
 	}
 	return "", fmt.Errorf("find the keys of %s: %w", issuer, errors.Join(failures...))
-}
-
-func readMetadata(ctx context.Context, client *http.Client, where, issuer string) (keys string, err error) {
-	var metadata struct {
-		Issuer string `json:"issuer"`
-		Keys   string `json:"jwks_uri"`
-	}
-	switch err := getJSON(ctx, client, where, &metadata); {
-	case err != nil:
-		return "", err
-	case metadata.Issuer != issuer: // RFC 8414, 3.3: a document of another issuer must not be used
-		return "", fmt.Errorf("read %s: it is of the issuer %q", where, metadata.Issuer)
-	case metadata.Keys == "":
-		return "", fmt.Errorf("read %s: it has no jwks_uri", where)
-	}
-	return metadata.Keys, nil
 }
 
 // getJSON reads a document of an authorization server.

@@ -14,9 +14,18 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keysMemory is how long the issuer's keys are not fetched again. A token with an unknown key id causes a fetch, and
-// anybody can make such tokens. After a fetch that has failed it is metadataRetry.
-const keysMemory = 10 * time.Second
+const (
+	// keysMemory is how long the issuer's keys are not fetched again. A token with an unknown key id causes a fetch, and
+	// anybody can make such tokens. After a fetch that has failed it is metadataRetry.
+	keysMemory = 10 * time.Second
+	// metadataRetry is how long an unreachable server is not asked again.
+	metadataRetry = 5 * time.Second
+)
+
+// signatures are the accepted algorithms, all with public keys. If a key names its algorithm, only that one is accepted.
+var signatures = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.EdDSA,
+}
 
 // leastRSA is the shortest accepted RSA key, in bits (RFC 7518, 3.3).
 const leastRSA = 2048
@@ -39,41 +48,29 @@ type keySet struct {
 	reason error     // why
 }
 
-// signed verifies one token for go-oidc. It keeps the error, which go-oidc turns into a text.
-type signed struct {
-	by  *keySet
-	err error
-}
-
-// VerifySignature implements oidc.KeySet.
-func (s *signed) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
-	payload, s.err = s.by.verify(ctx, token)
-	return payload, s.err
-}
-
-// verify returns a token's payload, if one of the issuer's keys has signed it.
-func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
+// verify returns a token's payload and header, if one of the issuer's keys has signed it.
+func (k *keySet) verify(ctx context.Context, token string) (payload []byte, header jose.Header, err error) {
 	jws, err := jose.ParseSignedCompact(token, signatures)
 	if err != nil {
-		return nil, fmt.Errorf("read the token: %w", err)
+		return nil, header, fmt.Errorf("read the token: %w", err)
 	}
-	header := jws.Signatures[0].Header // a compact token has one
+	header = jws.Signatures[0].Header // a compact token has one
 	var seen time.Time
 	for {
 		keys, when, err := k.newerThan(ctx, seen)
 		if err != nil {
-			return nil, err
+			return nil, header, err
 		}
 		for _, key := range keys {
 			if !fits(&key, header) {
 				continue
 			}
 			if payload, err := jws.Verify(&key); err == nil {
-				return payload, nil
+				return payload, header, nil
 			}
 		}
 		if when.Equal(seen) {
-			return nil, errors.New("no key of the issuer fits the signature")
+			return nil, header, errors.New("no key of the issuer fits the signature")
 		}
 		seen = when
 	}

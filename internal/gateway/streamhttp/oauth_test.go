@@ -140,10 +140,10 @@ func (is *issuer) forged() string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (is *issuer) verifier() *JWTVerifier { return NewJWTVerifier(is.URL, resource, is.Client()) }
+func (is *issuer) verifier() *verifier { return newVerifier(is.URL, resource) }
 
 func (is *issuer) options() Options {
-	return Options{OAuth: &OAuth{Issuer: is.URL, Resource: resource, Scopes: []string{"mcp"}, Verifier: is.verifier()}}
+	return Options{OAuth: &OAuth{Issuer: is.URL, Resource: resource, Scopes: []string{"mcp"}}}
 }
 
 func TestAccessTokens(t *testing.T) {
@@ -237,7 +237,7 @@ func TestResourceMetadata(t *testing.T) {
 
 func TestIssuerWithTheMetadataOfOpenIDConnect(t *testing.T) {
 	is := newIssuer(t, func(is *issuer) { is.withOIDC = true })
-	if _, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); err != nil {
+	if _, err := is.verifier().verify(t.Context(), is.token(nil)); err != nil {
 		t.Error(err)
 	}
 }
@@ -251,10 +251,10 @@ func TestTokensThatCannotBeCheckedNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := newIssuer(t, prepare)
-			if _, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); err == nil || errors.Is(err, ErrTokenInvalid) {
+			if _, err := is.verifier().verify(t.Context(), is.token(nil)); err == nil || errors.Is(err, errTokenInvalid) {
 				t.Errorf("error: %v", err)
 			}
-			if _, err := is.verifier().VerifyToken(t.Context(), "no token"); !errors.Is(err, ErrTokenInvalid) {
+			if _, err := is.verifier().verify(t.Context(), "no token"); !errors.Is(err, errTokenInvalid) {
 				t.Errorf("no token: %v", err)
 			}
 			w := newWorld(t, &testHub{}, is.options())
@@ -269,12 +269,12 @@ func TestTokensThatCannotBeCheckedNow(t *testing.T) {
 func TestKeysAreNotAskedForWithEveryToken(t *testing.T) {
 	is := newIssuer(t, nil)
 	v := is.verifier()
-	if _, err := v.VerifyToken(t.Context(), is.token(nil)); err != nil {
+	if _, err := v.verify(t.Context(), is.token(nil)); err != nil {
 		t.Fatal(err)
 	}
 	is.kid.Store("made-up")
 	for i := range 20 {
-		if _, err := v.VerifyToken(t.Context(), is.token(claimSet{"jti": i})); !errors.Is(err, ErrTokenInvalid) {
+		if _, err := v.verify(t.Context(), is.token(claimSet{"jti": i})); !errors.Is(err, errTokenInvalid) {
 			t.Fatalf("a token with an unknown key: %v", err)
 		}
 	}
@@ -298,7 +298,7 @@ func TestKeysThatAreNotGivenNow(t *testing.T) {
 	verify := func(token string) <-chan error {
 		came := make(chan error, 1)
 		go func() {
-			_, err := v.VerifyToken(context.Background(), token)
+			_, err := v.verify(context.Background(), token)
 			came <- err
 		}()
 		return came
@@ -323,11 +323,11 @@ func TestKeysThatAreNotGivenNow(t *testing.T) {
 		t.Error("a token with a known key waits for the others")
 	}
 	close(goesOn)
-	if err := <-first; err == nil || errors.Is(err, ErrTokenInvalid) {
+	if err := <-first; err == nil || errors.Is(err, errTokenInvalid) {
 		t.Errorf("a token whose key cannot be asked for: %v", err)
 	}
 	for i := range 20 {
-		if err := <-verify(is.token(claimSet{"jti": i})); err == nil || errors.Is(err, ErrTokenInvalid) {
+		if err := <-verify(is.token(claimSet{"jti": i})); err == nil || errors.Is(err, errTokenInvalid) {
 			t.Fatalf("soon after: %v", err)
 		}
 	}
@@ -350,16 +350,16 @@ func TestStaticTokensBesideOAuth(t *testing.T) {
 }
 
 func TestMemoryForTokensIsBounded(t *testing.T) {
-	v := NewJWTVerifier("https://issuer.example", resource, nil)
+	v := newVerifier("https://issuer.example", resource)
 	now := time.Unix(1000, 0)
 	for i := range 3 * maxKnownTokens {
-		v.remember(sha256.Sum256([]byte(fmt.Sprint(i))), knownToken{until: now.Add(time.Minute)}, now)
+		v.remember(sha256.Sum256([]byte(fmt.Sprint(i))), knownToken{until: now.Add(time.Minute)})
 		if len(v.known) > maxKnownTokens {
 			t.Fatalf("%d tokens are remembered", len(v.known))
 		}
 	}
 	sum := sha256.Sum256([]byte("x"))
-	v.remember(sum, knownToken{claims: Claims{Subject: "ada"}, until: now.Add(time.Minute)}, now)
+	v.remember(sum, knownToken{claims: Claims{Subject: "ada"}, until: now.Add(time.Minute)})
 	if c, ok := v.remembered(sum, now); !ok || c.Subject != "ada" {
 		t.Error("a token is forgotten at once")
 	}
@@ -372,7 +372,7 @@ func TestDefaultVerifierAsksTheIssuer(t *testing.T) {
 	is := newIssuer(t, nil)
 	var g guard
 	g.init(nil, &OAuth{Issuer: is.URL, Resource: resource}, nil)
-	if _, err := g.verifier.VerifyToken(t.Context(), is.token(nil)); err != nil || is.asked.Load() != 1 {
+	if _, err := g.verifier.verify(t.Context(), is.token(nil)); err != nil || is.asked.Load() != 1 {
 		t.Errorf("%v, the issuer was asked %d times for its keys", err, is.asked.Load())
 	}
 }
@@ -386,12 +386,12 @@ func TestKeysThatAreNotBelieved(t *testing.T) {
 		"another algorithm":    func(is *issuer) { is.jwk = `"alg":"PS256"` },
 	} {
 		is := newIssuer(t, prepare)
-		if claims, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); !errors.Is(err, ErrTokenInvalid) {
+		if claims, err := is.verifier().verify(t.Context(), is.token(nil)); !errors.Is(err, errTokenInvalid) {
 			t.Errorf("%s: %+v, %v", name, claims, err)
 		}
 	}
 	is := newIssuer(t, func(is *issuer) { is.jwk = `"ext":true` })
-	if _, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); err != nil {
+	if _, err := is.verifier().verify(t.Context(), is.token(nil)); err != nil {
 		t.Error(err)
 	}
 }
@@ -400,14 +400,14 @@ func TestKeysThatAreNotBelieved(t *testing.T) {
 func TestNewKeys(t *testing.T) {
 	is := newIssuer(t, nil)
 	v := is.verifier()
-	if _, err := v.VerifyToken(t.Context(), is.token(nil)); err != nil {
+	if _, err := v.verify(t.Context(), is.token(nil)); err != nil {
 		t.Fatal(err)
 	}
 	is.kid.Store("k2")
 	v.keys.mu.Lock()
 	v.keys.when = v.keys.when.Add(-keysMemory)
 	v.keys.mu.Unlock()
-	if _, err := v.VerifyToken(t.Context(), is.token(nil)); err != nil {
+	if _, err := v.verify(t.Context(), is.token(nil)); err != nil {
 		t.Error(err)
 	}
 }
@@ -431,17 +431,8 @@ func TestSubjectsDoNotCollide(t *testing.T) {
 	}
 }
 
-// brief takes every token for one that ends soon.
-type brief struct{ ends time.Time }
-
-// VerifyToken implements TokenVerifier.
-func (b *brief) VerifyToken(context.Context, string) (Claims, error) {
-	return Claims{Subject: "ada", Expires: b.ends}, nil
-}
-
 // A stream without an end of its own ends with the token that opened it; a call that runs goes on.
 func TestStreamsEndWithTheirToken(t *testing.T) {
-	const token = "Authorization: Bearer x"
 	hub := &testHub{answer: func(s *testSession, line []byte, reply Stream) {
 		switch {
 		case strings.Contains(string(line), "spoken"):
@@ -450,22 +441,26 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			silent(s, line, reply)
 		}
 	}}
-	verifier := &brief{ends: time.Now().Add(time.Hour)}
-	w := newWorld(t, hub, Options{OAuth: &OAuth{Issuer: "https://id.example", Resource: resource, Verifier: verifier}})
-	session := "Mcp-Session-Id: " + w.do("POST", initializeLine("2025-11-25"), token).header.Get("Mcp-Session-Id")
-	calling := make(chan answer, 1)
-	verifier.ends = time.Now().Add(200 * time.Millisecond)
+	is := newIssuer(t, nil)
+	w := newWorld(t, hub, is.options())
+	session := "Mcp-Session-Id: " + w.do("POST", initializeLine("2025-11-25"), "Authorization: Bearer "+is.token(nil)).header.Get("Mcp-Session-Id")
+	ends := time.Now().Add(3 * time.Second).Truncate(time.Second)
+	token := "Authorization: Bearer " + is.token(claimSet{"exp": ends.Unix()})
+	calling, silently := make(chan answer, 1), make(chan answer, 1)
 	go func() { calling <- w.do("POST", call(1), session, token) }()
+	go func() {
+		silently <- w.do("POST", modernLine(1, "subscriptions/listen", ""), append(modernHeaders("subscriptions/listen"), token)...)
+	}()
 	s := hub.session(0)
 	s.await(t, "message "+call(1))
 	get := w.open("GET", "", session, token)
 	listen := w.open("POST", modernLine(1, "subscriptions/listen", `"x":"spoken",`), append(modernHeaders("subscriptions/listen"), token)...)
 	listen.want(note(0), "END")
 	get.want("", "END")
-	if a := w.do("POST", modernLine(1, "subscriptions/listen", ""), append(modernHeaders("subscriptions/listen"), token)...); a.status != 401 || !strings.Contains(a.header.Get("WWW-Authenticate"), "invalid_token") {
+	if a := <-silently; a.status != 401 || !strings.Contains(a.header.Get("WWW-Authenticate"), "the token has ended") {
 		t.Errorf("a stream that has not begun: %+v", a)
 	}
-	if now := time.Now(); now.Before(verifier.ends) {
+	if now := time.Now(); now.Before(ends) {
 		t.Error("a stream has ended before its token")
 	}
 	s.reply(1).Send([]byte(result(1)))
@@ -479,7 +474,7 @@ func TestTokenSaysWhenItEnds(t *testing.T) {
 	ends := time.Now().Add(time.Minute).Truncate(time.Second)
 	v := is.verifier()
 	for range 2 { // the second time from memory
-		if c, err := v.VerifyToken(t.Context(), is.token(claimSet{"exp": ends.Unix()})); err != nil || !c.Expires.Equal(ends) {
+		if c, err := v.verify(t.Context(), is.token(claimSet{"exp": ends.Unix()})); err != nil || !c.Expires.Equal(ends) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}

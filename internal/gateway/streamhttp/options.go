@@ -2,7 +2,6 @@ package streamhttp
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -84,7 +83,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// OAuth describes this resource server (RFC 9728) and which access tokens it accepts.
+// OAuth describes this resource server (RFC 9728) and which access tokens it accepts: JWTs signed by the issuer's keys.
 type OAuth struct {
 	// Issuer is the authorization server's issuer identifier, an https URL.
 	Issuer string
@@ -93,15 +92,6 @@ type OAuth struct {
 	Resource string
 	// Scopes that a token must have, all of them. They are in challenges and in the metadata.
 	Scopes []string
-	// Verifier checks tokens. nil: JWTs signed by the issuer's keys, see NewJWTVerifier.
-	Verifier TokenVerifier
-}
-
-// TokenVerifier checks access tokens. It is called from any goroutine.
-type TokenVerifier interface {
-	// VerifyToken returns the content of a token. An error that wraps ErrTokenInvalid refuses the token (401); any other
-	// says that it cannot be checked now (503).
-	VerifyToken(ctx context.Context, token string) (Claims, error)
 }
 
 // Claims are what is taken from an access token.
