@@ -58,30 +58,28 @@ func readAtMost(r *http.Request, limit int64, held *load) ([]byte, error) {
 
 // readMessage reads and checks the body of a POST. false: it was answered.
 func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, held *load) (line []byte, e jsonrpc.Envelope, ok bool) {
-	if no := headersOfPost(r); no.status != 0 {
-		refuse(w, no.status, nil, no)
-		return nil, e, false
+	var id []byte
+	no := headersOfPost(r)
+	if no.status == 0 {
+		body, err := readBody(w, r, f.opts.MaxBody, f.opts.ReadTimeout, held)
+		if err != nil {
+			w.Header().Set("Connection", "close") // the rest of the body is not read
+		}
+		switch {
+		case err == nil:
+			line = jsonrpc.Trim(body)
+			no, id = checkMessage(line, &e)
+		case errors.Is(err, errTooLarge):
+			id, _ = jsonrpc.RecoverID(body, nil)
+			no = refusal{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("message too large: the limit is %d bytes", f.opts.MaxBody)}
+		case errors.Is(err, errBusy):
+			no = refusal{status: http.StatusServiceUnavailable, text: f.noRoom(held.subject)}
+		default:
+			no = refusal{status: http.StatusBadRequest, code: jsonrpc.ParseError, text: "the body could not be read"}
+		}
 	}
-	body, err := readBody(w, r, f.opts.MaxBody, f.opts.ReadTimeout, held)
-	switch {
-	case errors.Is(err, errTooLarge):
-		id, _ := jsonrpc.RecoverID(body, nil)
-		w.Header().Set("Connection", "close") // the rest of the body is not read
-		refuse(w, http.StatusRequestEntityTooLarge, id,
-			refusal{code: codeInvalidRequest, text: fmt.Sprintf("message too large: the limit is %d bytes", f.opts.MaxBody)})
-		return nil, e, false
-	case errors.Is(err, errBusy):
-		w.Header().Set("Connection", "close") // the rest of the body is not read
-		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: f.noRoom(held.subject), retry: true})
-		return nil, e, false
-	case err != nil:
-		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusBadRequest, nil, refusal{code: codeParse, text: "the body could not be read"})
-		return nil, e, false
-	}
-	line = jsonrpc.Trim(body)
-	if no, id := checkMessage(line, &e); no.status != 0 {
-		refuse(w, no.status, id, no)
+	if no.status != 0 {
+		refuse(w, id, no)
 		return nil, e, false
 	}
 	jsonrpc.OneLine(line) // after the check that no string contains a line break
@@ -98,15 +96,15 @@ func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
 	switch {
 	case errors.Is(err, jsonrpc.ErrSyntax):
 		id, _ = jsonrpc.RecoverID(line, line)
-		return refusal{status: http.StatusBadRequest, code: codeParse, text: "parse error: " + jsonrpc.Problem(line)}, id
+		return refusal{status: http.StatusBadRequest, code: jsonrpc.ParseError, text: "parse error: " + jsonrpc.Problem(line)}, id
 	case err != nil:
-		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: " + err.Error()}, id
+		return refusal{status: http.StatusBadRequest, text: "invalid request: " + err.Error()}, id
 	case e.Kind != jsonrpc.Batch && !e.Version2:
-		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: `invalid request: "jsonrpc" is not "2.0"`}, id
+		return refusal{status: http.StatusBadRequest, text: `invalid request: "jsonrpc" is not "2.0"`}, id
 	case e.Kind == jsonrpc.Request && !isID(id):
-		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: the id is neither a string nor an integer"}, id
+		return refusal{status: http.StatusBadRequest, text: "invalid request: the id is neither a string nor an integer"}, id
 	case e.BadUTF8 || e.Surrogate:
-		return refusal{status: http.StatusBadRequest, code: codeInvalidParams, text: "Validation failed: the message is not valid UTF-8, or has half a surrogate pair"}, id
+		return refusal{status: http.StatusBadRequest, code: jsonrpc.InvalidParams, text: "Validation failed: the message is not valid UTF-8, or has half a surrogate pair"}, id
 	}
 	return refusal{}, nil
 }
@@ -123,11 +121,11 @@ func headersOfPost(r *http.Request) refusal {
 	contentType := r.Header.Get("Content-Type")
 	if contentType != "application/json" {
 		if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
-			return refusal{status: http.StatusUnsupportedMediaType, code: codeInvalidRequest, text: "Content-Type must be application/json"}
+			return refusal{status: http.StatusUnsupportedMediaType, text: "Content-Type must be application/json"}
 		}
 	}
 	if !accepts(r, "application/json") || !accepts(r, eventStream) {
-		return refusal{status: http.StatusNotAcceptable, code: codeInvalidRequest, text: "Accept must list application/json and text/event-stream"}
+		return refusal{status: http.StatusNotAcceptable, text: "Accept must list application/json and text/event-stream"}
 	}
 	return refusal{}
 }

@@ -44,7 +44,7 @@ func New(hub Hub, opts Options) *Front {
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.enter() {
-		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "shutting down", retry: true})
+		refuse(w, nil, refusal{status: http.StatusServiceUnavailable, text: "shutting down"})
 		return
 	}
 	defer f.requests.Done()
@@ -57,7 +57,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if no != "" {
 		f.opts.Log.Debug("client refused", "reason", no, "remote", r.RemoteAddr)
-		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: no})
+		refuse(w, nil, refusal{status: http.StatusForbidden, text: no})
 		return
 	}
 	if f.guard.open() {

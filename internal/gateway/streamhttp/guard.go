@@ -102,7 +102,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, vi
 	case errors.Is(err, errTokenInvalid):
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
 	case err != nil:
-		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "tokens cannot be checked now", retry: true})
+		refuse(w, nil, refusal{status: http.StatusServiceUnavailable, text: "tokens cannot be checked now"})
 	case claims.Audience != nil && !slices.Contains(claims.Audience, g.oauth.resourceOf(view)):
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid here")
 	case slices.ContainsFunc(g.oauth.Scopes, lacks):
@@ -148,5 +148,5 @@ func (g *guard) challenge(w http.ResponseWriter, view string, status int, code, 
 		}
 	}
 	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(params, ", ")))
-	refuse(w, status, nil, refusal{code: codeInvalidRequest, text: text})
+	refuse(w, nil, refusal{status: status, text: text})
 }

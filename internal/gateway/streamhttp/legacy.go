@@ -28,7 +28,7 @@ const primedFrom = "2025-11-25"
 // post takes one message of either era.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 	if f.leaving.Load() {
-		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "shutting down", retry: true})
+		refuse(w, nil, refusal{status: http.StatusServiceUnavailable, text: "shutting down"})
 		return
 	}
 	held := f.newLoad(who.Subject)
@@ -51,7 +51,7 @@ func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, l
 	}
 	initialize := e.Kind == jsonrpc.Request && mcp.Lookup(e.Method.Of(line)) == mcp.Initialize
 	if version := r.Header.Get(headerVersion); version != "" && !initialize && !mcp.IsLegacy(version) {
-		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: unsupportedVersion(version)})
+		refuse(w, id, refusal{status: http.StatusBadRequest, text: unsupportedVersion(version)})
 		return
 	}
 	sessionID := r.Header.Get(headerSession)
@@ -81,12 +81,12 @@ func unsupportedVersion(version string) string {
 // greet opens a session with its first message.
 func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, id []byte, held *load) {
 	if !f.serves() {
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no session can be opened now: this gateway does not reach the fleet, where they are kept; try again", retry: true})
+		refuse(w, id, refusal{status: http.StatusServiceUnavailable, text: "no session can be opened now: this gateway does not reach the fleet, where they are kept; try again"})
 		return
 	}
 	s, why := f.open(who)
 	if s == nil {
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: why, retry: true})
+		refuse(w, id, refusal{status: http.StatusServiceUnavailable, text: why})
 		return
 	}
 	defer f.left(s)
@@ -100,7 +100,7 @@ func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, 
 func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, line, id []byte) *session {
 	sessionID := r.Header.Get(headerSession)
 	if sessionID == "" {
-		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: "the header Mcp-Session-Id is missing"})
+		refuse(w, id, refusal{status: http.StatusBadRequest, text: "the header Mcp-Session-Id is missing"})
 		return nil
 	}
 	p := &passing{front: f, w: w, r: r, who: who, line: line, id: id, endless: r.Method == http.MethodGet}
@@ -118,7 +118,7 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, lin
 			}
 			<-s.over // it can be looked up again in a moment
 		case errors.Is(err, fs.ErrNotExist):
-			refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
+			refuse(w, id, refusal{status: http.StatusNotFound, text: "session not found"})
 			return nil
 		case who.passed:
 			misdirected(w)
@@ -162,7 +162,7 @@ func (f *Front) refuseBusy(w http.ResponseWriter, r *http.Request, who caller, i
 		return // nobody waits for it
 	}
 	if r.Method != http.MethodGet || !f.sharesSessions() {
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "this session cannot be had now: there is no room for it, its record cannot be read, or the gateway that has it does not answer; try again", retry: true})
+		refuse(w, id, refusal{status: http.StatusServiceUnavailable, text: "this session cannot be had now: there is no room for it, its record cannot be read, or the gateway that has it does not answer; try again"})
 		return
 	}
 	f.endless.Add(1)
@@ -240,7 +240,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 // batch takes an array of messages, which only 2025-03-26 has. The answers are one array, too, or one event each.
 func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line []byte, held *load) {
 	if s.protocol() != mcp.BatchVersion {
-		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "batches are not part of the session's protocol version"})
+		refuse(w, nil, refusal{status: http.StatusBadRequest, text: "batches are not part of the session's protocol version"})
 		return
 	}
 	var messages []incoming
@@ -250,10 +250,10 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line [
 		var e jsonrpc.Envelope
 		no, id := checkMessage(one, &e)
 		if no.status == 0 && (e.Kind == jsonrpc.Batch || e.Kind == jsonrpc.Request && mcp.Lookup(e.Method.Of(one)) == mcp.Initialize) {
-			no, id = refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "this may not stand in a batch"}, e.ID.Of(one)
+			no, id = refusal{status: http.StatusBadRequest, text: "this may not stand in a batch"}, e.ID.Of(one)
 		}
 		if no.status != 0 {
-			refuse(w, no.status, id, no)
+			refuse(w, id, no)
 			return
 		}
 		asks = asks || e.Kind == jsonrpc.Request
@@ -261,7 +261,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line [
 	}
 	switch {
 	case len(messages) == 0:
-		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "invalid request: an empty batch"})
+		refuse(w, nil, refusal{status: http.StatusBadRequest, text: "invalid request: an empty batch"})
 	case asks:
 		f.ask(w, r, s, messages, reply{array: true, held: held})
 	default:
@@ -275,7 +275,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 		return
 	}
 	if !accepts(r, eventStream) {
-		refuse(w, http.StatusNotAcceptable, nil, refusal{code: codeInvalidRequest, text: "Accept must list text/event-stream"})
+		refuse(w, nil, refusal{status: http.StatusNotAcceptable, text: "Accept must list text/event-stream"})
 		return
 	}
 	s := f.mustFind(w, r, who, nil, nil)
@@ -288,13 +288,13 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 	id, number, ok := parseEventID(last)
 	switch {
 	case last != "" && !ok:
-		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "Last-Event-ID is not one of ours"})
+		refuse(w, nil, refusal{status: http.StatusBadRequest, text: "Last-Event-ID is not one of ours"})
 		return
 	case last != "" && id != 0:
 		p.stream = s.streamStore.find(id)
 		if p.stream == nil {
 			// 404 would tell the client that its session is gone.
-			refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "that stream is no longer kept"})
+			refuse(w, nil, refusal{status: http.StatusBadRequest, text: "that stream is no longer kept"})
 			return
 		}
 		p.reader = p.stream.from(number)
@@ -331,7 +331,7 @@ func (f *Front) sessionRequest(w http.ResponseWriter, r *http.Request) bool {
 	case version == mcp.ModernVersion:
 		notAllowed(w, "POST")
 	default:
-		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: unsupportedVersion(version)})
+		refuse(w, nil, refusal{status: http.StatusBadRequest, text: unsupportedVersion(version)})
 	}
 	return false
 }

@@ -38,7 +38,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 	case jsonrpc.Request:
 		id = e.ID.Of(line)
 		if no := f.validate(r, who.View, line, e); no.status != 0 {
-			refuse(w, no.status, id, no)
+			refuse(w, id, no)
 			return
 		}
 		var here bool
@@ -48,12 +48,12 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 		id = e.ID.Of(line)
 	case jsonrpc.Notification:
 	default:
-		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "only requests and notifications are sent to a server of " + mcp.ModernVersion})
+		refuse(w, nil, refusal{status: http.StatusBadRequest, text: "only requests and notifications are sent to a server of " + mcp.ModernVersion})
 		return
 	}
 	session := f.hub.Open(who.peer())
 	if session == nil {
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "not now", retry: true})
+		refuse(w, id, refusal{status: http.StatusServiceUnavailable, text: "not now"})
 		return
 	}
 	defer session.Close()
@@ -112,5 +112,5 @@ func (f *Front) validate(r *http.Request, view string, line []byte, e *jsonrpc.E
 }
 
 func invalidParams(text string) refusal {
-	return refusal{status: http.StatusBadRequest, code: codeInvalidParams, text: "Invalid params: " + text}
+	return refusal{status: http.StatusBadRequest, code: jsonrpc.InvalidParams, text: "Invalid params: " + text}
 }

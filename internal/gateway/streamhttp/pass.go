@@ -154,7 +154,7 @@ func (p *passing) fail() (answered bool) {
 	case closed(p.front.stop): // it is cut
 		panic(http.ErrAbortHandler)
 	case closed(p.ended):
-		refuse(p.w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "shutting down", retry: true})
+		refuse(p.w, nil, refusal{status: http.StatusServiceUnavailable, text: "shutting down"})
 		return true
 	case errors.Is(p.err, errMisdirected), !p.sent.Load(), p.r.Method != http.MethodPost:
 		p.front.opts.Log.Debug("request not passed on", "error", p.err, "remote", p.r.RemoteAddr)
@@ -164,7 +164,7 @@ func (p *passing) fail() (answered bool) {
 		line := outcomeUnknown(p.id)
 		writeJSON(p.w, statusOf(p.era, line), line)
 	default:
-		refuse(p.w, http.StatusBadGateway, nil, refusal{code: codeInternal, text: "the gateway that has the session was lost before it answered"})
+		refuse(p.w, nil, refusal{status: http.StatusBadGateway, text: "the gateway that has the session was lost before it answered"})
 	}
 	return true
 }
@@ -195,7 +195,7 @@ func (p *passing) await(at *Elsewhere) bool {
 
 // outcomeUnknown is the answer to a request that may have been carried out.
 func outcomeUnknown(id []byte) []byte {
-	return jsonrpc.AppendError(nil, id, codeInternal, "outcome unknown: the gateway that had this request has ended before it was answered; the request may have been carried out", nil)
+	return jsonrpc.AppendError(nil, id, jsonrpc.InternalError, "outcome unknown: the gateway that had this request has ended before it was answered; the request may have been carried out", nil)
 }
 
 // passedStream is the event stream of another gateway.

@@ -71,7 +71,7 @@ func (f *Front) passedOn(w http.ResponseWriter, r *http.Request) {
 	}
 	var who caller
 	if fields := r.Header[headerCaller]; len(fields) != 1 || json.Unmarshal([]byte(fields[0]), &who) != nil {
-		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: "Forbidden: the request names no caller"})
+		refuse(w, nil, refusal{status: http.StatusForbidden, text: "Forbidden: the request names no caller"})
 		return
 	}
 	if now, _ := f.time(); who.Time != "" && who.Time != now { // whoever passes it on gives it up when it learns of the end of that time

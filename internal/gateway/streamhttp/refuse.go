@@ -7,29 +7,27 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// The error codes of JSON-RPC, by shorter names.
-const (
-	codeParse          = jsonrpc.ParseError
-	codeInvalidRequest = jsonrpc.InvalidRequest
-	codeInvalidParams  = jsonrpc.InvalidParams
-	codeInternal       = jsonrpc.InternalError
-)
-
 // refusal is the error answer to a request.
 type refusal struct {
 	status int // HTTP
-	code   int // JSON-RPC
+	code   int // JSON-RPC; 0: as the status says, an internal error or an invalid request
 	text   string
 	data   []byte // raw JSON, or nil
-	retry  bool   // it may work later
 }
 
 // retryAfter is the Retry-After of a 503, in seconds.
 const retryAfter = "5"
 
-// refuse answers with an HTTP status and a JSON-RPC error. id is the raw id of the request; if it is unknown, the error
+// refuse answers with an HTTP status and a JSON-RPC error. A 503 may work later. id is the raw id of the request; if it is unknown, the error
 // has no id: the specification asks for that, and null ends some clients.
-func refuse(w http.ResponseWriter, status int, id []byte, why refusal) {
+func refuse(w http.ResponseWriter, id []byte, why refusal) {
+	switch {
+	case why.code != 0:
+	case why.status >= http.StatusInternalServerError:
+		why.code = jsonrpc.InternalError
+	default:
+		why.code = jsonrpc.InvalidRequest
+	}
 	var body []byte
 	if id != nil {
 		body = jsonrpc.AppendError(nil, id, why.code, why.text, why.data)
@@ -40,10 +38,10 @@ func refuse(w http.ResponseWriter, status int, id []byte, why refusal) {
 		body = jsonrpc.AppendQuoted(body, why.text)
 		body = append(body, "}}"...)
 	}
-	if why.retry {
+	if why.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	writeJSON(w, status, body)
+	writeJSON(w, why.status, body)
 }
 
 // writeJSON writes a whole body in one piece.
@@ -61,5 +59,5 @@ var contentJSON = []string{"application/json"}
 
 func notAllowed(w http.ResponseWriter, allow string) {
 	w.Header().Set("Allow", allow)
-	refuse(w, http.StatusMethodNotAllowed, nil, refusal{code: codeInvalidRequest, text: "method not allowed"})
+	refuse(w, nil, refusal{status: http.StatusMethodNotAllowed, text: "method not allowed"})
 }

@@ -96,10 +96,10 @@ func (p *reply) runSingle() (done bool) {
 		case <-p.r.Context().Done():
 			return true
 		case <-p.drain:
-			p.refuse(http.StatusServiceUnavailable, "shutting down")
+			refuse(p.w, p.id, refusal{status: http.StatusServiceUnavailable, text: "shutting down"})
 			return true
 		case <-p.replaced:
-			refuse(p.w, http.StatusServiceUnavailable, p.id, refusal{code: codeInternal, text: "the configuration has changed", retry: true})
+			refuse(p.w, p.id, refusal{status: http.StatusServiceUnavailable, text: "the configuration has changed"})
 			return true
 		case <-p.ended:
 			p.front.guard.challenge(p.w, "", http.StatusUnauthorized, "invalid_token", "the token has ended")
@@ -114,17 +114,13 @@ func (p *reply) runSingle() (done bool) {
 	}
 }
 
-func (p *reply) refuse(status int, text string) {
-	refuse(p.w, status, p.id, refusal{code: codeInternal, text: text, retry: status == http.StatusServiceUnavailable})
-}
-
 // overWith answers a request whose session has ended here, or a modern one when the server stops.
 func (p *reply) overWith() {
 	switch {
 	case p.given && (p.session == nil || p.session.goesOn()):
 		p.lose()
 	case p.session == nil:
-		p.refuse(http.StatusServiceUnavailable, "shutting down")
+		refuse(p.w, p.id, refusal{status: http.StatusServiceUnavailable, text: "shutting down"})
 	default:
 		refuseOver(p.w, p.session, p.id, "the session has ended")
 	}
@@ -171,7 +167,7 @@ func (p *reply) settle(line []byte) []byte {
 	// No client has the id of a session that is not stored, unless the store fails.
 	if p.front.writer.write(p.session) != nil && p.front.sharesSessions() {
 		p.session.version.Store("")
-		return jsonrpc.AppendError(nil, p.id, codeInternal, "no session can be opened now: it could not be stored where the other gateways look for it; try again", nil)
+		return jsonrpc.AppendError(nil, p.id, jsonrpc.InternalError, "no session can be opened now: it could not be stored where the other gateways look for it; try again", nil)
 	}
 	p.w.Header().Set(headerSession, p.session.id)
 	return line

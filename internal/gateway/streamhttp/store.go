@@ -320,8 +320,8 @@ func (s *session) goesOn() bool {
 // refuseOver answers a request that nobody has got, since its session has ended here.
 func refuseOver(w http.ResponseWriter, s *session, id []byte, text string) {
 	if s.goesOn() {
-		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "shutting down; the session goes on", retry: true})
+		refuse(w, id, refusal{status: http.StatusServiceUnavailable, text: "shutting down; the session goes on"})
 		return
 	}
-	refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: text})
+	refuse(w, id, refusal{status: http.StatusNotFound, text: text})
 }

@@ -140,11 +140,11 @@ func (f *Front) viewAt(p string) (view string, ok bool) {
 func (f *Front) choose(w http.ResponseWriter, r *rights, subject, asked string) (view string, ok bool) {
 	switch bound, _ := r.bound(subject); {
 	case bound != "" && asked != "" && asked != bound:
-		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: fmt.Sprintf("your token is for the view %s only: use %s", bound, f.opts.Path)})
+		refuse(w, nil, refusal{status: http.StatusForbidden, text: fmt.Sprintf("your token is for the view %s only: use %s", bound, f.opts.Path)})
 	case bound != "":
 		return bound, true
 	case asked != "" && !r.has(asked):
-		refuse(w, http.StatusNotFound, nil, refusal{code: codeInvalidRequest, text: fmt.Sprintf("there is no view %.64q", asked)})
+		refuse(w, nil, refusal{status: http.StatusNotFound, text: fmt.Sprintf("there is no view %.64q", asked)})
 	default:
 		return asked, true
 	}
