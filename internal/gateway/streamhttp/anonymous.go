@@ -30,7 +30,7 @@ type anonymousConns struct {
 	ending    bool               // one that has had no request is closed
 	strange   *list.List         // *anonymousConn, the oldest first: without an authorized request
 	byOrigin  map[netip.Addr]int // how many of them each address has
-	room      chan struct{}      // holds a token once a connection has been closed, or was authorized
+	room      wake               // once a connection has been closed, or was authorized
 	closed    chan struct{}
 	once      sync.Once
 
@@ -40,7 +40,7 @@ type anonymousConns struct {
 func newAnonymousConns(l net.Listener, most, mostStrange int) *anonymousConns {
 	return &anonymousConns{
 		Listener: l, most: most, mostStrange: mostStrange, strange: list.New(), byOrigin: map[netip.Addr]int{}, all: map[*anonymousConn]bool{},
-		room: make(chan struct{}, 1), closed: make(chan struct{}),
+		room: newWake(), closed: make(chan struct{}),
 	}
 }
 
@@ -154,16 +154,8 @@ func (c *anonymousConn) Close() error {
 		return err
 	}
 	delete(v.all, c)
-	v.tellRoom()
+	v.room.signal()
 	return err
-}
-
-// tellRoom lets a connection that waits for its place look again.
-func (v *anonymousConns) tellRoom() {
-	select {
-	case v.room <- struct{}{}:
-	default:
-	}
 }
 
 // welcome records an authorized request on the connection.
@@ -175,7 +167,7 @@ func (c *anonymousConn) welcome() {
 	defer c.all.mu.Unlock()
 	c.all.forget(c)
 	if c.all.mostStrange > 0 {
-		c.all.tellRoom()
+		c.all.room.signal()
 	}
 }
 

@@ -119,7 +119,6 @@ func (f *Front) Connections() (all []*os.File, err error) {
 type ending struct {
 	mu sync.Mutex
 	ch chan struct{}
-	is bool
 }
 
 // done is closed when streams that begin now must end.
@@ -132,8 +131,7 @@ func (e *ending) done() <-chan struct{} {
 func (e *ending) begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.is {
-		e.is = true
+	if !closed(e.ch) {
 		close(e.ch)
 	}
 }
@@ -142,8 +140,8 @@ func (e *ending) begin() {
 func (e *ending) renew() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.is {
-		e.is, e.ch = false, make(chan struct{})
+	if closed(e.ch) {
+		e.ch = make(chan struct{})
 	}
 }
 

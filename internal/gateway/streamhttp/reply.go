@@ -17,7 +17,7 @@ type reply struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	stream  *stream
-	reader  *reader
+	reader  wake
 	id      []byte          // raw, of the request; nil for GET and arrays
 	array   bool            // it answers a JSON array of messages
 	session *session        // nil in the modern era
@@ -90,7 +90,7 @@ func (p *reply) runSingle() (done bool) {
 			defer timer.Stop()
 		}
 		select {
-		case <-p.reader.wake:
+		case <-p.reader:
 		case <-timer.C:
 			return false
 		case <-p.r.Context().Done():
@@ -233,7 +233,7 @@ func (p *reply) endLost(out *eventWriter, b batch, ours bool) {
 func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 	for {
 		select {
-		case <-p.reader.wake:
+		case <-p.reader:
 			return true
 		case <-alive.C:
 			if out.comment() != nil {

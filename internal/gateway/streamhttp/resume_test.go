@@ -266,9 +266,9 @@ func TestReplacedReaderAndTheNewOneAreBothWoken(t *testing.T) {
 	s.startKeeping()
 	fresh := s.resume()
 	s.Send([]byte(note(1)))
-	for name, r := range map[string]*reader{"the replaced": old, "the new": fresh} {
+	for name, r := range map[string]wake{"the replaced": old, "the new": fresh} {
 		select {
-		case <-r.wake:
+		case <-r:
 		default:
 			t.Errorf("%s reader sleeps on", name)
 		}

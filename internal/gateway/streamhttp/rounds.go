@@ -3,7 +3,6 @@ package streamhttp
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -33,7 +32,7 @@ func newRounds(p *Peers) *rounds {
 	if err != nil {
 		panic(err) // its length is Peers' to keep
 	}
-	seal, err := cipher.NewGCM(block)
+	seal, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		panic(err) // it is AES
 	}
@@ -48,9 +47,7 @@ func (o *rounds) mark(line []byte) []byte {
 	if kind := jsonrpc.Find(result.Of(line), "resultType"); !ok || !jsonrpc.EqualString(kind.Of(result.Of(line)), "input_required") {
 		return line
 	}
-	nonce := make([]byte, o.seal.NonceSize())
-	_, _ = rand.Read(nonce) // it does not fail
-	where := o.seal.Seal(nonce, nonce, []byte(o.here), nil)
+	where := o.seal.Seal(nil, nil, []byte(o.here), nil)
 	text := marked + base64.RawURLEncoding.EncodeToString(where) + "." + own
 	return jsonrpc.Replace(nil, line, state.In(result), jsonrpc.AppendQuoted(nil, text))
 }
@@ -61,11 +58,10 @@ func (o *rounds) began(state []byte) (at, own string, ok bool) {
 	text, ours := strings.CutPrefix(text, marked)
 	sealed, own, _ := strings.Cut(text, ".")
 	where, err := base64.RawURLEncoding.DecodeString(sealed)
-	size := o.seal.NonceSize()
-	if !ours || err != nil || len(where) < size {
+	if !ours || err != nil {
 		return "", "", false
 	}
-	plain, err := o.seal.Open(nil, where[:size], where[size:], nil)
+	plain, err := o.seal.Open(nil, nil, where, nil)
 	return string(plain), own, err == nil
 }
 

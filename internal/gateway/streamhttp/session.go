@@ -271,7 +271,7 @@ func (s *session) message(line []byte, reply Stream) bool {
 }
 
 // listen makes the caller the reader of the GET stream; after is the last number seen, if resumed.
-func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader) {
+func (s *session) listen(after uint64, resumed bool) (general *stream, r wake) {
 	s.attach.Lock()
 	defer s.attach.Unlock()
 	s.calls.RLock()

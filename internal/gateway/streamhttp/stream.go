@@ -38,39 +38,35 @@ type stream struct {
 	answered bool     // it has had an answer
 	log      [][]byte // the messages number first, first+1, …
 	first    uint64
-	next     uint64  // the first that is not written yet
-	waits    int     // bytes from next on
-	reader   *reader // who writes it to a connection; nil: none
-	keep     bool    // written messages are kept for another reader
-	ended    bool    // it takes no more messages, and its reader ends
-	load     *load   // of its requests, until they are answered; nil: it is somebody else's
-	lost     bool    // its reader was too slow
+	next     uint64 // the first that is not written yet
+	waits    int    // bytes from next on
+	reader   wake   // who writes it to a connection; nil: none
+	keep     bool   // written messages are kept for another reader
+	ended    bool   // it takes no more messages, and its reader ends
+	load     *load  // of its requests, until they are answered; nil: it is somebody else's
+	lost     bool   // its reader was too slow
 
 	mark func(line []byte) []byte // changes an answer, if it is not nil; set before anything is sent
 }
 
-// reader is one connection that writes a stream. Each has its own channel, so that none takes another one's signal.
-type reader struct {
-	wake chan struct{} // holds a token when there is something to look at
-}
+// wake holds a token when there is something to look at. Each connection that writes a stream, its reader, has one of its own, so that none
+// takes another one's signal.
+type wake chan struct{}
 
-func newReader() *reader { return &reader{wake: make(chan struct{}, 1)} }
+func newWake() wake { return make(wake, 1) }
 
-// signal wakes a reader, if not nil.
-func (r *reader) signal() {
-	if r == nil {
-		return
-	}
+// signal wakes who waits, if not nil.
+func (w wake) signal() {
 	select {
-	case r.wake <- struct{}{}:
+	case w <- struct{}{}:
 	default:
 	}
 }
 
 // newStream makes a stream for due answers, with its first reader. It ends the load of the requests when they are answered;
 // nil: the caller does.
-func (sh *streamStore) newStream(due int, held *load) (*stream, *reader) {
-	r := newReader()
+func (sh *streamStore) newStream(due int, held *load) (*stream, wake) {
+	r := newWake()
 	s := &stream{streamStore: sh, due: due, first: 1, next: 1, reader: r}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -258,7 +254,7 @@ type batch struct {
 }
 
 // take returns what a reader must write, and counts it as written.
-func (s *stream) take(r *reader) batch {
+func (s *stream) take(r wake) batch {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
 	if s.reader != r {
@@ -308,7 +304,7 @@ func (s *stream) written() uint64 {
 }
 
 // from makes the caller the stream's reader, after the message numbered after.
-func (s *stream) from(after uint64) *reader {
+func (s *stream) from(after uint64) wake {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
 	s.next = min(max(after+1, s.first), s.first+uint64(len(s.log)))
@@ -320,21 +316,21 @@ func (s *stream) from(after uint64) *reader {
 }
 
 // resume makes the caller the stream's reader, of all unwritten messages.
-func (s *stream) resume() *reader {
+func (s *stream) resume() wake {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
 	return s.takeOver()
 }
 
-func (s *stream) takeOver() *reader {
+func (s *stream) takeOver() wake {
 	s.reader.signal() // the previous reader ends
-	s.reader = newReader()
+	s.reader = newWake()
 	return s.reader
 }
 
 // left says that a reader has gone, unless another one has the stream. Where no client can resume it, its messages are counted, but not
 // kept.
-func (s *stream) left(r *reader) {
+func (s *stream) left(r wake) {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
 	if s.reader != r {
