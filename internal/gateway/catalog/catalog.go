@@ -192,7 +192,7 @@ func (b *Catalog) give(l mcp.List, server, own string, it *label) string {
 	}
 	last := candidates[len(candidates)-1]
 	if l == mcp.Tools {
-		last = clean(last)
+		last = Clean(last)
 	}
 	for attempt := 0; ; attempt++ {
 		if name := hashed(last, server, own, attempt); !taken[name] {

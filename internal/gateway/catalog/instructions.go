@@ -48,7 +48,7 @@ func heading(names Names, server Server) string {
 	if names == OnCollision || names == Never {
 		return fmt.Sprintf("# %s\n\n", server.Name)
 	}
-	return fmt.Sprintf("# %s\n\nThe names of its tools and prompts begin with %s_ here.\n\n", server.Name, clean(server.prefix()))
+	return fmt.Sprintf("# %s\n\nThe names of its tools and prompts begin with %s_ here.\n\n", server.Name, Clean(server.prefix()))
 }
 
 // share is the maximum length of each text if all together may have room bytes.

@@ -49,15 +49,15 @@ func fit(l mcp.List, candidate, server, own string) string {
 	if l == mcp.Prompts && candidate != "" {
 		return candidate
 	}
-	name := clean(candidate)
+	name := Clean(candidate)
 	if name == "" || len(name) > MaxName {
 		return hashed(name, server, own, 0)
 	}
 	return name
 }
 
-// clean replaces every character that the APIs of language models refuse.
-func clean(candidate string) string {
+// Clean replaces every character that the APIs of language models refuse.
+func Clean(candidate string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':

@@ -46,7 +46,7 @@ func (b *Catalog) uri(server, own string) string {
 	}
 	shown = own
 	for attempt := -1; b.uris[shown]; attempt++ {
-		host := clean(server)
+		host := Clean(server)
 		if attempt >= 0 {
 			host = hashed(host, server, own, attempt)
 		}

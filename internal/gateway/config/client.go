@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -24,10 +25,7 @@ func (r *reader) readClient(format Format, where, root *tree.Node) {
 		r.refs.bare = true
 		r.refs.dollar = r.isGemini(where)
 	}
-	inputs := root.Get("inputs")
-	if root.Get("inputs") == nil {
-		inputs = root.Get("mcp").Get("inputs")
-	}
+	inputs := cmp.Or(root.Get("inputs"), root.Get("mcp").Get("inputs"))
 	if inputs != nil && inputs.Kind == tree.List {
 		for _, in := range inputs.Items() {
 			pickValues(in)
@@ -73,19 +71,6 @@ func pickValues(n *tree.Node) {
 	}
 }
 
-// clientShape is the schema of one server's entry in a client's file.
-func clientShape(format Format) *schema.Shape {
-	switch format {
-	case VSCode:
-		return vscodeShape()
-	case Zed:
-		return zedShape()
-	case Codex:
-		return codexShape()
-	}
-	return mcpServersShape()
-}
-
 func (r *reader) readClientServer(format Format, n, root *tree.Node) {
 	if format == Zed {
 		n = lifted(n)
@@ -107,7 +92,7 @@ func (r *reader) readClientServer(format Format, n, root *tree.Node) {
 		return
 	}
 	s := Server{Name: r.freeName(n.Key), Pos: n.KeyPos, Disabled: disabled, Instances: 1}
-	s.Prefix = r.freePrefix(prefixOf(s.Name))
+	s.Prefix = r.free(prefixOf(s.Name), func(s Server, candidate string) bool { return s.Prefix == candidate })
 	r.clientTarget(&s, n, form, len(r.Problems) > before)
 	r.clientEnv(&s, n, format)
 	r.clientHeaders(&s, n)
@@ -175,33 +160,32 @@ func (r *reader) freeName(name string) string {
 	if clean == "" {
 		clean = "server"
 	}
-	return free(clean, func(s Server, candidate string) bool { return strings.EqualFold(s.Name, candidate) }, r.file.Servers)
-}
-
-func (r *reader) freePrefix(prefix string) string {
-	return free(prefix, func(s Server, candidate string) bool { return s.Prefix == candidate }, r.file.Servers)
+	return r.free(clean, func(s Server, candidate string) bool { return strings.EqualFold(s.Name, candidate) })
 }
 
 // free adds a number to a name that is taken.
-func free(name string, taken func(Server, string) bool, servers []Server) string {
+func (r *reader) free(name string, taken func(Server, string) bool) string {
 	name = name[:min(len(name), 60)]
 	for candidate, i := name, 2; ; i++ {
-		if !slices.ContainsFunc(servers, func(s Server) bool { return taken(s, candidate) }) {
+		if !slices.ContainsFunc(r.file.Servers, func(s Server) bool { return taken(s, candidate) }) {
 			return candidate
 		}
 		candidate = fmt.Sprintf("%s-%d", name, i)
 	}
 }
 
+// firstOf is the value of the first key that has one, valid or not; nil: none has.
+func firstOf(n *tree.Node, keys ...string) *tree.Node {
+	if i := slices.IndexFunc(keys, n.Has); i >= 0 {
+		return n.Get(keys[i])
+	}
+	return nil
+}
+
 // clientTarget reads how a server is reached: its command or its URL.
 func (r *reader) clientTarget(s *Server, n *tree.Node, form *schema.Shape, told bool) {
-	var url *tree.Node
-	for _, k := range []string{"httpUrl", "url", "serverUrl"} {
-		if url == nil && n.Has(k) {
-			url = n.Get(k)
-		}
-	}
-	command := n.Get("command")
+	command, url := n.Get("command"), firstOf(n, "httpUrl", "url", "serverUrl")
+	wrong := misspeltTarget(n, form)
 	switch {
 	case n.Has("command") && url != nil:
 		r.Problem(n.KeyPos, fmt.Sprintf("%s has a command and a url", s.Name), "one server is either started or reached: remove one")
@@ -213,28 +197,19 @@ func (r *reader) clientTarget(s *Server, n *tree.Node, form *schema.Shape, told 
 		if strings.ContainsAny(command.Value, " \t") && !strings.ContainsAny(command.Value, `/\`) && !n.Has("args") {
 			r.Warn(command.Pos, fmt.Sprintf("the whole of %s is taken for the program's name", schema.Quoted(command)), "put its arguments into args")
 		}
-		r.clientMisplaced(n, []string{"headers", "http_headers", "env_http_headers", "bearer_token_env_var"}, "with a url")
+		r.misplaced(n, []string{"headers", "http_headers", "env_http_headers", "bearer_token_env_var"}, "with a url")
 	case url != nil:
 		s.Transport, s.TargetPos = HTTP, url.Pos
 		if !url.Bad {
 			s.URL = url.Value
 		}
-		r.clientMisplaced(n, []string{"args", "cwd", "envFile"}, "with a command")
-	case misspeltTarget(n, form) != nil:
-		wrong := misspeltTarget(n, form)
+		r.misplaced(n, []string{"args", "cwd", "envFile"}, "with a command")
+	case wrong != nil:
 		r.Problem(wrong.KeyPos, fmt.Sprintf("unknown key %q, and neither a command nor a url", fileerror.Shortened(wrong.Key)), didYouMean(wrong.Key, form.KeyNames()))
 	case !told:
 		r.Problem(n.KeyPos, fmt.Sprintf("%s has neither a command nor a url", s.Name), "add one")
 	}
 	r.clientTransport(s, n)
-}
-
-func (r *reader) clientMisplaced(n *tree.Node, keys []string, belongs string) {
-	for _, k := range keys {
-		if f := n.Get(k); f != nil && f.Kind != tree.Null && len(f.Items())+len(f.Members())+len(f.Raw) > 0 {
-			r.Warn(f.KeyPos, k+" is only for servers "+belongs, "it has no effect")
-		}
-	}
 }
 
 // clientTransport reads the transport, which clients give under one of three keys.

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// The schemas of the clients' files, built when such a file is read. Keys without a description are known but have no
+// The keys of the clients' files, put together when such a file is read. Keys without a description are known but have no
 // effect here: approvals, icons, the client's own records. A key that is in no schema is reported as a warning,
 // because it may be misspelt.
 
@@ -12,108 +14,95 @@ import (
 func known(names ...string) []schema.Key {
 	keys := make([]schema.Key, len(names))
 	for i, n := range names {
-		keys[i] = schema.Key{Name: n, Shape: &schema.Shape{Kind: schema.Anything}}
+		keys[i] = schema.Key{Name: n, Shape: anyShape}
 	}
 	return keys
 }
 
-func with(keys []schema.Key, more ...[]schema.Key) *schema.Shape {
-	s := &schema.Shape{Kind: schema.Object, Keys: keys}
-	for _, m := range more {
-		s.Keys = append(s.Keys, m...)
-	}
-	return s
+// with is an object with these keys, and with some that have no effect here.
+func with(keys []schema.Key, silent ...string) *schema.Shape {
+	return &schema.Shape{Kind: schema.Object, Keys: slices.Concat(keys, known(silent...))}
 }
 
 var (
 	amountShape = &schema.Shape{Kind: schema.Amount, Most: 1e9}
 	namesShape  = &schema.Shape{Kind: schema.ListOrText, Of: filledText}
 	envOfClient = &schema.Shape{Kind: schema.Dict, Names: envName, Of: &schema.Shape{Kind: schema.Text, Form: noNUL, Loose: true}}
+	urlShape    = &schema.Shape{Kind: schema.Text, Form: urlForm}
+	anyShape    = &schema.Shape{Kind: schema.Anything}
 )
 
-// processKeys are the keys that every client has for a server that it starts.
-var processKeys = []schema.Key{
-	{Name: "command", Shape: filledText, Doc: "program"},
-	{Name: "args", Shape: argsShape, Doc: "arguments"},
-	{Name: "env", Shape: envOfClient, Doc: "variables"},
-	{Name: "cwd", Shape: pathShape, Doc: "folder"},
-}
-
-// remoteKeys are the keys that most clients have for a remote server.
-var remoteKeys = []schema.Key{
-	{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL"},
-	{Name: "headers", Shape: headersShape, Doc: "headers"},
-}
-
-// mcpServersShape is one entry of mcpServers. It has the keys of all clients with that format, because clients adopt
-// each other's keys and users copy entries from one client to another.
-func mcpServersShape() *schema.Shape {
-	return with(processKeys, remoteKeys, []schema.Key{
-		{Name: "httpUrl", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "Gemini CLI: URL of Streamable HTTP"},
-		{Name: "serverUrl", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "Windsurf: URL"},
-		{Name: "type", Shape: filledText, Doc: "transport"},
-		{Name: "transport", Shape: filledText, Doc: "transport"},
-		{Name: "transportType", Shape: filledText, Doc: "Cline: transport"},
-		{Name: "disabled", Shape: boolShape, Doc: "left out"},
-		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
-		{Name: "includeTools", Shape: namesShape, Doc: "Gemini CLI: the only tools"},
-		{Name: "enabledTools", Shape: namesShape, Doc: "the only tools"},
-		{Name: "tools", Shape: namesShape, Doc: "Copilot CLI: the only tools; *: all"},
-		{Name: "excludeTools", Shape: namesShape, Doc: "Gemini CLI: no such tools"},
-		{Name: "disabledTools", Shape: namesShape, Doc: "Windsurf, Roo Code: no such tools"},
-		{Name: "envFile", Shape: pathShape, Doc: "Cursor: file of variables"},
-		{Name: "timeout", Shape: amountShape, Doc: "of calls: milliseconds (Gemini CLI, Claude Code) or seconds (Cline, Roo Code)"},
-		{Name: "watchPaths", Shape: namesShape, Doc: "Roo Code: files whose change restarts the server"},
-		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id and scopes (Claude Code, Gemini CLI)"},
-		{Name: "auth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "Cursor: client id and scopes"},
-		{Name: "headersHelper", Shape: filledText, Doc: "Claude Code: a command that prints headers; not run here"},
-	}, known("trust", "description", "alwaysAllow", "autoApprove", "alwaysLoad", "authProviderType", "targetAudience",
-		"targetServiceAccount", "extensionName", "extension", "gallery", "version", "id", "name", "displayName", "title",
-		"icon", "iconPath", "source", "metadata", "tags", "remoteConfigured", "disabledReason", "sampling", "roots",
-		"deferTools", "isDefaultServer", "filterMapping", "oidc", "scope", "tcp", "allowedEnvironmentVariables", "priority"))
-}
-
-// vscodeShape is one entry of servers in VS Code's mcp.json.
-func vscodeShape() *schema.Shape {
-	return with(processKeys, remoteKeys, []schema.Key{
-		{Name: "type", Shape: filledText, Doc: "transport"},
-		{Name: "envFile", Shape: pathShape, Doc: "file of variables"},
-		{Name: "sandboxEnabled", Shape: boolShape, Doc: "not done here, which is told"},
-		{Name: "dev", Shape: with([]schema.Key{{Name: "watch", Shape: namesShape, Doc: "globs whose change restarts the server"}}, known("debug")), Doc: "development mode"},
-		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id"},
-		{Name: "disabled", Shape: boolShape, Doc: "left out"},
-		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
-	}, known("sandbox", "gallery", "version", "name", "description", "metadata"))
-}
-
-// zedShape is one entry of Zed's context_servers.
-func zedShape() *schema.Shape {
-	return with(processKeys, remoteKeys, []schema.Key{
-		{Name: "source", Shape: filledText, Doc: "custom, or extension"},
-		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
-		{Name: "timeout", Shape: amountShape, Doc: "of calls, in seconds"},
-		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id"},
-	}, known("settings", "remote"))
-}
-
-// codexShape is one table of Codex' mcp_servers.
-func codexShape() *schema.Shape {
-	return with(processKeys, []schema.Key{
-		{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL"},
-		{Name: "env_vars", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "variables that are passed on"},
-		{Name: "http_headers", Shape: headersShape, Doc: "headers"},
-		{Name: "env_http_headers", Shape: &schema.Shape{Kind: schema.Dict, Names: headerName, Of: filledText}, Doc: "headers from variables"},
-		{Name: "bearer_token_env_var", Shape: filledText, Doc: "variable that holds the token"},
-		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
-		{Name: "startup_timeout_sec", Shape: amountShape, Doc: "of the handshake"},
-		{Name: "startup_timeout_ms", Shape: amountShape, Doc: "of the handshake"},
-		{Name: "tool_timeout_sec", Shape: amountShape, Doc: "of calls"},
-		{Name: "enabled_tools", Shape: namesShape, Doc: "the only tools"},
-		{Name: "disabled_tools", Shape: namesShape, Doc: "no such tools"},
-		{Name: "scopes", Shape: scopesShape, Doc: "scopes to ask for"},
-		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id"},
-		{Name: "oauth_resource", Shape: filledText, Doc: "resource to ask for"},
-	}, known("name", "required", "supports_parallel_tool_calls", "default_tools_approval_mode", "experimental_environment", "tools"))
+// clientShape is the schema of one server's entry in a client's file. mcpServers has the keys of all clients with that format, because
+// clients adopt each other's keys and users copy entries from one client to another.
+func clientShape(format Format) *schema.Shape {
+	s := &schema.Shape{Kind: schema.Object}
+	for _, some := range []struct {
+		in   []Format // nil: all
+		keys []schema.Key
+	}{
+		{nil, []schema.Key{
+			{Name: "command", Shape: filledText, Doc: "program"},
+			{Name: "args", Shape: argsShape, Doc: "arguments"},
+			{Name: "env", Shape: envOfClient, Doc: "variables"},
+			{Name: "cwd", Shape: pathShape, Doc: "folder"},
+			{Name: "url", Shape: urlShape, Doc: "URL"},
+			{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
+			{Name: "oauth", Shape: anyShape, Doc: "client id and scopes"},
+		}},
+		{[]Format{MCPServers, VSCode, Zed}, []schema.Key{{Name: "headers", Shape: headersShape, Doc: "headers"}}},
+		{[]Format{MCPServers, Zed}, []schema.Key{
+			{Name: "timeout", Shape: amountShape, Doc: "of calls: milliseconds (Gemini CLI, Claude Code) or seconds (Cline, Roo Code, Zed)"},
+		}},
+		{[]Format{MCPServers, VSCode}, []schema.Key{
+			{Name: "type", Shape: filledText, Doc: "transport"},
+			{Name: "disabled", Shape: boolShape, Doc: "left out"},
+			{Name: "envFile", Shape: pathShape, Doc: "Cursor, VS Code: file of variables"},
+		}},
+		{[]Format{MCPServers}, []schema.Key{
+			{Name: "httpUrl", Shape: urlShape, Doc: "Gemini CLI: URL of Streamable HTTP"},
+			{Name: "serverUrl", Shape: urlShape, Doc: "Windsurf: URL"},
+			{Name: "transport", Shape: filledText, Doc: "transport"},
+			{Name: "transportType", Shape: filledText, Doc: "Cline: transport"},
+			{Name: "includeTools", Shape: namesShape, Doc: "Gemini CLI: the only tools"},
+			{Name: "enabledTools", Shape: namesShape, Doc: "the only tools"},
+			{Name: "tools", Shape: namesShape, Doc: "Copilot CLI: the only tools; *: all"},
+			{Name: "excludeTools", Shape: namesShape, Doc: "Gemini CLI: no such tools"},
+			{Name: "disabledTools", Shape: namesShape, Doc: "Windsurf, Roo Code: no such tools"},
+			{Name: "watchPaths", Shape: namesShape, Doc: "Roo Code: files whose change restarts the server"},
+			{Name: "auth", Shape: anyShape, Doc: "Cursor: client id and scopes"},
+			{Name: "headersHelper", Shape: filledText, Doc: "Claude Code: a command that prints headers; not run here"},
+		}},
+		{[]Format{VSCode}, []schema.Key{
+			{Name: "sandboxEnabled", Shape: boolShape, Doc: "not done here, which is told"},
+			{Name: "dev", Shape: with([]schema.Key{{Name: "watch", Shape: namesShape, Doc: "globs whose change restarts the server"}}, "debug"), Doc: "development mode"},
+		}},
+		{[]Format{Zed}, []schema.Key{{Name: "source", Shape: filledText, Doc: "custom, or extension"}}},
+		{[]Format{Codex}, []schema.Key{
+			{Name: "env_vars", Shape: anyShape, Doc: "variables that are passed on"},
+			{Name: "http_headers", Shape: headersShape, Doc: "headers"},
+			{Name: "env_http_headers", Shape: &schema.Shape{Kind: schema.Dict, Names: headerName, Of: filledText}, Doc: "headers from variables"},
+			{Name: "bearer_token_env_var", Shape: filledText, Doc: "variable that holds the token"},
+			{Name: "startup_timeout_sec", Shape: amountShape, Doc: "of the handshake"},
+			{Name: "startup_timeout_ms", Shape: amountShape, Doc: "of the handshake"},
+			{Name: "tool_timeout_sec", Shape: amountShape, Doc: "of calls"},
+			{Name: "enabled_tools", Shape: namesShape, Doc: "the only tools"},
+			{Name: "disabled_tools", Shape: namesShape, Doc: "no such tools"},
+			{Name: "scopes", Shape: scopesShape, Doc: "scopes to ask for"},
+			{Name: "oauth_resource", Shape: filledText, Doc: "resource to ask for"},
+		}},
+		{[]Format{MCPServers}, known("trust", "description", "alwaysAllow", "autoApprove", "alwaysLoad", "authProviderType", "targetAudience",
+			"targetServiceAccount", "extensionName", "extension", "gallery", "version", "id", "name", "displayName", "title",
+			"icon", "iconPath", "source", "metadata", "tags", "remoteConfigured", "disabledReason", "sampling", "roots",
+			"deferTools", "isDefaultServer", "filterMapping", "oidc", "scope", "tcp", "allowedEnvironmentVariables", "priority")},
+		{[]Format{VSCode}, known("sandbox", "gallery", "version", "name", "description", "metadata")},
+		{[]Format{Zed}, known("settings", "remote")},
+		{[]Format{Codex}, known("name", "required", "supports_parallel_tool_calls", "default_tools_approval_mode", "experimental_environment", "tools")},
+	} {
+		if some.in == nil || slices.Contains(some.in, format) {
+			s.Keys = append(s.Keys, some.keys...)
+		}
+	}
+	return s
 }
 
 // oauthShape is a client's registration at an authorization server. Endpoints are not read from it: they are
@@ -128,7 +117,7 @@ func oauthShape() *schema.Shape {
 		{Name: "CLIENT_SECRET", Shape: filledText, Doc: "Cursor"},
 		{Name: "scopes", Shape: scopesShape, Doc: "list, or words in one text"},
 		{Name: "callbackPort", Shape: countShape, Doc: "Claude Code"},
-	}, known("enabled", "authServerMetadataUrl", "authorizationUrl", "tokenUrl", "redirectUri", "tokenParamName", "issuer", "audiences", "registrationUrl", "xaa"))
+	}, "enabled", "authServerMetadataUrl", "authorizationUrl", "tokenUrl", "redirectUri", "tokenParamName", "issuer", "audiences", "registrationUrl", "xaa")
 }
 
 // vscodeInput is an entry of VS Code's inputs.
@@ -139,6 +128,6 @@ func vscodeInput() *schema.Shape {
 		{Name: "description", Shape: textShape, Doc: "what is shown"},
 		{Name: "password", Shape: boolShape, Doc: "not shown"},
 		{Name: "default", Shape: textShape, Doc: "value where no user is asked"},
-		{Name: "options", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "values, or pairs of label and value"},
-	}, known("command", "args"))
+		{Name: "options", Shape: anyShape, Doc: "values, or pairs of label and value"},
+	}, "command", "args")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 )
 
 // Given is the one server of a command line, for [OfCommandLine]: a command, or a URL. Empty members were not given.
@@ -30,7 +31,7 @@ type Given struct {
 func OfCommandLine(g Given, opts Options) (*File, error) {
 	r := newReader("the command line", nil, opts)
 	r.Manner, r.refs = schema.Strict, references{strict: true, bare: true}
-	r.file.Format, r.file.Names = Outlive, NamesNever
+	r.file.Format, r.file.Names = Outlive, catalog.Never
 	root, command := g.tree()
 	for _, n := range command {
 		r.filled[n] = true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -317,12 +318,7 @@ func (r *reader) ask(at fileerror.Pos, in *Input) answer {
 		r.Problem(at, fmt.Sprintf("the input %q has no value", in.ID), "there is no user to ask here: give it a default")
 		return answer{}
 	}
-	for _, o := range in.Options {
-		if o == value {
-			return answer{value: value, good: true}
-		}
-	}
-	if len(in.Options) > 0 {
+	if len(in.Options) > 0 && !slices.Contains(in.Options, value) {
 		r.Problem(at, fmt.Sprintf("the value of input %q is none of its options", in.ID), "")
 		return answer{}
 	}

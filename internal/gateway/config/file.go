@@ -6,16 +6,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
-)
-
-// Names says when a tool's name is prefixed with its server's.
-type Names string
-
-// The naming modes for tools.
-const (
-	NamesAlways      Names = "always"       // <prefix>_<tool>, the default
-	NamesOnCollision Names = "on-collision" // only where two servers have the same name
-	NamesNever       Names = "never"        // unchanged
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 )
 
 // Sessions says where the sessions of HTTP clients are kept.
@@ -44,10 +35,10 @@ type File struct {
 	Name   string // the file's name, as it was given
 	Format Format // the recognised format
 
-	Names  Names  // never empty
-	Listen string // host:port; empty: not given
-	Auth   *Auth  // who may use our HTTP endpoint, besides the clients of Views; nil: LocalUsers decides
-	TLS    *TLS   // nil: plain HTTP
+	Names  catalog.Names // never empty
+	Listen string        // host:port; empty: not given
+	Auth   *Auth         // who may use our HTTP endpoint, besides the clients of Views; nil: LocalUsers decides
+	TLS    *TLS          // nil: plain HTTP
 	// LocalUsers says who may use our HTTP endpoint when Auth is nil; it is then on loopback. "": LocalOwn where the
 	// system can tell users apart, otherwise LocalToken.
 	LocalUsers LocalUsers

@@ -174,10 +174,11 @@ func CheckToken(text string) error {
 // have to show a token: without one, anybody who reaches the address could call every tool, so that only loopback is
 // allowed.
 func CheckListen(address string, authorized bool) error {
-	if message, hint := listenForm.Check(address); message != "" {
-		return fmt.Errorf("%q %s: %s", address, message, hint)
+	message, hint := listenForm.Check(address)
+	if message == "" {
+		message, hint = openListen(address, authorized)
 	}
-	if message, hint := openListen(address, authorized); message != "" {
+	if message != "" {
 		return fmt.Errorf("%q %s: %s", address, message, hint)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 )
 
 // largest is the maximum size of a configuration in bytes. A whole ~/.claude.json with its history has to fit.
@@ -56,14 +57,11 @@ func readConfig(path string) ([]byte, error) {
 // .cursor) also help to recognise the format. Relative paths in it start at opts.Dir, or at the folder of name.
 func Parse(name string, data []byte, opts Options) (*File, error) {
 	r := newReader(name, data, opts)
-	if r.dry = opts.Input != nil; r.readable() {
-		r.read()
-	}
+	r.dry = opts.Input != nil
+	r.read()
 	if r.dry && r.asked && len(r.Problems) == 0 { // the user is asked only if the file has no mistakes
 		r = newReader(name, data, opts)
-		if r.readable() {
-			r.read()
-		}
+		r.read()
 	}
 	return r.result()
 }
@@ -115,7 +113,7 @@ func newReader(name string, data []byte, opts Options) *reader {
 		}
 	}
 	r.workspace = workspaceOf(r.dir)
-	r.file = &File{Name: name, Names: NamesAlways}
+	r.file = &File{Name: name, Names: catalog.Always}
 	return r
 }
 
@@ -145,22 +143,24 @@ func (r *reader) readable() bool {
 	return len(r.Problems) == 0
 }
 
-func invalidUTF8(data []byte) int {
-	if utf8.Valid(data) {
+// invalidUTF8 is where a text stops being UTF-8, or -1.
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
 		return -1
 	}
-	for i := 0; i < len(data); {
-		c, n := utf8.DecodeRune(data[i:])
-		if c == utf8.RuneError && n == 1 {
+	for i, c := range string(text) {
+		if c == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte(string(utf8.RuneError))) {
 			return i
 		}
-		i += n
 	}
 	return -1
 }
 
 // read recognises the format and reads the file's content.
 func (r *reader) read() {
+	if !r.readable() {
+		return
+	}
 	if len(bytes.TrimSpace(r.source.Text)) == 0 {
 		r.Problem(fileerror.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
 		return
@@ -168,7 +168,7 @@ func (r *reader) read() {
 	var known secret.Known
 	r.conceal(&known)
 	syntax := syntaxOf(r.source)
-	root, problems := tree.Read(syntax.format, r.source)
+	root, problems := tree.Read(syntax, r.source)
 	known = secretsOf(root)
 	r.Problems = append(r.Problems, problems...)
 	if root == nil {
@@ -187,7 +187,7 @@ func (r *reader) read() {
 		r.readOutlive(root)
 		return
 	}
-	if format == MCPServers && syntax == yamlSyntax {
+	if format == MCPServers && syntax == tree.YAML {
 		for _, f := range ownKeys(root) {
 			r.Warn(f.KeyPos, f.Key+" has no effect beside mcpServers", "write the servers below servers")
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 )
 
 // readOutlive reads outlive.yaml.
@@ -99,7 +100,7 @@ func (r *reader) readInput(n *tree.Node, s *schema.Shape, label string) {
 func (r *reader) readEndpoint(root *tree.Node) {
 	f := r.file
 	if names := root.TextOf("names"); names != "" {
-		f.Names = Names(names)
+		f.Names = catalog.Names(names)
 	}
 	r.readAuth(root.Good("auth"))
 	if n := root.Good("local_users"); n != nil {
@@ -234,15 +235,10 @@ func (r *reader) credentials(n *tree.Node) *Credentials {
 	return c
 }
 
-// prefixOf makes a prefix of a server's name: language model APIs allow no dots in tool names.
+// prefixOf makes a prefix of a server's name.
 func prefixOf(name string) string {
-	out := strings.Map(func(c rune) rune {
-		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return c
-		}
-		return '_'
-	}, name)
-	return out[:min(len(out), 64)]
+	out := catalog.Clean(name)
+	return out[:min(len(out), catalog.MaxName)]
 }
 
 // target reads how a server is reached, and reports keys that belong to the other transport.
@@ -276,10 +272,15 @@ func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Node {
 	return nil
 }
 
+// misplaced reports keys of the other transport. A client ignores them in its own file, where they are no mistakes.
 func (r *reader) misplaced(n *tree.Node, keys []string, belongs string) {
 	for _, k := range keys {
-		if f := n.Get(k); f != nil && f.Kind != tree.Null {
+		switch f := n.Get(k); {
+		case f == nil || f.Kind == tree.Null:
+		case r.Manner == schema.Strict:
 			r.Problem(f.KeyPos, k+" is only for servers "+belongs, "remove it")
+		case len(f.Kids)+len(f.Raw) > 0:
+			r.Warn(f.KeyPos, k+" is only for servers "+belongs, "it has no effect")
 		}
 	}
 }

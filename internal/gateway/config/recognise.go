@@ -26,43 +26,31 @@ const (
 	Zed        Format = "zed"    // context_servers in settings.json
 )
 
-// syntax is a syntax that trees are parsed from.
-type syntax struct {
-	name   string
-	format tree.Format
-}
-
-var (
-	yamlSyntax = &syntax{"YAML", tree.YAML}
-	jsonSyntax = &syntax{"JSON", tree.JSON}
-	tomlSyntax = &syntax{"TOML", tree.TOML}
-)
-
 var tomlLine = lazyregexp.New(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
 
 // syntaxOf decides by the file name's extension or, if that says nothing, by the first line that is not a comment.
-func syntaxOf(s *fileerror.Source) *syntax {
+func syntaxOf(s *fileerror.Source) tree.Format {
 	switch strings.ToLower(filepath.Ext(s.Name)) {
 	case ".yaml", ".yml":
-		return yamlSyntax
+		return tree.YAML
 	case ".json", ".jsonc", ".json5":
-		return jsonSyntax
+		return tree.JSON
 	case ".toml":
-		return tomlSyntax
+		return tree.TOML
 	}
 	for line := range bytes.Lines(s.Text) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0 || line[0] == '#':
 		case line[0] == '{' || bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("/*")):
-			return jsonSyntax
+			return tree.JSON
 		case tomlLine.Match(line):
-			return tomlSyntax
+			return tree.TOML
 		default:
-			return yamlSyntax
+			return tree.YAML
 		}
 	}
-	return yamlSyntax
+	return tree.YAML
 }
 
 // ownKeys are the members that only outlive.yaml has at the top. VS Code's file has servers and inputs, too.
@@ -77,8 +65,8 @@ func ownKeys(root *tree.Node) []*tree.Node {
 var keysOfAccess = []string{"auth", "views", "local_users"}
 
 // recognise decides by the top-level keys. where is the object that holds the servers.
-func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
-	if s == yamlSyntax && root.Kind == tree.Null {
+func recognise(s tree.Format, root *tree.Node) (f Format, where *tree.Node) {
+	if s == tree.YAML && root.Kind == tree.Null {
 		return Outlive, nil // only comments, or ---
 	}
 	if root.Kind != tree.Object {
@@ -86,17 +74,17 @@ func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Node) {
 	}
 	own := len(ownKeys(root)) > 0
 	switch {
-	case root.Get("mcpServers") != nil && !(s == yamlSyntax && root.Given(keysOfAccess...)): // a client's JSON may have keys of the same name
+	case root.Get("mcpServers") != nil && !(s == tree.YAML && root.Given(keysOfAccess...)): // a client's JSON may have keys of the same name
 		return MCPServers, root.Get("mcpServers")
-	case s == tomlSyntax && root.Get("mcp_servers") != nil:
+	case s == tree.TOML && root.Get("mcp_servers") != nil:
 		return Codex, root.Get("mcp_servers")
 	case root.Get("context_servers") != nil:
 		return Zed, root.Get("context_servers")
 	case root.Get("mcp").Get("servers") != nil:
 		return VSCode, root.Get("mcp").Get("servers")
-	case s == jsonSyntax && root.Get("servers") != nil && !own:
+	case s == tree.JSON && root.Get("servers") != nil && !own:
 		return VSCode, root.Get("servers")
-	case root.Get("servers") != nil || own || s == yamlSyntax:
+	case root.Get("servers") != nil || own || s == tree.YAML:
 		return Outlive, nil
 	}
 	return Unknown, nil

@@ -82,7 +82,7 @@ func TestSchemaAcceptsGoodFiles(t *testing.T) {
 		}
 		s := fileerror.NewSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
 		syntax := syntaxOf(s)
-		root, problems := tree.Read(syntax.format, s)
+		root, problems := tree.Read(syntax, s)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

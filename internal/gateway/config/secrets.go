@@ -13,7 +13,7 @@ import (
 // the file. If the file cannot be parsed, it returns only what [secret.Find] sees.
 func Secrets(name string, text []byte) secret.Known {
 	s := fileerror.NewSource(name, bytes.TrimPrefix(text, []byte("\ufeff")))
-	root, _ := tree.Read(syntaxOf(s).format, s)
+	root, _ := tree.Read(syntaxOf(s), s)
 	return secretsOf(root)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 )
 
 // The schema of outlive.yaml. A key that is added here is known to the reader and in the JSON Schema; outlive.go
@@ -64,7 +65,7 @@ func policyKeys(keys []PolicyKey) []schema.Key {
 func rootShape(policy []PolicyKey) *schema.Shape {
 	own := policyKeys(policy)
 	return &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: []schema.Key{
-		{Name: "names", Shape: &schema.Shape{Kind: schema.Word, Words: []string{string(NamesAlways), string(NamesOnCollision), string(NamesNever)}},
+		{Name: "names", Shape: &schema.Shape{Kind: schema.Word, Words: []string{string(catalog.Always), string(catalog.OnCollision), string(catalog.Never)}},
 			Doc: "when a tool's name gets its server's prefix: always (the default), on-collision, or never"},
 		{Name: "listen", Shape: &schema.Shape{Kind: schema.Text, Form: listenForm}, Doc: "host:port to speak Streamable HTTP on; without it, stdio. --listen overrides it"},
 		{Name: "auth", Shape: authShape, Doc: "who may use the HTTP endpoint"},
@@ -156,7 +157,7 @@ func serverShape(policy []schema.Key) *schema.Shape {
 		{Name: "args", Shape: argsShape, Doc: "its arguments"},
 		{Name: "env", Shape: envShape, Doc: "variables for it, besides those that outlive has"},
 		{Name: "cwd", Shape: pathShape, Doc: "folder to start it in, relative to this file (default: where outlive runs)"},
-		{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL of a server elsewhere, reached by Streamable HTTP"},
+		{Name: "url", Shape: urlShape, Doc: "URL of a server elsewhere, reached by Streamable HTTP"},
 		{Name: "transport", Shape: &schema.Shape{Kind: schema.Word, Words: []string{transportAuto, transportSSE}},
 			Doc: "auto (the default): what is spoken at the url is found out; sse: the HTTP+SSE of 2024-11-05 and nothing else"},
 		{Name: "headers", Shape: headersShape, Doc: "headers for it"},
@@ -187,7 +188,7 @@ var credentialsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 		{Name: "issuer", Shape: &schema.Shape{Kind: schema.Text, Form: issuerForm},
 			Doc: "URL of the only authorization server to ask (default: the one that the server names at the first login)"},
 		{Name: "scopes", Shape: scopesShape, Doc: "scopes to ask for"},
-		{Name: "resource", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "resource to ask for (default: url)"},
+		{Name: "resource", Shape: urlShape, Doc: "resource to ask for (default: url)"},
 		{Name: "callback_port", Shape: &schema.Shape{Kind: schema.Count, Least: 1}, Doc: "port of the redirect on loopback (default: any)"},
 	}}},
 }}

@@ -57,10 +57,7 @@ func (r *reader) viewServers(view *tree.Node, known []string) (all []ViewServer)
 			all = append(all, ViewServer{Name: f.Key, Allow: f.Get("allow").Texts(), Deny: f.Get("deny").Texts()})
 		}
 	}
-	names := n.Items()
-	if n.Kind == tree.Text {
-		names = []*tree.Node{n}
-	}
+	names := entries(n)
 	for _, item := range names {
 		switch {
 		case item.Bad || !r.isServer(item.Pos, item.Value, known):
@@ -74,6 +71,14 @@ func (r *reader) viewServers(view *tree.Node, known []string) (all []ViewServer)
 		r.Problem(n.Pos, fmt.Sprintf("the view %s has no server", view.Key), "name those that it has: [one, two]")
 	}
 	return all
+}
+
+// entries are those of a list, or the one text that is given instead of a list.
+func entries(n *tree.Node) []*tree.Node {
+	if n.Kind == tree.Text {
+		return []*tree.Node{n}
+	}
+	return n.Items()
 }
 
 // isServer reports a name that no server has.
@@ -95,11 +100,7 @@ func (r *reader) checkTokens(view *tree.Node, owners map[string]string) {
 	if n == nil {
 		return
 	}
-	tokens := n.Items()
-	if n.Kind != tree.List {
-		tokens = []*tree.Node{n}
-	}
-	for _, one := range tokens {
+	for _, one := range entries(n) {
 		if one.Bad || one.Value == "" {
 			continue
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
@@ -287,7 +286,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 		return fail(exitUsage, "gateway: --peer-listen is for a gateway that speaks HTTP: --listen ADDRESS")
 	}
 	opts := gateway.RunnerOptions{
-		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks,
+		Gateway: gateway.Options{Version: version(), Names: file.Names, NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks,
 			MaxProcesses: cmp.Or(file.Limits.Processes, mostProcesses)},
 		Host: g.served.host, View: g.flags.view,
 	}
