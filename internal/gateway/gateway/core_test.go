@@ -640,7 +640,7 @@ func TestListChangesWhileOthersAreReadFirst(t *testing.T) {
 	list := c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
 	p := w.of("a")[0]
 	p.say(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`) // its tools are not read yet
-	w.gw.Flush()
+	w.gw.flush()
 	p.listTools(p.open[0]) // now they are, and the resources are just being read again
 	has(t, "resources", list, "x://1")
 	w.settle()

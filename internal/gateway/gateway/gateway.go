@@ -228,6 +228,7 @@ func (g *Gateway) SetServers(now time.Time, servers []Server, views ...View) {
 // is left alone.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
+	g.modern.showing("").probed = true
 	g.modern.probeEras("")
 	g.openAllShared()
 	g.flush()
@@ -306,15 +307,13 @@ func (g *Gateway) idled(s *Session) {
 	}
 }
 
-// post puts a message for a server into the outbox, which then owns the line.
+// post puts a message for a server into the outbox, which then owns the line; nil ends the server after the messages before it.
 func (g *Gateway) post(l *Link, line []byte) {
 	g.outbox = append(g.outbox, queuedLine{l, line})
 }
 
-// postEnd ends a link's server after the messages before it.
-func (g *Gateway) postEnd(l *Link) { g.post(l, nil) }
-
-// flush sends the outbox, and what that leads to. It is called when no message is being handled.
+// flush sends the outbox, and what that leads to. It is called when no message is being handled, and by the world outside of any server's
+// call.
 func (g *Gateway) flush() {
 	if g.emptying {
 		return
@@ -338,11 +337,8 @@ func (g *Gateway) flush() {
 	g.emptying = false
 }
 
-// Flush sends the messages to servers. The world calls it outside of any server's call.
-func (g *Gateway) Flush() { g.flush() }
-
-// Waiting reports whether [Gateway.Flush] has anything to do.
-func (g *Gateway) Waiting() bool { return len(g.outbox) > 0 && !g.emptying }
+// waiting reports whether flush has anything to do.
+func (g *Gateway) waiting() bool { return len(g.outbox) > 0 && !g.emptying }
 
 // Close ends all sessions and servers. Servers finish their requests.
 func (g *Gateway) Close(now time.Time) {

@@ -27,11 +27,10 @@ func (l *Link) greet() {
 	}
 	l.phase = greeting
 	if l.scope.era == mcp.Modern {
-		l.ask(mcp.Discover, func(id []byte) []byte { return mcp.DiscoverLine(id, l.meta()) }, l.greeted)
+		l.ask(mcp.Discover, []byte("{}"), l.greeted)
 		return
 	}
-	params := l.scope.introduction()
-	l.ask(mcp.Initialize, func(id []byte) []byte { return mcp.InitializeLine(id, params, "") }, l.greeted)
+	l.ask(mcp.Initialize, l.scope.introduction(), l.greeted)
 }
 
 // introduction is the raw initialize params of a scope's processes: its client's own; of one that many clients share the gateway's, which can

@@ -181,7 +181,7 @@ func (l *Link) endIfIdle() {
 		}
 	}
 	l.abandon(errorOf(jsonrpc.InternalError, "the server was taken out of the configuration"))
-	l.gw.postEnd(l)
+	l.gw.post(l, nil)
 }
 
 // abandon answers the clients' open requests. The gateway's own are dropped.
@@ -280,19 +280,14 @@ func (l *Link) tick() {
 
 func rawID(id uint64) []byte { return strconv.AppendUint(nil, id, 10) }
 
-// ask sends the server a request of the gateway's own; then gets the raw result or the raw error.
-func (l *Link) ask(m mcp.Method, make func(id []byte) []byte, then func(result, err []byte)) {
+// ask sends the server a request of the gateway's own, with raw params, which is an object; then gets the raw result or the raw error.
+func (l *Link) ask(m mcp.Method, params []byte, then func(result, err []byte)) {
+	if l.scope.era == mcp.Modern {
+		params, _ = jsonrpc.Set(nil, params, l.gw.meta(), "_meta")
+	}
 	e := &exchange{num: l.gw.number(), link: l, method: m, then: then}
 	l.calls[e.num] = e
-	l.gw.post(l, make(rawID(e.num)))
-}
-
-// meta is the _meta of the gateway's own requests to a modern server.
-func (l *Link) meta() []byte {
-	if l.scope.era != mcp.Modern {
-		return nil
-	}
-	return l.gw.meta()
+	l.gw.post(l, jsonrpc.AppendRequest(nil, rawID(e.num), m.String(), params))
 }
 
 // meta identifies the gateway, as every modern request must, with the capabilities of its single client: a translated

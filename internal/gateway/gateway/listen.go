@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -101,18 +100,6 @@ func (sc *scope) endListens() {
 		sc.stopListen(l.exchange, "the gateway ends")
 		meta := sc.gw.madeHere(`"` + mcp.MetaSubscriptionID + `":` + l.exchange.id + `,`)
 		l.exchange.answer(append(append([]byte(`{"resultType":"complete","_meta":`), meta...), '}'))
-	}
-}
-
-// tellChanges notifies of changed lists.
-func (l *listen) tellChanges(view *catalog.View) {
-	told := map[mcp.Method]bool{}
-	for kind := range mcp.Lists {
-		m := kind.Changed()
-		if l.seen.differs(kind, view) && l.lists[m] && !told[m] {
-			told[m] = true
-			l.exchange.stream.Send(mcp.ChangedLine(kind, []byte(l.exchange.id)))
-		}
 	}
 }
 

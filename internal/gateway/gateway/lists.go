@@ -161,9 +161,11 @@ func (ls *listing) read(kind mcp.List) {
 }
 
 func (ls *listing) page(kind mcp.List, cursor []byte) {
-	ls.link.ask(kind.Method(), func(id []byte) []byte { return mcp.ListLine(id, kind, cursor, ls.link.meta()) }, func(result, err []byte) {
-		ls.turn(kind, result, err)
-	})
+	params := []byte("{}")
+	if cursor != nil {
+		params, _ = jsonrpc.Set(nil, params, cursor, "cursor") // an object
+	}
+	ls.link.ask(kind.Method(), params, func(result, err []byte) { ls.turn(kind, result, err) })
 }
 
 // turn takes one page.
@@ -323,8 +325,5 @@ func (ls *listing) listen() {
 	}
 	ls.listening = true
 	params := []byte(`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}}`)
-	params, _ = jsonrpc.Set(nil, params, ls.link.meta(), "_meta")
-	ls.link.ask(mcp.Listen, func(id []byte) []byte {
-		return jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params)
-	}, func(_, _ []byte) {}) // a server without such notifications may refuse or end it
+	ls.link.ask(mcp.Listen, params, func(_, _ []byte) {}) // a server without such notifications may refuse or end it
 }

@@ -327,7 +327,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 				next := m.late[0]
 				m.late = m.late[1:]
 				next()
-				m.gw.Flush()
+				m.gw.flush()
 			}
 		},
 		"all that can happen does": func(*rapid.T) { m.settle() },

@@ -96,7 +96,7 @@ func (g *Gateway) dropIdlePools() {
 // greetPlainly answers initialize, or server/discover, with the server's own answer in the scope, once that is known.
 func (sc *scope) greetPlainly(e *exchange) {
 	server := sc.gw.servers[0]
-	sc.main.opened = true // its processes are about to be used
+	sc.showing("").opened = true // its processes are about to be used
 	sc.link(server)
 	greeted := func(sc *scope) bool {
 		return !slices.ContainsFunc(sc.links[server], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })

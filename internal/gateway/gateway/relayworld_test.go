@@ -211,8 +211,8 @@ func (w *relay) settle() {
 
 // happens lets one thing happen that needs no time; false: there is none.
 func (w *relay) happens() bool {
-	if w.gw.Waiting() {
-		w.gw.Flush()
+	if w.gw.waiting() {
+		w.gw.flush()
 		return true
 	}
 	if len(w.late) > 0 {

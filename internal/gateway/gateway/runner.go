@@ -164,12 +164,12 @@ func (r *Runner) stopIfDone() {
 
 // flushSoon flushes the outbox after the present server's call.
 func (r *Runner) flushSoon() {
-	if r.flushes || !r.gw.Waiting() {
+	if r.flushes || !r.gw.waiting() {
 		return
 	}
 	r.flushes = true
 	r.loop.Post(func() {
 		r.flushes = false
-		r.gw.Flush()
+		r.gw.flush()
 	})
 }

@@ -18,8 +18,7 @@ type scope struct {
 	pool  pooled   // of those that many clients of the legacy era use
 	links map[*server][]*Link
 
-	main      showing             // of everything, or of the owner's view
-	byView    map[string]*showing // of other views, by name
+	byView    map[string]*showing // what is seen, by the name of the view; an owner has one
 	presumes  bool                // of a session that goes on from a record, see [scope.noLongerPresume]
 	held      []held              // requests waiting for the servers' lists
 	changedAt time.Time           // when clients are notified of changes; zero: none
@@ -34,7 +33,7 @@ type held struct {
 }
 
 func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
-	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, main: showing{stale: true}}
+	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, byView: map[string]*showing{}}
 }
 
 // of is the scope that has the links of s: what its owner shares with others, if s is shared.
@@ -131,7 +130,7 @@ func (sc *scope) serversChanged(gone []*server) {
 		switch {
 		case sh.opened:
 			sc.openAll(view)
-		case sh.probed, sc == sc.gw.modern && sc.gw.warm && view == "":
+		case sh.probed:
 			sc.probeEras(view)
 		}
 	}
@@ -420,21 +419,30 @@ func (s *seen) differs(l mcp.List, now *catalog.View) bool {
 func (sc *scope) tellChanges() {
 	if sc.owner != nil {
 		view := sc.current(sc.owner.view)
-		told := map[mcp.Method]bool{}
 		was := sc.owner.seen
-		for l := range mcp.Lists {
-			if listHasChanged(sc.owner, l, view) && !told[l.Changed()] {
-				told[l.Changed()] = true
-				sc.owner.general.Send(mcp.ChangedLine(l, nil))
-			}
-		}
+		announce(sc.owner.general, nil, func(l mcp.List) bool { return listHasChanged(sc.owner, l, view) })
 		if sc.owner.seen != was {
 			remember(sc.owner)
 		}
 	}
 	for _, l := range slices.Clone(sc.listens) {
-		l.tellChanges(sc.current(l.exchange.session.view))
+		view := sc.current(l.exchange.session.view)
+		announce(l.exchange.stream, []byte(l.exchange.id), func(kind mcp.List) bool {
+			return l.seen.differs(kind, view) && l.lists[kind.Changed()]
+		})
 		l.exchange.session.listenForResources(l)
+	}
+}
+
+// announce sends a client the notifications of changed lists, each once: templates are announced with the resources. id is that of the
+// request it listens with, raw; nil: it need not listen.
+func announce(to Stream, id []byte, changed func(mcp.List) bool) {
+	told := map[mcp.Method]bool{}
+	for l := range mcp.Lists {
+		if changed(l) && !told[l.Changed()] {
+			told[l.Changed()] = true
+			to.Send(mcp.ChangedLine(l, id))
+		}
 	}
 }
 

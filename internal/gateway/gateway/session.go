@@ -165,7 +165,7 @@ func (s *Session) Release(now time.Time) {
 	s.gw.now = now
 	if s.own != nil && s.idle() {
 		s.own.closeAll()
-		s.own.main.opened = false
+		s.own.showing(s.view).opened = false
 	}
 	s.gw.flush()
 }
@@ -351,9 +351,7 @@ func (l *Link) setLevel() {
 		return
 	}
 	l.level = params
-	l.ask(mcp.SetLevel, func(id []byte) []byte {
-		return jsonrpc.AppendRequest(nil, id, mcp.SetLevel.String(), params)
-	}, func(_, _ []byte) {})
+	l.ask(mcp.SetLevel, params, func(_, _ []byte) {})
 }
 
 // mostVerbose are the raw params of the logging/setLevel that asks a server for the most; nil: no client of it has asked.

@@ -359,7 +359,7 @@ func TestClose(t *testing.T) {
 	if len(listen.lines) != 2 || !strings.Contains(listen.lines[1], `"id":1,"result":{"resultType":"complete"`) {
 		t.Errorf("listen: %q", listen.lines)
 	}
-	if got := fmt.Sprint(w.gw.Deadline()); w.gw.Waiting() {
+	if got := fmt.Sprint(w.gw.Deadline()); w.gw.waiting() {
 		t.Error(got)
 	}
 }

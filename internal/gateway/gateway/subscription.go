@@ -155,6 +155,5 @@ func (l *Link) resubscribe() {
 
 // askAbout asks the server something about a resource.
 func (l *Link) askAbout(m mcp.Method, uri string, then func(result, err []byte)) {
-	params := append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}')
-	l.ask(m, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, m.String(), params) }, then)
+	l.ask(m, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'), then)
 }

@@ -40,7 +40,7 @@ func (g *Gateway) setViews(views []View) {
 		g.views[v.Name] = view{selection: catalog.Select(v.Servers), noTools: v.NoTools || g.opts.NoTools}
 	}
 	for name := range g.modern.byView {
-		if _, known := g.views[name]; !known { // a client that is left makes it again, and sees nothing
+		if _, known := g.views[name]; !known && name != "" { // a client that is left makes it again, and sees nothing
 			delete(g.modern.byView, name)
 		}
 	}
@@ -107,17 +107,11 @@ type showing struct {
 	listed [mcp.Lists]bool // a client of the modern era was given the list: each message may be a session of its own there
 }
 
-// showing returns that of a view. A client of its own has only one.
+// showing returns that of a view.
 func (sc *scope) showing(view string) *showing {
-	if sc.owner != nil || view == "" {
-		return &sc.main
-	}
 	sh := sc.byView[view]
 	if sh == nil {
 		sh = &showing{stale: true}
-		if sc.byView == nil {
-			sc.byView = map[string]*showing{}
-		}
 		sc.byView[view] = sh
 	}
 	return sh
@@ -125,13 +119,6 @@ func (sc *scope) showing(view string) *showing {
 
 // showings yields all of them with the names of their views.
 func (sc *scope) showings(yield func(string, *showing) bool) {
-	name := ""
-	if sc.owner != nil {
-		name = sc.owner.view
-	}
-	if !yield(name, &sc.main) {
-		return
-	}
 	for _, name := range sortedKeys(sc.byView) {
 		if !yield(name, sc.byView[name]) {
 			return

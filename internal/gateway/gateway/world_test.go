@@ -158,11 +158,11 @@ func (w *world) of(name string) (all []*proc) {
 
 // settle lets everything happen that needs no time.
 func (w *world) settle() {
-	for i := 0; len(w.late) > 0 || w.gw.Waiting(); i++ {
+	for i := 0; len(w.late) > 0 || w.gw.waiting(); i++ {
 		if i > 100_000 {
 			w.t.Fatalf("it goes on for ever")
 		}
-		w.gw.Flush()
+		w.gw.flush()
 		if len(w.late) > 0 {
 			next := w.late[0]
 			w.late = w.late[1:]
