@@ -34,7 +34,7 @@ const maxLabels = 10_000
 
 // serverLabels is the catalog's data about one server.
 type serverLabels struct {
-	labels [mcp.Lists]map[string]*label // by the server's own name
+	labels [mcp.Lists]map[string]*label // of tools and prompts, by the server's own name; nil: entries of the list are called as there
 	uris   map[string]string            // shown URIs of user interfaces, by the server's own URI
 	part   *part                        // the latest one
 }
@@ -88,10 +88,10 @@ func (b *Catalog) Merge(servers []Server, lists []*Lists, sel *Selection) *View 
 	for i, server := range servers {
 		var id uint64 // 0: nothing is known, or it is not selected
 		if lists[i] != nil {
-			parts[i] = b.part(server, lists[i]) // even if it is not selected: names are given out in the servers' order
-		}
-		if parts[i] = sel.within(parts[i]); parts[i] != nil {
-			id = parts[i].id
+			p := b.part(server, lists[i]) // even if it is not selected: names are given out in the servers' order
+			if sel.Has(server.Name) {
+				parts[i], id = p, p.id
+			}
 		}
 		key = binary.AppendUvarint(key, id)
 	}
@@ -132,7 +132,7 @@ func (b *Catalog) serverLabels(server string) *serverLabels {
 
 // name assigns a label to every item. Labels that have to change are released first, so that two entries can swap
 // names.
-func (b *Catalog) name(l mcp.List, server Server, labels map[string]*label, items []Item) []*label {
+func (b *Catalog) name(l mcp.List, server Server, labels map[string]*label, items []Item) {
 	prefix := server.prefix()
 	named := make([]*label, len(items))
 	bases := make(map[string]bool, len(items))
@@ -164,7 +164,6 @@ func (b *Catalog) name(l mcp.List, server Server, labels map[string]*label, item
 	if len(labels) > max(maxLabels, 2*len(items)) {
 		b.forgetOthers(l, labels, named)
 	}
-	return named
 }
 
 func (b *Catalog) forgetOthers(l mcp.List, labels map[string]*label, named []*label) {

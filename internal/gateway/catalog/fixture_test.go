@@ -88,3 +88,6 @@ func mustPage(t testing.TB, v *View, l mcp.List, cursor []byte, size int) []byte
 	}
 	return page
 }
+
+// named reports whether the entries of a list get their names from the Catalog.
+func named(l mcp.List) bool { return l == mcp.Tools || l == mcp.Prompts }

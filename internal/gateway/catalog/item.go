@@ -47,14 +47,7 @@ func Items(l mcp.List, result []byte) (items []Item, cursor []byte) {
 	return items, bytes.Clone(mcp.NextCursor(result))
 }
 
-func (l *Lists) equal(other *Lists) bool {
-	if l == other {
-		return true
-	}
-	for i := range l {
-		if !slices.Equal(l[i], other[i]) {
-			return false
-		}
-	}
-	return true
+// Equal reports whether both are the same entries in the same order.
+func (l *Lists) Equal(other *Lists) bool {
+	return l == other || slices.EqualFunc(l[:], other[:], slices.Equal[[]Item])
 }

@@ -27,13 +27,10 @@ type shown struct {
 	edits    []jsonrpc.Change // to the item for clients, in order
 }
 
-// named reports whether the entries of a list get their names from the Catalog.
-func named(l mcp.List) bool { return l == mcp.Tools || l == mcp.Prompts }
-
 // part returns what a server shows: the previous part if nothing has changed.
 func (b *Catalog) part(server Server, lists *Lists) *part {
 	own := b.serverLabels(server.Name)
-	if p := own.part; p != nil && p.server.equal(server) && p.lists.equal(lists) {
+	if p := own.part; p != nil && p.server.equal(server) && p.lists.Equal(lists) {
 		return p
 	}
 	b.parts++
@@ -45,36 +42,26 @@ func (b *Catalog) part(server Server, lists *Lists) *part {
 				known[s.item] = s
 			}
 		}
-		items := lists[l]
-		if !named(l) {
-			p.shown[l] = make([]*shown, len(items))
-			for i, item := range items {
-				name := item.Own()
-				if l == mcp.Resources {
-					name = b.uri(server.Name, name)
-				}
-				p.shown[l][i] = b.show(l, server.Name, item, name, known[item])
-			}
-			continue
+		items, labels := lists[l], own.labels[l]
+		if labels != nil {
+			items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !server.shows(i.Own()) || l == mcp.Tools && taskOnly(i) })
+			b.name(l, server, labels, items)
+			slices.SortStableFunc(items, func(one, other Item) int { return cmp.Compare(labels[one.Own()].first, labels[other.Own()].first) })
 		}
-		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !server.shows(i.Own()) || l == mcp.Tools && taskOnly(i) })
-		p.add(b, l, items, b.name(l, server, own.labels[l], items), known)
+		p.shown[l] = make([]*shown, len(items))
+		for i, item := range items {
+			name := item.Own()
+			switch {
+			case labels != nil:
+				name = labels[name].shown
+			case l == mcp.Resources:
+				name = b.uri(server.Name, name)
+			}
+			p.shown[l][i] = b.show(l, server.Name, item, name, known[item])
+		}
 	}
 	own.part = p
 	return p
-}
-
-// add adds tools or prompts under their assigned names, in the order in which they were first seen.
-func (p *part) add(b *Catalog, l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
-	order := make([]int, len(items))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(labels[i].first, labels[j].first) })
-	p.shown[l] = make([]*shown, len(items))
-	for place, i := range order {
-		p.shown[l][place] = b.show(l, p.server.Name, items[i], labels[i].shown, known[items[i]])
-	}
 }
 
 // show makes the shown entry. It reuses known, what was computed before for the same item, if that is not nil.

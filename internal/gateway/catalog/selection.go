@@ -41,14 +41,6 @@ func (s *Selection) key() string {
 	return s.digest
 }
 
-// within is the part if its server is selected, otherwise nil.
-func (s *Selection) within(p *part) *part {
-	if p == nil || !s.Has(p.server.Name) {
-		return nil
-	}
-	return p
-}
-
 // of is what is selected of a part of a selected server.
 func (s *Selection) of(p *part) *part {
 	if s == nil || p == nil {

@@ -35,18 +35,22 @@ func (g *Gateway) askID() string {
 	return strconv.FormatUint(g.lastAsk, 10)
 }
 
-// asked returns the open question to the client with this raw id or progress token, nil if there is none. Some clients return the number
-// as text.
+// asked returns the open question to the client with this raw id or progress token, nil if there is none.
 func (s *Session) asked(id []byte) *ask {
-	if text := jsonrpc.IntegerText(id); text != nil {
-		id = text
-	}
 	for _, a := range s.gw.asks {
-		if a.session == s && jsonrpc.SameID([]byte(a.shown), id) {
+		if a.session == s && isShown(a.shown, id) {
 			return a
 		}
 	}
 	return nil
+}
+
+// isShown reports whether a client's raw id is the one that it was shown. Some clients return the number as text.
+func isShown(shown string, id []byte) bool {
+	if text := jsonrpc.IntegerText(id); text != nil {
+		id = text
+	}
+	return jsonrpc.SameID([]byte(shown), id)
 }
 
 // asks are the open questions of the link's server, the oldest first.

@@ -175,11 +175,7 @@ func errorOf(code int, text string) []byte {
 
 // messageOf reads the text of a raw error object.
 func messageOf(err []byte) string {
-	text, ok := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
-	if !ok {
-		return string(bytes.ToValidUTF8(err, nil))
-	}
-	return text
+	return cmp.Or(jsonrpc.ErrorMessage(err), string(bytes.ToValidUTF8(err, nil)))
 }
 
 // unusable is the raw error for a server whose handshake has failed: why, and when it is tried next.

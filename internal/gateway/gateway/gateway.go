@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
@@ -85,17 +86,17 @@ type Gateway struct {
 	views   map[string]view
 	catalog *catalog.Catalog
 
-	sessions     sessionList
-	modern       *scope   // of all clients of the modern era
-	pools        []*scope // of clients of the legacy era that share processes: one for all, or with Plain for those that can do the same
-	warm         bool     // servers run before a client of the modern era has come
-	own          int      // processes of sessions
-	asks         []*ask   // what clients have not answered servers yet, the oldest first
-	lastNum      uint64   // of an exchange
-	lastAsk      uint64
-	states       stateOwners
-	headerParams headerParams
-	can          []byte // raw capabilities of a single client of the modern era, once they are known
+	sessions sessionList
+	modern   *scope   // of all clients of the modern era
+	pools    []*scope // of clients of the legacy era that share processes: one for all, or with Plain for those that can do the same
+	warm     bool     // servers run before a client of the modern era has come
+	own      int      // processes of sessions
+	asks     []*ask   // what clients have not answered servers yet, the oldest first
+	lastNum  uint64   // of an exchange
+	lastAsk  uint64
+	states   stateOwners
+	current  sync.Map // *catalog.View: what modern clients see at present, by view, also for other goroutines
+	can      []byte   // raw capabilities of a single client of the modern era, once they are known
 
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled
@@ -107,8 +108,6 @@ type Gateway struct {
 	emptying bool
 	wake     time.Time // when Tick must be called; zero: not needed
 	closing  bool
-
-	interrupted bool // by a signal: nothing is waited for
 }
 
 // number makes the unique number of an exchange, its id at the server. Since it is unique, a request can be given to

@@ -2,37 +2,21 @@ package gateway
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// headerParams has what modern clients see at present, by view, for the HTTP front's goroutines, which look up the arguments that must be
-// repeated in headers (x-mcp-header). So a schema, which may be anything, is parsed by the caller's goroutine, never by
-// the loop.
-type headerParams struct{ views sync.Map } // of *catalog.View, by name
-
-func (m *headerParams) note(view string, v *catalog.View) { m.views.Store(view, v) }
-
-// keep forgets views that are not configured any more.
-func (m *headerParams) keep(views map[string]view) {
-	m.views.Range(func(name, _ any) bool {
-		if _, known := views[name.(string)]; !known && name != "" {
-			m.views.Delete(name)
-		}
-		return true
-	})
-}
-
 // ParamHeaders implements streamhttp.Hub. Any goroutine.
 func (r *Runner) ParamHeaders(view, tool string) []mcp.ParamHeader {
-	return r.gw.headerParams.of(view, tool)
+	return r.gw.headerParams(view, tool)
 }
 
-func (m *headerParams) of(view, tool string) []mcp.ParamHeader {
-	seen, known := m.views.Load(view)
+// headerParams are the arguments of a tool that must be repeated in headers (x-mcp-header). A schema, which may be anything, is parsed by
+// the caller's goroutine, never by the loop.
+func (g *Gateway) headerParams(view, tool string) []mcp.ParamHeader {
+	seen, known := g.current.Load(view)
 	if !known {
 		return nil
 	}

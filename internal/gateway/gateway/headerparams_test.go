@@ -26,7 +26,7 @@ func TestSchemasAreNotReadOnTheLoop(t *testing.T) {
 			t.Errorf("%s: tools %v", test.name, got)
 		}
 		tier.Within(t, test.name+": the list", time.Since(begun), 2*time.Second)
-		if got := fmt.Sprint(w.gw.headerParams.of("", "a_do")); got != test.want {
+		if got := fmt.Sprint(w.gw.headerParams("", "a_do")); got != test.want {
 			t.Errorf("%s: mirrored %s, want %s", test.name, got, test.want)
 		}
 	}

@@ -134,10 +134,7 @@ type gate struct {
 	waiting []*kept
 }
 
-func (g *gate) init() {
-	g.width = max(4, 2*runtime.NumCPU())
-	g.inside = map[*kept]bool{}
-}
+func newGate() gate { return gate{width: max(4, 2*runtime.NumCPU()), inside: map[*kept]bool{}} }
 
 // enter opens k when it is its turn.
 func (g *gate) enter(k *kept) {

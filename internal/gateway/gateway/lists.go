@@ -301,7 +301,7 @@ func (ls *listing) remember() {
 	server, key := ls.link.server, ls.link.scope.key()
 	was := server.known.of(key)
 	server.known.note(key, ls.all)
-	same := was != nil && slices.EqualFunc(was[:], ls.all[:], slices.Equal[[]catalog.Item])
+	same := was != nil && was.Equal(ls.all)
 	for sc := range ls.link.gw.scopes {
 		if sc != ls.link.scope && (!same || sc.presumes) && sc.lists(server) == ls.all {
 			sc.changed()

@@ -69,11 +69,7 @@ func (s *Session) askRoots() {
 
 // tellRoots handles the client's answer, whose envelope is env; false: line is another message.
 func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
-	id := env.ID.Of(line)
-	if text := jsonrpc.IntegerText(id); text != nil {
-		id = text
-	}
-	if s.roots.shown == "" || !jsonrpc.SameID([]byte(s.roots.shown), id) {
+	if s.roots.shown == "" || !isShown(s.roots.shown, env.ID.Of(line)) {
 		return false
 	}
 	s.place(bytes.Clone(env.Result.Of(line)))

@@ -46,6 +46,7 @@ type Runner struct {
 	flushes bool // a flush is posted
 	out     *lineloop.Sink
 	ending  bool
+	stopped bool // by a signal: nothing is waited for
 	endBy   time.Time
 	ended   chan struct{}
 }
@@ -56,10 +57,10 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
-	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{}, quiet: quiet{give: giveMemoryBack}, ended: make(chan struct{})}
+	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{},
+		gate: newGate(), quiet: quiet{give: giveMemoryBack}, ended: make(chan struct{})}
 	opts.Gateway.Single = opts.In != nil
 	r.gw = New(opts.Gateway, r)
-	r.gate.init()
 	loop.Deadline = r.deadline
 	loop.OnTick = r.tick
 	return r, nil
@@ -123,7 +124,7 @@ func (r *Runner) Warm() { r.loop.Post(func() { r.gw.Warm(time.Now()) }) }
 // Interrupt ends the runner as SIGTERM and SIGINT do. Any goroutine.
 func (r *Runner) Interrupt() {
 	r.loop.Post(func() {
-		r.gw.interrupted = true
+		r.stopped = true
 		r.end()
 	})
 }
@@ -139,9 +140,8 @@ func (r *Runner) end() {
 	r.ending = true
 	r.endBy = time.Now().Add(leaveWithin)
 	time.AfterFunc(leaveWithin, func() { r.loop.Post(r.stopIfDone) })
-	interrupted := r.gw.interrupted
 	for _, k := range r.kept {
-		if interrupted && k.opened {
+		if r.stopped && k.opened {
 			k.host.Backend.Interrupted(time.Now())
 		}
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -51,13 +52,12 @@ func (sc *scope) link(s *server) *Link {
 		return nil
 	}
 	sc.open(s)
-	var best *Link
-	for _, l := range sc.links[s] {
-		if best == nil || l.rank() < best.rank() || l.rank() == best.rank() && l.load() < best.load() {
-			best = l
-		}
+	if len(sc.links[s]) == 0 {
+		return nil
 	}
-	return best
+	return slices.MinFunc(sc.links[s], func(a, b *Link) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.load(), b.load()))
+	})
 }
 
 // all returns the links of s that the scope has, open or not.
@@ -86,10 +86,7 @@ func (sc *scope) openAll(view string) {
 	sc.showing(view).opened = true
 	selection := sc.gw.viewOf(view).selection
 	for _, s := range sc.gw.servers {
-		switch {
-		case !selection.Has(s.Catalog.Name):
-		case sc.era == mcp.Modern && s.modern == refuses:
-		default:
+		if selection.Has(s.Catalog.Name) && (sc.era != mcp.Modern || s.modern != refuses) {
 			sc.of(s).open(s)
 		}
 	}
@@ -259,7 +256,7 @@ func (sc *scope) current(view string) *catalog.View {
 			sc.gw.tellHidden(sh.view)
 		}
 		if sc == sc.gw.modern {
-			sc.gw.headerParams.note(view, sh.view)
+			sc.gw.current.Store(view, sh.view)
 		}
 	}
 	return sh.view

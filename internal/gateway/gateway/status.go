@@ -64,11 +64,11 @@ func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
 // Used has the counts and the processes of the servers that clients have made use of. What the processes of the others use is not
 // looked at. Any goroutine.
 func (r *Runner) Used(ctx context.Context) ([]ServerStatus, error) {
-	return lineloop.Ask(ctx, r.loop, r.ended, ErrEnded, func() []ServerStatus { return r.used(time.Now()) })
+	return lineloop.Ask(ctx, r.loop, r.ended, ErrEnded, r.used)
 }
 
-// used is what Used tells.
-func (r *Runner) used(now time.Time) (all []ServerStatus) {
+func (r *Runner) used() (all []ServerStatus) {
+	now := time.Now()
 	links, used := map[string][]*kept{}, map[string]bool{}
 	for l, k := range r.kept {
 		links[l.Name()] = append(links[l.Name()], k)

@@ -44,7 +44,12 @@ func (g *Gateway) setViews(views []View) {
 			delete(g.modern.byView, name)
 		}
 	}
-	g.headerParams.keep(g.views)
+	g.current.Range(func(name, _ any) bool {
+		if _, known := g.views[name.(string)]; !known && name != "" {
+			g.current.Delete(name)
+		}
+		return true
+	})
 }
 
 // has reports whether a client sees anything of the server.
