@@ -61,7 +61,10 @@ func newView(parts []*part) *View {
 		v.servers[server] = p.server.Name
 		for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
 			for _, s := range p.shown[l] {
-				v.addScheme(s.item.Own(), server)
+				name := scheme(s.item.Own())
+				if servers := v.schemes[name]; name != "" && (len(servers) == 0 || servers[len(servers)-1] != server) {
+					v.schemes[name] = append(servers, server)
+				}
 			}
 		}
 		for _, s := range p.shown[mcp.Tools] {
@@ -116,13 +119,6 @@ func digest(entries []*shown) [sha256.Size]byte {
 		text = append(text, s.digest[:]...)
 	}
 	return sha256.Sum256(text)
-}
-
-func (v *View) addScheme(uri string, server int) {
-	name := scheme(uri)
-	if servers := v.schemes[name]; name != "" && (len(servers) == 0 || servers[len(servers)-1] != server) {
-		v.schemes[name] = append(servers, server)
-	}
 }
 
 // scheme is the part of a URI before its first colon, "" if there is none.

@@ -75,7 +75,9 @@ func (r *reader) readClientServer(format Format, n, root *tree.Node) {
 	if format == Zed {
 		n = lifted(n)
 	}
-	disabled := isOff(n) || format == MCPServers && switchedOff(root.Get("mcp"), n.Key)
+	off, on := n.Get("disabled"), n.Get("enabled")
+	disabled := off != nil && off.Value == "true" || on != nil && on.Value == "false" ||
+		format == MCPServers && switchedOff(root.Get("mcp"), n.Key)
 	r.quiet, r.Off = disabled, disabled
 	defer func() { r.quiet, r.Off = false, false }()
 	before := len(r.Problems)
@@ -133,11 +135,6 @@ func lifted(n *tree.Node) *tree.Node {
 		}
 	}
 	return &flat
-}
-
-func isOff(n *tree.Node) bool {
-	disabled, enabled := n.Get("disabled"), n.Get("enabled")
-	return disabled != nil && disabled.Value == "true" || enabled != nil && enabled.Value == "false"
 }
 
 // switchedOff reports whether Gemini CLI's allowed and excluded lists, in "mcp", disable the server.

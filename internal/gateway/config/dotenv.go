@@ -13,11 +13,12 @@ func parseDotenv(data []byte) map[string]string {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
 		name, value, ok := strings.Cut(line, "=")
 		name = strings.TrimSpace(name)
-		if !ok || !dotenvName(name) {
+		if !ok || name == "" || strings.ContainsAny(name, " \t#\"'\x00") {
 			continue
 		}
 		value = strings.TrimSpace(value)
-		if q := quoteOf(value); q != 0 {
+		if value != "" && strings.IndexByte("\"'`", value[0]) >= 0 {
+			q := value[0]
 			if end := strings.IndexByte(text, q); end >= 0 && strings.IndexByte(value[1:], q) < 0 { // several lines
 				value += "\n" + text[:end+1]
 				_, text, _ = strings.Cut(text[end+1:], "\n")
@@ -31,18 +32,6 @@ func parseDotenv(data []byte) map[string]string {
 		}
 	}
 	return env
-}
-
-func dotenvName(name string) bool {
-	return name != "" && !strings.ContainsAny(name, " \t#\"'\x00")
-}
-
-// quoteOf returns the quote that a value begins with, or 0.
-func quoteOf(value string) byte {
-	if value != "" && strings.IndexByte("\"'`", value[0]) >= 0 {
-		return value[0]
-	}
-	return 0
 }
 
 // unquoted takes what stands between quotes. Double quotes know \n and \r; a value that is not closed is taken as it is.

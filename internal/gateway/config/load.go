@@ -29,7 +29,13 @@ func Load(path string, opts Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
-	data, err := readConfig(absolute)
+	f, err := os.Open(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	// It may be a shell's pipe. Just enough is read to notice that it is too long.
+	data, err := io.ReadAll(io.LimitReader(f, largest+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -40,17 +46,6 @@ func Load(path string, opts Options) (*File, error) {
 		opts.Dir = filepath.Dir(absolute)
 	}
 	return Parse(path, data, opts)
-}
-
-// readConfig reads a configuration file, which may be a shell's pipe. It reads just enough to notice that a file is
-// too long.
-func readConfig(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	return io.ReadAll(io.LimitReader(f, largest+1))
 }
 
 // Parse reads a configuration from memory. name is its name in messages; its extension and its folder (.vscode,

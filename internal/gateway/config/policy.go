@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
@@ -36,10 +37,8 @@ func (r *reader) policy(defaults, own map[string]Setting) []Setting {
 
 // set adds a setting that a client expresses in its own way, if there is such a policy key.
 func (r *reader) set(own map[string]Setting, flag string, at fileerror.Pos, values ...string) {
-	for _, k := range r.opts.Keys {
-		if k.Name == flag {
-			own[flag] = Setting{Key: flag, Values: values, Pos: at}
-		}
+	if slices.ContainsFunc(r.opts.Keys, func(k PolicyKey) bool { return k.Name == flag }) {
+		own[flag] = Setting{Key: flag, Values: values, Pos: at}
 	}
 }
 

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -21,13 +20,6 @@ type ask struct {
 
 // asksMost is how many questions of one server may wait for answers.
 const asksMost = 100
-
-// newAsk records that s is asked a question of l.
-func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask {
-	a := &ask{link: l, id: bytes.Clone(id), session: s, during: during, shown: g.askID()}
-	g.asks = append(g.asks, a)
-	return a
-}
 
 // askID makes the raw id of a request to a client.
 func (g *Gateway) askID() string {
@@ -177,6 +169,3 @@ func legacyOnly(m mcp.Method) bool {
 	}
 	return false
 }
-
-// modernOnly reports whether the legacy era has no such method.
-func modernOnly(m mcp.Method) bool { return m == mcp.Discover || m == mcp.Listen }

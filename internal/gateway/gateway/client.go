@@ -137,7 +137,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 	case s.own == nil && e.method != mcp.Initialize && e.method != mcp.Ping && e.method != mcp.Discover:
 		e.refuse(jsonrpc.InvalidRequest, "invalid request: initialize comes first")
 		return false
-	case s.own != nil && modernOnly(e.method):
+	case s.own != nil && (e.method == mcp.Discover || e.method == mcp.Listen): // the legacy era has no such methods
 		e.refuse(jsonrpc.MethodNotFound, "Method not found")
 		return false
 	}

@@ -141,7 +141,9 @@ func (e *exchange) over() {
 	if s := e.session; s.calls[e.id] == e {
 		delete(s.calls, e.id)
 		s.held -= e.size
-		s.gw.idled(s)
+		if s.whenIdle != nil && s.idle() { // it leaves after the present message
+			s.gw.at(s.gw.now)
+		}
 	}
 }
 

@@ -293,17 +293,12 @@ func (g *Gateway) Tick(now time.Time) {
 	}
 	for s := range g.sessions.all {
 		s.leaveIfIdle()
-		s.tickRoots()
+		if g.isDue(&s.roots.by) { // the client has not answered in time
+			s.place(nil)
+		}
 	}
 	g.dropIdlePools()
 	g.flush()
-}
-
-// idled checks, after the present message, whether a client that has closed its end has all its answers.
-func (g *Gateway) idled(s *Session) {
-	if s.whenIdle != nil && s.idle() {
-		g.at(g.now)
-	}
 }
 
 // post puts a message for a server into the outbox, which then owns the line; nil ends the server after the messages before it.

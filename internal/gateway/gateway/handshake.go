@@ -57,7 +57,7 @@ func (l *Link) greeted(result, err []byte) {
 	}
 	l.result = bytes.Clone(result)
 	l.trouble, l.fails, l.twice = nil, 0, false
-	l.server.about = aboutOf(result)
+	l.server.about, _ = jsonrpc.Unquote(jsonrpc.Find(result, "instructions").Of(result))
 	l.phase = ready
 	if l.scope.era == mcp.Modern {
 		l.server.modern = speaks

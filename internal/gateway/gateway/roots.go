@@ -165,13 +165,6 @@ func (s *Session) move(to *scope) {
 	}
 }
 
-// tickRoots stops waiting for a client that has not answered in time.
-func (s *Session) tickRoots() {
-	if s.gw.isDue(&s.roots.by) {
-		s.place(nil)
-	}
-}
-
 // tellPool passes the client's notification on to the server that it shares, if it concerns roots, or if it is the
 // only client.
 func (s *Session) tellPool(line []byte) {

@@ -219,7 +219,8 @@ func (sc *scope) key() string {
 func (sc *scope) complete(view string, kinds []mcp.List, servers []*server) bool {
 	selection := sc.gw.viewOf(view).selection
 	for _, s := range servers {
-		if !selection.Has(s.Catalog.Name) || sc.remembers(s) {
+		remembered := sc.knownLists(s) != nil || sc.presumes && s.known.latest() != nil // they answer until it was asked
+		if !selection.Has(s.Catalog.Name) || remembered {
 			continue
 		}
 		links := sc.all(s)
@@ -231,11 +232,6 @@ func (sc *scope) complete(view string, kinds []mcp.List, servers []*server) bool
 		}
 	}
 	return true
-}
-
-// remembers reports whether s has shown its lists to such a client before: they answer until it was asked.
-func (sc *scope) remembers(s *server) bool {
-	return sc.knownLists(s) != nil || sc.presumes && s.known.latest() != nil
 }
 
 // current is what the scope's clients of a view see.
@@ -460,10 +456,4 @@ func (s *Session) instructions() string {
 		servers, texts = append(servers, one.Catalog), append(texts, one.about)
 	}
 	return catalog.Instructions(s.gw.opts.Names, servers, texts)
-}
-
-// aboutOf reads the instructions of a raw InitializeResult or DiscoverResult.
-func aboutOf(result []byte) string {
-	text, _ := jsonrpc.Unquote(jsonrpc.Find(result, "instructions").Of(result))
-	return text
 }

@@ -149,7 +149,8 @@ func (l *Link) pass(env *jsonrpc.Envelope, line []byte, s *Session, during *exch
 			fmt.Sprintf("%d requests wait for the client's answers already: this one is not passed on", asksMost), nil))
 		return
 	}
-	a := l.gw.newAsk(l, id, s, during)
+	a := &ask{link: l, id: bytes.Clone(id), session: s, during: during, shown: l.gw.askID()}
+	l.gw.asks = append(l.gw.asks, a)
 	changes := append(make([]jsonrpc.Change, 0, 2), jsonrpc.Change{At: env.ID, With: []byte(a.shown)})
 	meta := env.Meta.Of(line)
 	if at := jsonrpc.Find(meta, "progressToken"); at.Present() {

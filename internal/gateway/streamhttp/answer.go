@@ -30,9 +30,3 @@ func statusOf(era mcp.Era, line []byte) int {
 	}
 	return http.StatusOK
 }
-
-// negotiated is the protocol version that the answer to initialize names, "" when it is an error.
-func negotiated(line []byte) string {
-	version, _ := jsonrpc.Unquote(jsonrpc.FindPath(line, "result", "protocolVersion").Of(line))
-	return version
-}

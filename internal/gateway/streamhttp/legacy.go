@@ -31,7 +31,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 		refuse(w, nil, refusal{status: http.StatusServiceUnavailable, text: "shutting down"})
 		return
 	}
-	held := f.newLoad(who.Subject)
+	held := &load{of: f.underWay, subject: who.Subject, alone: f.alone(who.Subject)}
 	defer held.left()
 	line, e, ok := f.readMessage(w, r, held)
 	if !ok {
@@ -298,13 +298,11 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 			return
 		}
 		p.reader = p.stream.from(number)
-		p.run()
-		p.stream.left(p.reader)
-		return
+	default:
+		p.stream, p.reader = s.listen(number, last != "")
+		p.prime = last == "" && s.protocol() >= primedFrom
+		p.drain, p.ends = f.drain.done(), who.Expires
 	}
-	p.stream, p.reader = s.listen(number, last != "")
-	p.prime = last == "" && s.protocol() >= primedFrom
-	p.drain, p.ends = f.drain.done(), who.Expires
 	p.run()
 	p.stream.left(p.reader)
 }

@@ -159,8 +159,8 @@ func (p *reply) settle(line []byte) []byte {
 	if !p.opened {
 		return line
 	}
-	version := negotiated(line)
-	if version == "" {
+	version, _ := jsonrpc.Unquote(jsonrpc.FindPath(line, "result", "protocolVersion").Of(line))
+	if version == "" { // it is an error
 		return line
 	}
 	p.session.version.Store(version)

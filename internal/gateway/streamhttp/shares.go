@@ -59,10 +59,6 @@ type load struct {
 	kept    bool // by the stream of its answer
 }
 
-func (f *Front) newLoad(subject string) *load {
-	return &load{of: f.underWay, subject: subject, alone: f.alone(subject)}
-}
-
 // add adds n bytes, if that is within the share.
 func (l *load) add(n int64) bool {
 	if !l.of.take(l.subject, n, l.alone) {

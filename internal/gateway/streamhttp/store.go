@@ -85,9 +85,6 @@ func (f *Front) keep(s *session, record []byte) {
 
 // drop removes what is stored of a session that has ended.
 func (f *Front) drop(s *session) {
-	if f.opts.Store == nil {
-		return
-	}
 	s.record.mu.Lock()
 	s.record.over = true
 	s.record.mu.Unlock()
