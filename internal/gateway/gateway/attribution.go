@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -35,22 +34,16 @@ const (
 type attribution struct {
 	link      *Link
 	open      []*question
-	cancelled map[uint64]cancelledCall // cancelled calls, by number, that the server may still work on
+	cancelled map[uint64]*exchange // cancelled calls, by number, that the server may still work on
 }
 
 // question is a request of the server that is held until its client is known.
 type question struct {
 	line     []byte
 	env      jsonrpc.Envelope // of line
-	suspects []uint64         // numbers of exchanges
+	suspects []*exchange
 	until    time.Time
 	roots    bool // it is roots/list: its answer is what its clients have said already
-}
-
-// cancelledCall is a cancelled call.
-type cancelledCall struct {
-	session *Session
-	until   time.Time
 }
 
 // mustAttribute reports whether the link has to find out which client a question is for.
@@ -73,10 +66,10 @@ func (c *attribution) asked(line []byte) {
 	}
 	for _, e := range inOrder(l.calls) {
 		if e.counts() {
-			q.suspects = append(q.suspects, e.num)
+			q.suspects = append(q.suspects, e)
 		}
 	}
-	q.suspects = append(q.suspects, slices.Sorted(maps.Keys(c.cancelled))...)
+	q.suspects = append(q.suspects, inOrder(c.cancelled)...)
 	c.open = append(c.open, q)
 	l.gw.at(q.until)
 	c.rule()
@@ -92,10 +85,11 @@ func (c *attribution) note(e *exchange) {
 		stays = askedFor
 	}
 	if c.cancelled == nil {
-		c.cancelled = map[uint64]cancelledCall{}
+		c.cancelled = map[uint64]*exchange{}
 	}
-	c.cancelled[e.num] = cancelledCall{e.session, c.link.gw.now.Add(stays)}
-	c.link.gw.at(c.link.gw.now.Add(stays))
+	e.suspectBy = c.link.gw.now.Add(stays)
+	c.cancelled[e.num] = e
+	c.link.gw.at(e.suspectBy)
 }
 
 // tick decides about open questions again, drops expired cancelled calls, and sends waiting calls whose turn it is. A cancelled call
@@ -103,11 +97,11 @@ func (c *attribution) note(e *exchange) {
 func (c *attribution) tick() {
 	l := c.link
 	c.rule()
-	for num, g := range c.cancelled {
+	for num, e := range c.cancelled {
 		switch {
-		case l.gw.now.Before(g.until):
-			l.gw.at(g.until)
-		case !slices.ContainsFunc(c.open, func(q *question) bool { return slices.Contains(q.suspects, num) }):
+		case l.gw.now.Before(e.suspectBy):
+			l.gw.at(e.suspectBy)
+		case !slices.ContainsFunc(c.open, func(q *question) bool { return slices.Contains(q.suspects, e) }):
 			delete(c.cancelled, num)
 		}
 	}
@@ -122,13 +116,10 @@ func (c *attribution) tick() {
 // whose returns the clients, each once, whose calls may have asked q, and the latest of those calls that was not
 // cancelled. nil among the clients stands for cancelled calls.
 func (c *attribution) whose(q *question) (clients []*Session, during *exchange) {
-	q.suspects = slices.DeleteFunc(q.suspects, func(num uint64) bool {
-		_, gone := c.cancelled[num]
-		return c.link.calls[num] == nil && !gone
-	})
-	for _, num := range q.suspects {
+	q.suspects = slices.DeleteFunc(q.suspects, func(e *exchange) bool { return c.link.calls[e.num] != e && c.cancelled[e.num] != e })
+	for _, e := range q.suspects {
 		var s *Session
-		if e := c.link.calls[num]; e != nil {
+		if c.link.calls[e.num] == e {
 			s, during = e.session, e
 		}
 		if !slices.Contains(clients, s) {
@@ -170,8 +161,9 @@ func (c *attribution) late(q *question) bool {
 // end.
 func (c *attribution) stuck(earlier []*question, q *question, calls int) bool {
 	waiting := 1
+	innocent := func(e *exchange) bool { return !slices.Contains(q.suspects, e) }
 	for _, other := range earlier {
-		if slices.Contains(c.open, other) && other.roots == q.roots && !slices.ContainsFunc(other.suspects, func(n uint64) bool { return !slices.Contains(q.suspects, n) }) {
+		if slices.Contains(c.open, other) && other.roots == q.roots && !slices.ContainsFunc(other.suspects, innocent) {
 			waiting++
 		}
 	}
@@ -208,14 +200,10 @@ func (c *attribution) rootsFor(q *question) (roots rooted, differ bool) {
 		}
 	}
 	known := true
-	for i, num := range q.suspects {
-		s := c.cancelled[num].session
-		if e := c.link.calls[num]; e != nil {
-			s = e.session
-		}
-		known = known && s.roots.key != ""
-		differ = differ || i > 0 && s.roots.key != roots.key
-		roots = s.roots
+	for i, e := range q.suspects {
+		known = known && e.session.roots.key != ""
+		differ = differ || i > 0 && e.session.roots.key != roots.key
+		roots = e.session.roots
 	}
 	if !known || differ {
 		roots = rooted{}

@@ -14,18 +14,19 @@ import (
 
 // exchange is one request in flight: a client's, or with then one of the gateway's own.
 type exchange struct {
-	num     uint64 // of all exchanges, from 1 on; its id at the server
-	session *Session
-	stream  Stream
-	id      string // raw, the client's
-	method  mcp.Method
-	token   []byte    // the client's raw progress token; nil: it wants no progress
-	target  string    // method and name of what it calls, where that matters
-	turnBy  time.Time // when it waits no longer for its turn; zero: it has not waited
-	logs    bool      // it asked for log messages (modern era)
-	uri     string    // of resources/subscribe and unsubscribe; of a read of a resource that has another URI here, the raw one here
-	ownURI  string    // the one it has at the server; "": the same
-	size    int       // of the client's line in bytes
+	num       uint64 // of all exchanges, from 1 on; its id at the server
+	session   *Session
+	stream    Stream
+	id        string // raw, the client's
+	method    mcp.Method
+	token     []byte    // the client's raw progress token; nil: it wants no progress
+	target    string    // method and name of what it calls, where that matters
+	turnBy    time.Time // when it waits no longer for its turn; zero: it has not waited
+	suspectBy time.Time // of a cancelled one: until when the server may still ask its client
+	logs      bool      // it asked for log messages (modern era)
+	uri       string    // of resources/subscribe and unsubscribe; of a read of a resource that has another URI here, the raw one here
+	ownURI    string    // the one it has at the server; "": the same
+	size      int       // of the client's line in bytes
 
 	link *Link
 	line []byte // until it is sent

@@ -18,7 +18,7 @@ type Front struct {
 	underWay *shares
 	writer   writer
 	rounds   *rounds                     // nil: there are no other gateways
-	drain    ending                      // of endless streams
+	drain    ending                      // of endless streams: GET streams and subscriptions/listen
 	endless  atomic.Int64                // endless streams in progress
 	stop     chan struct{}               // closed when every request must end
 	conns    atomic.Pointer[connections] // of Serve's listeners
@@ -60,7 +60,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, nil, refusal{status: http.StatusForbidden, text: no})
 		return
 	}
-	if f.guard.open() {
+	if f.guard.open {
 		welcome(w, r)
 	}
 	if f.gate.cors(w, r) {
@@ -123,13 +123,10 @@ func (f *Front) enter() bool {
 	return true
 }
 
-// endStreams ends the endless streams: GET streams and subscriptions/listen.
-func (f *Front) endStreams() { f.drain.begin() }
-
 // Close ends all sessions and streams, and returns when no request is in progress and everything is stored. Stored
 // sessions go on with the next Front. Later requests get 503. A second call does nothing.
 func (f *Front) Close() {
-	f.endStreams()
+	f.drain.begin()
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()

@@ -16,7 +16,7 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 // guard checks tokens.
 type guard struct {
 	rights   atomic.Pointer[rights]
-	needed   bool // a token is required
+	open     bool // no token is required
 	oauth    *OAuth
 	verifier *verifier // of oauth
 	at       []string  // where the metadata of the protected resource are found
@@ -26,7 +26,7 @@ type guard struct {
 func (g *guard) init(bearer []string, oauth *OAuth, views []View) {
 	r := newRights(bearer, views)
 	g.rights.Store(r)
-	g.needed = len(r.tokens) > 0 || oauth != nil
+	g.open = len(r.tokens) == 0 && oauth == nil
 	if oauth == nil {
 		return
 	}
@@ -76,12 +76,9 @@ func (g *guard) describe(w http.ResponseWriter, r *http.Request, view string) {
 	writeJSON(w, http.StatusOK, doc)
 }
 
-// open reports whether no token is required.
-func (g *guard) open() bool { return !g.needed }
-
 // admit authenticates a client that asks for a view, or for everything (""). false: the request was answered.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, view string) (caller, bool) {
-	if g.open() {
+	if g.open {
 		return caller{}, true
 	}
 	token, found := bearerToken(r)

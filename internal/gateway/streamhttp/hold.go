@@ -59,7 +59,7 @@ func (f *Front) untilQuiet(ctx context.Context, conns *connections, quiet func()
 		case requests > streams:
 			why = fmt.Sprintf("%d requests are in progress", requests-streams)
 		case streams > 0:
-			f.endStreams()
+			f.drain.begin()
 			why = "streams are ending"
 		case requests > 0: // a stream that has just ended
 			why = "streams are ending"

@@ -935,7 +935,7 @@ func TestAStreamThatWaitsForAGateway(t *testing.T) {
 			if n := f.endless.Load(); n != 1 {
 				t.Errorf("%d streams", n)
 			}
-			f.endStreams()
+			f.drain.begin()
 		})
 		begun := time.Now()
 		w := serve(f, request(t.Context(), "GET", "http://localhost/mcp", "", "Mcp-Session-Id: x"))
@@ -959,7 +959,7 @@ func TestShutdownAmongOthers(t *testing.T) {
 	calling := make(chan answer, 1)
 	go func() { calling <- b.do("POST", call(1), session) }()
 	s.await(t, "message "+call(1))
-	b.front.endStreams()
+	b.front.drain.begin()
 	get.want("END")
 	away(t, s.listener())
 	s.reply(2).Send([]byte(result(1)))

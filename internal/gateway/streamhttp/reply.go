@@ -105,7 +105,7 @@ func (p *reply) runSingle() (done bool) {
 			p.front.guard.challenge(p.w, "", http.StatusUnauthorized, "invalid_token", "the token has ended")
 			return true
 		case <-p.over:
-			if p.stream.holds() {
+			if p.stream.look().holds {
 				return false
 			}
 			p.overWith()
@@ -184,7 +184,7 @@ func (p *reply) runEvents() {
 			p.w.Header().Set(headerSession, p.session.id)
 		}
 	}
-	if out.begin(p.prime, p.stream.written()) != nil {
+	if out.begin(p.prime, p.stream.look().written) != nil {
 		return
 	}
 	alive := time.NewTimer(p.front.opts.KeepAlive)
@@ -223,7 +223,7 @@ func (p *reply) runEvents() {
 // endLost ends the event stream of a request whose answer will not come, if it is one: nobody else has what would follow, so that a client
 // which resumed it would wait in vain.
 func (p *reply) endLost(out *eventWriter, b batch, ours bool) {
-	lost := !ours || closed(p.over) && !p.stream.hasAnswer()
+	lost := !ours || closed(p.over) && !p.stream.look().answered
 	if lost && p.given && p.id != nil && p.drain == nil && (p.session == nil || p.session.goesOn()) {
 		_ = out.write([][]byte{outcomeUnknown(p.id)}, b.first+uint64(len(b.lines)), true) // after an error the client is gone
 	}
@@ -249,7 +249,7 @@ func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 		case <-p.ended:
 			return false // the client comes back with another token
 		case <-p.over:
-			return p.stream.ends() // remaining messages are written
+			return p.stream.look().ended // remaining messages are written
 		}
 	}
 }

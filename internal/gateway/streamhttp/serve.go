@@ -80,7 +80,7 @@ func (f *Front) server(handler http.Handler) *http.Server {
 // shutdown ends endless streams, waits for the rest, and cuts what takes longer.
 func (f *Front) shutdown(conns *connections, servers ...*http.Server) {
 	conns.release()
-	f.endStreams()
+	f.drain.begin()
 	for _, v := range conns.all() {
 		v.closeUnused()
 	}

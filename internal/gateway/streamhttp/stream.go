@@ -196,13 +196,6 @@ func (s *stream) startKeeping() {
 	s.preserve(s.streamStore.lastID)
 }
 
-// ends reports whether the stream has ended; some of it may still be unwritten.
-func (s *stream) ends() bool {
-	s.streamStore.mu.Lock()
-	defer s.streamStore.mu.Unlock()
-	return s.ended
-}
-
 // trim removes the oldest kept messages until the rest fits: first whole streams that have ended, then the beginnings of
 // others. The newest message of a stream stays, since it may be the answer a client comes back for. The lock is held.
 func (sh *streamStore) trim() {
@@ -282,25 +275,18 @@ func (s *stream) answers() (all [][]byte, ok, begun bool) {
 	return nil, false, s.said || s.ended || s.waits > s.streamStore.maxQueue/2
 }
 
-// hasAnswer reports whether it has had one.
-func (s *stream) hasAnswer() bool {
-	s.streamStore.mu.Lock()
-	defer s.streamStore.mu.Unlock()
-	return s.answered
+// seen is a stream at one moment.
+type seen struct {
+	ended    bool   // it takes no more messages; some of it may still be unwritten
+	answered bool   // it has had an answer
+	holds    bool   // there is something to write
+	written  uint64 // the number of the last message that a reader was given; 0: there was none
 }
 
-// holds reports whether there is something to write.
-func (s *stream) holds() bool {
+func (s *stream) look() seen {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
-	return s.waits > 0
-}
-
-// written is the number of the last message that a reader was given; 0: there was none.
-func (s *stream) written() uint64 {
-	s.streamStore.mu.Lock()
-	defer s.streamStore.mu.Unlock()
-	return s.next - 1
+	return seen{s.ended, s.answered, s.waits > 0, s.next - 1}
 }
 
 // from makes the caller the stream's reader, after the message numbered after.

@@ -74,7 +74,7 @@ func TestAWithdrawnRequestThatIsAStream(t *testing.T) {
 	again := w.open("GET", "", session, "Last-Event-ID: "+e.lastID)
 	e.want("END") // the stream has another reader
 	await.Until(t, "the stream counts as endless", func() bool { return w.front.endless.Load() == 1 })
-	w.front.endStreams()
+	w.front.drain.begin()
 	again.want("END")
 }
 
@@ -93,7 +93,7 @@ func TestAWithdrawnRequestThatIsPassedOn(t *testing.T) {
 	e.want("", note(1))
 	s.reply(2).Withdraw("1")
 	await.Until(t, "the stream counts as endless", func() bool { return b.front.endless.Load() == 1 })
-	b.front.endStreams()
+	b.front.drain.begin()
 	e.want("END")
 }
 
