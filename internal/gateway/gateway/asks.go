@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -73,7 +74,8 @@ func (a *ask) stream() Stream {
 // reply takes a client's answer to a server's request.
 func (s *Session) reply(line []byte) {
 	env := &s.gw.client
-	if s.tellRoots(env, line) {
+	if s.roots.shown != "" && isShown(s.roots.shown, env.ID.Of(line)) {
+		s.place(bytes.Clone(env.Result.Of(line)))
 		return
 	}
 	a := s.asked(env.ID.Of(line))
@@ -103,22 +105,6 @@ func (s *Session) dropAsks() {
 		if a.session == s {
 			s.unreadable([]byte(a.shown), hasLeft)
 		}
-	}
-}
-
-// withdrawAsks cancels the link's open questions at their clients.
-func (l *Link) withdrawAsks(why string) {
-	for _, a := range l.asks() {
-		a.settle()
-		a.stream().Send(mcp.CancelledLine([]byte(a.shown), why))
-	}
-}
-
-// progress forwards a client's progress to the server that asked.
-func (s *Session) progress(line []byte) {
-	env := &s.gw.client
-	if a := s.asked(env.ProgressToken.Of(line)); a != nil && a.token != nil {
-		s.gw.post(a.link, jsonrpc.Replace(nil, line, env.ProgressToken, a.token))
 	}
 }
 

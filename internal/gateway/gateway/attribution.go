@@ -142,8 +142,10 @@ func (c *attribution) rule() {
 			c.give(q, during)
 		case len(clients) == 1:
 			c.refuse(q, "the client does not wait for this any more")
+		case len(clients) == 0 && c.link.scope.only() != nil:
+			c.link.pass(&q.env, q.line, c.link.scope.only(), nil)
 		case len(clients) == 0:
-			c.unasked(q)
+			c.refuse(q, "many clients share this server: they can be asked during their calls only")
 		case c.late(q), c.stuck(open[:i], q, len(q.suspects)):
 			c.refuse(q, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
 		default:
@@ -217,15 +219,6 @@ func (c *attribution) give(q *question, during *exchange) {
 		askers[during.target] = true
 	}
 	c.link.pass(&q.env, q.line, during.session, during)
-}
-
-// unasked handles a question without suspects: it is passed on if there is only one client.
-func (c *attribution) unasked(q *question) {
-	if only := c.link.scope.only(); only != nil {
-		c.link.pass(&q.env, q.line, only, nil)
-		return
-	}
-	c.refuse(q, "many clients share this server: they can be asked during their calls only")
 }
 
 func (c *attribution) refuse(q *question, why string) {

@@ -203,7 +203,9 @@ func (s *Session) notification(line []byte) {
 			s.askRoots()
 		}
 	case mcp.NoteProgress:
-		s.progress(line)
+		if a := s.asked(env.ProgressToken.Of(line)); a != nil && a.token != nil {
+			s.gw.post(a.link, jsonrpc.Replace(nil, line, env.ProgressToken, a.token))
+		}
 	default:
 		if s.own == nil {
 			return

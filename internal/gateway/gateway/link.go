@@ -194,7 +194,10 @@ func (l *Link) abandon(err []byte) {
 			e.answerError(err)
 		}
 	}
-	l.withdrawAsks("the server has ended")
+	for _, a := range l.asks() {
+		a.settle()
+		a.stream().Send(mcp.CancelledLine([]byte(a.shown), "the server has ended"))
+	}
 	l.attribution.drop(nil)
 	clear(l.attribution.cancelled)
 }

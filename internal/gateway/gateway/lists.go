@@ -247,9 +247,15 @@ func (ls *listing) put(kind mcp.List, items []catalog.Item) {
 		next[kind] = items
 		ls.all = &next
 	}
-	if first := !ls.complete && len(ls.missing()) == 0; first {
-		ls.completed()
-	} else if ls.complete && differs {
+	switch {
+	case !ls.complete && len(ls.missing()) == 0: // the server has said of every list what it will
+		ls.complete = true
+		ls.remember()
+		ls.link.server.works(ls.link.gw.now)
+		if !ls.link.server.Lazy && !ls.link.server.Sleeps {
+			ls.listen()
+		}
+	case ls.complete && differs:
 		ls.remember()
 	}
 	if differs {
@@ -268,16 +274,6 @@ func (ls *listing) before() catalog.Lists {
 		return *known
 	}
 	return catalog.Lists{}
-}
-
-// completed notes that the server has said of every list what it will.
-func (ls *listing) completed() {
-	ls.complete = true
-	ls.remember()
-	ls.link.server.works(ls.link.gw.now)
-	if !ls.link.server.Lazy && !ls.link.server.Sleeps {
-		ls.listen()
-	}
 }
 
 // lookAgain reads a list once more, if that was not done just now, and reports whether it is being read. One that has been asked for

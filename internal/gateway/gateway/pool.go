@@ -61,22 +61,6 @@ func (sc *scope) only() (one *Session) {
 	return one
 }
 
-// leavePool removes a client from its shared scope. A scope without clients ends after Options.PoolIdle.
-func (s *Session) leavePool() {
-	sc := s.pool
-	if s.pool = nil; sc == nil {
-		return
-	}
-	sc.levelAll()
-	for range sc.members {
-		return
-	}
-	if sc.gw.opts.Plain {
-		sc.pool.since = sc.gw.now
-		sc.gw.at(sc.gw.now.Add(sc.gw.opts.PoolIdle))
-	}
-}
-
 // dropIdlePools ends the processes of scopes that have had no clients for Options.PoolIdle.
 func (g *Gateway) dropIdlePools() {
 	g.pools = slices.DeleteFunc(g.pools, func(sc *scope) bool {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -65,15 +64,6 @@ func (s *Session) askRoots() {
 	s.roots.by = g.now.Add(rootsFor)
 	g.at(s.roots.by)
 	s.general.Send(jsonrpc.AppendRequest(nil, []byte(s.roots.shown), rootsList, nil))
-}
-
-// tellRoots handles the client's answer, whose envelope is env; false: line is another message.
-func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
-	if s.roots.shown == "" || !isShown(s.roots.shown, env.ID.Of(line)) {
-		return false
-	}
-	s.place(bytes.Clone(env.Result.Of(line)))
-	return true
 }
 
 // rootsSaid are roots as a client has said them; nil: it has not, and they are like nobody else's.

@@ -123,14 +123,25 @@ func (s *Session) end() {
 	}
 }
 
-// leaveShared removes the session's subscriptions and log level from shared servers.
+// leaveShared removes the session, with its subscriptions and log level, from shared servers.
 func (s *Session) leaveShared() {
 	subs := s.subs
 	s.subs, s.level, s.severity = nil, nil, 0
 	for _, sub := range subs {
 		s.gw.unsubscribe(sub)
 	}
-	s.leavePool()
+	sc := s.pool
+	if s.pool = nil; sc == nil {
+		return
+	}
+	sc.levelAll()
+	for range sc.members {
+		return
+	}
+	if sc.gw.opts.Plain { // a scope without clients ends after Options.PoolIdle
+		sc.pool.since = sc.gw.now
+		sc.gw.at(sc.gw.now.Add(sc.gw.opts.PoolIdle))
+	}
 }
 
 // What one session may have in flight.

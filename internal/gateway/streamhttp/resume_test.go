@@ -211,7 +211,7 @@ func TestStoreIsBounded(t *testing.T) {
 		s.Send([]byte(result(i)))
 		total := 0
 		for _, k := range sh.kept {
-			total += k.stored()
+			total += sizeOf(k.log)
 		}
 		if total != sh.size || total > most || len(sh.kept) > maxKept {
 			t.Fatalf("after %d streams: %d bytes counted as %d, in %d streams", i, total, sh.size, len(sh.kept))

@@ -178,9 +178,7 @@ func (s *stream) drop() {
 // preserve makes the stream resumable, before anything was written. The lock is held.
 func (s *stream) preserve(id uint64) {
 	s.keep, s.id = true, id
-	for _, m := range s.log {
-		s.streamStore.size += len(m)
-	}
+	s.streamStore.size += sizeOf(s.log)
 	s.streamStore.kept = append(s.streamStore.kept, s)
 	s.streamStore.trim()
 }
@@ -201,7 +199,7 @@ func (s *stream) startKeeping() {
 func (sh *streamStore) trim() {
 	for i := 0; i < len(sh.kept) && (sh.size > sh.maxStore || len(sh.kept) > maxKept); {
 		if s := sh.kept[i]; (s.ended || s.complete()) && s.reader == nil && i < len(sh.kept)-1 {
-			sh.size -= s.stored()
+			sh.size -= sizeOf(s.log)
 			s.keep = false
 			s.drop()
 			sh.kept = append(sh.kept[:i], sh.kept[i+1:]...)
@@ -216,10 +214,9 @@ func (sh *streamStore) trim() {
 	}
 }
 
-func (s *stream) stored() int {
-	n := 0
-	for _, m := range s.log {
-		n += len(m)
+func sizeOf(lines [][]byte) (n int) {
+	for _, line := range lines {
+		n += len(line)
 	}
 	return n
 }
@@ -294,10 +291,7 @@ func (s *stream) from(after uint64) wake {
 	s.streamStore.mu.Lock()
 	defer s.streamStore.mu.Unlock()
 	s.next = min(max(after+1, s.first), s.first+uint64(len(s.log)))
-	s.waits = 0
-	for _, m := range s.log[s.next-s.first:] {
-		s.waits += len(m)
-	}
+	s.waits = sizeOf(s.log[s.next-s.first:])
 	return s.takeOver()
 }
 
