@@ -24,7 +24,7 @@ func (r *reader) clientEnv(s *Server, n *tree.Node, format Format) {
 		maps.Copy(env, parseDotenv(data))
 	}
 	for _, name := range passedOn(n.Good("env_vars")) {
-		if value, set := r.lookup(name); set {
+		if value, set := r.opts.Lookup(name); set {
 			env[name] = value
 		}
 	}
@@ -75,7 +75,7 @@ func (r *reader) clientHeaders(s *Server, n *tree.Node) {
 	maps.Copy(headers, n.Good("http_headers").Dict())
 	if from := n.Good("env_http_headers"); from != nil {
 		for _, f := range from.Members() {
-			value, set := r.lookup(f.Value)
+			value, set := r.opts.Lookup(f.Value)
 			if message, _ := oneLine.Check(value); message != "" {
 				r.Problem(f.Pos, fmt.Sprintf("the environment variable %s %s", f.Raw, message), "a header is one line")
 			} else if set {
@@ -89,7 +89,7 @@ func (r *reader) clientHeaders(s *Server, n *tree.Node) {
 		s.Headers = headers
 	}
 	if v := n.Good("bearer_token_env_var"); v != nil && !r.quiet {
-		token, set := r.lookup(v.Value)
+		token, set := r.opts.Lookup(v.Value)
 		if message, hint := tokenForm.Check(token); set && message != "" {
 			r.Problem(v.Pos, fmt.Sprintf("the value of %s %s", v.Raw, message), hint)
 		} else if set {

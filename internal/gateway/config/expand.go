@@ -26,7 +26,10 @@ type references struct {
 // mostNested is how deep references may be nested in defaults: ${env:A:-${env:B:-…}}.
 const mostNested = 10
 
-var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var (
+	variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	leadingName  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*`)
+)
 
 // fill replaces the references in a text, once: inserted values are not searched for references. It reports whether
 // the value is known now.
@@ -54,7 +57,7 @@ func (r *reader) replaced(n *tree.Node, s string, depth int) (string, bool) {
 		}
 		out.WriteString(s[:i])
 		s = s[i:]
-		switch name := leadingName(s[1:]); {
+		switch name := leadingName.FindString(s[1:]); {
 		case r.refs.strict && strings.HasPrefix(s, "$${"):
 			out.WriteString("${")
 			s = s[len("$${"):]
@@ -81,20 +84,6 @@ func (r *reader) replaced(n *tree.Node, s string, depth int) (string, bool) {
 			s = s[1:]
 		}
 	}
-}
-
-// leadingName returns the variable name that s begins with, or "". s is what follows a $.
-func leadingName(s string) string {
-	i := strings.IndexFunc(s, func(c rune) bool {
-		return c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9')
-	})
-	if i < 0 {
-		i = len(s)
-	}
-	if !variableName.MatchString(s[:i]) {
-		return ""
-	}
-	return s[:i]
 }
 
 // closing returns the index of the } that ends the ${ at the start of s, skipping nested ones, or -1.
@@ -163,7 +152,7 @@ func (r *reader) reference(n *tree.Node, ref string, depth int) (string, bool) {
 // variable returns the value of an environment variable. An unset one is only a warning where the client continues
 // without it: VS Code and Cursor replace ${env:NAME} by nothing, Claude Code and Gemini leave ${NAME} as it is.
 func (r *reader) variable(n *tree.Node, ref, name, fallback string, defaulted, asWritten bool, depth int) (string, bool) {
-	value, set := r.lookup(name)
+	value, set := r.opts.Lookup(name)
 	switch {
 	case set && (value != "" || !defaulted):
 		return value, true
@@ -178,13 +167,6 @@ func (r *reader) variable(n *tree.Node, ref, name, fallback string, defaulted, a
 	}
 	r.Warn(r.within(n, ref), fmt.Sprintf("the environment variable %s is not set", name), "the server gets nothing in its place")
 	return "", true
-}
-
-func (r *reader) lookup(name string) (string, bool) {
-	if r.opts.Lookup == nil {
-		return "", false
-	}
-	return r.opts.Lookup(name)
 }
 
 // place returns the value of VS Code's variables for folders. known says that there is such a variable; value is ""

@@ -72,13 +72,8 @@ func sizeOf(s string) int64 {
 		return 0
 	}
 	shift := 0
-	switch unit := strings.TrimSpace(s[len(digits):]); {
-	case strings.HasPrefix(unit, "K"):
-		shift = 10
-	case strings.HasPrefix(unit, "M"):
-		shift = 20
-	case strings.HasPrefix(unit, "G"):
-		shift = 30
+	if unit := strings.TrimSpace(s[len(digits):]); unit != "" {
+		shift = 10 * (1 + strings.IndexByte("KMG", unit[0])) // none of them: bytes
 	}
 	if n > 1<<40>>shift {
 		return 1 << 62

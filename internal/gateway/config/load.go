@@ -99,6 +99,9 @@ func newReader(name string, data []byte, opts Options) *reader {
 	if opts.ReadFile == nil {
 		opts.ReadFile = atomicfile.Read
 	}
+	if opts.Lookup == nil {
+		opts.Lookup = func(string) (string, bool) { return "", false }
+	}
 	r := &reader{opts: opts, source: fileerror.NewSource(name, data), dir: opts.Dir,
 		filled: map[*tree.Node]bool{}, inputs: map[string]*Input{}, answers: map[string]answer{}}
 	r.Manner, r.Habits, r.Fill = schema.Foreign, habits, r.fill

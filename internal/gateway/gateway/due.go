@@ -8,18 +8,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/deadline"
 )
 
-// due is the earliest deadline of many backends. Each reports changes: asking 200 of them takes microseconds, more than
-// everything else that is done for a message.
-type due struct {
-	at time.Time // not later than the first deadline; zero: none
-}
-
-// hear takes a backend's deadline. An outdated earlier one costs one extra tick.
-func (d *due) hear(at time.Time) { d.at = deadline.Earliest(d.at, at) }
+// hear takes a backend's deadline. Each reports changes: asking 200 of them takes microseconds, more than everything else that is done for
+// a message. An outdated earlier one costs one extra tick.
+func (r *Runner) hear(at time.Time) { r.due = deadline.Earliest(r.due, at) }
 
 // deadline is when the loop must tick.
 func (r *Runner) deadline() time.Time {
-	return deadline.Earliest(r.gw.Deadline(), r.due.at, r.quiet.at)
+	return deadline.Earliest(r.gw.Deadline(), r.due, r.quiet.at)
 }
 
 // tick handles everything that is due.
@@ -33,9 +28,9 @@ func (r *Runner) tick(now time.Time) {
 		r.gw.Tick(now)
 	}
 	r.quiet.tick(now)
-	r.due.at = time.Time{}
+	r.due = time.Time{}
 	for _, k := range r.kept {
-		r.due.hear(k.host.Deadline())
+		r.hear(k.host.Deadline())
 	}
 }
 

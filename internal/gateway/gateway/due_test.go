@@ -22,10 +22,10 @@ func TestDue(t *testing.T) {
 		{[]int{5, 7, 3}, []int{5, 5, 3}},
 		{[]int{0, 9, 9}, []int{0, 9, 9}},
 	} {
-		var d due
+		var r Runner
 		for i, wish := range one.wishes {
-			if d.hear(at(wish)); !d.at.Equal(at(one.want[i])) {
-				t.Errorf("wishes %v: after %d at %v, want %d", one.wishes, i, d.at, one.want[i])
+			if r.hear(at(wish)); !r.due.Equal(at(one.want[i])) {
+				t.Errorf("wishes %v: after %d at %v, want %d", one.wishes, i, r.due, one.want[i])
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (r *Runner) Connect(l *Link) Upstream {
 	k.sink, opts.Sink = opts.Sink, k
 	opts.Backend.Shared = l.sharedModern()
 	opts.Backend.Whose = func(about []byte) backend.Whose { return whose(l, about) }
-	opts.WakeAt = r.due.hear
+	opts.WakeAt = r.hear
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)
 	r.kept[l] = k

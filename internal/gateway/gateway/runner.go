@@ -41,7 +41,7 @@ type Runner struct {
 	kept    map[*Link]*kept
 	past    map[string]backend.Counters // by server: of those that are not kept any more
 	gate    gate
-	due     due
+	due     time.Time // not later than the first deadline of a backend; zero: none
 	quiet   quiet
 	flushes bool // a flush is posted
 	out     *lineloop.Sink

@@ -104,11 +104,15 @@ func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.Serve
 // Done is closed when the daemon has no servers any more and accepts no runs.
 func (d *Daemon) Done() <-chan struct{} { return d.done }
 
-// member returns the member in the request's path; nil: there is none any more.
-func (d *Daemon) member(r *http.Request) *member {
+// member returns the member in the request's path; nil: there is none any more, as was answered.
+func (d *Daemon) member(w http.ResponseWriter, r *http.Request) *member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.members[r.PathValue("member")]
+	s := d.members[r.PathValue("member")]
+	if s == nil {
+		http.Error(w, "no such member", noSuchMember)
+	}
+	return s
 }
 
 // said is one line of the response to a request for a member.
@@ -159,9 +163,8 @@ func (s *member) path() string { return "/v1/seat/" + s.name }
 
 // connect takes the pipes that a run passes over the connection of its request, and makes the run a client of its server.
 func (d *Daemon) connect(w http.ResponseWriter, r *http.Request) {
-	s := d.member(r)
+	s := d.member(w, r)
 	if s == nil {
-		http.Error(w, "no such member", noSuchMember)
 		return
 	}
 	conn, _, err := http.NewResponseController(w).Hijack() // the run says nothing before the answer
@@ -231,16 +234,12 @@ func (d *Daemon) remove(sh *share) {
 
 // freeName returns a name that no other server has.
 func (d *Daemon) freeName(name string) string {
-	taken := func(name string) bool {
-		for _, sh := range d.shares {
-			if sh.name == name {
-				return true
-			}
-		}
-		return false
+	taken := map[string]bool{}
+	for _, sh := range d.shares {
+		taken[sh.name] = true
 	}
 	free := name
-	for n := 2; taken(free); n++ {
+	for n := 2; taken[free]; n++ {
 		free = name + "-" + strconv.Itoa(n)
 	}
 	return free
@@ -311,9 +310,8 @@ type order struct {
 
 // restart replaces the processes of a member's server.
 func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
-	s := d.member(r)
+	s := d.member(w, r)
 	if s == nil {
-		http.Error(w, "no such member", noSuchMember)
 		return
 	}
 	var o order

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -90,16 +91,14 @@ func (r Request) settings() map[string]string {
 
 // differing returns the names whose values differ, sorted.
 func differing(a, b map[string]string) (names []string) {
-	for name, value := range a {
-		if other, ok := b[name]; !ok || other != value {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		one, inA := a[name]
+		other, inB := b[name]
+		if inA != inB || one != other {
 			names = append(names, name)
 		}
 	}
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
 	return names
 }
