@@ -61,9 +61,6 @@ func ownKeys(root *tree.Node) []*tree.Node {
 	})
 }
 
-// keysOfAccess say who may do what. In a client's YAML, where they have no effect, they are mistakes.
-var keysOfAccess = []string{"auth", "views", "local_users"}
-
 // recognise decides by the top-level keys. where is the object that holds the servers.
 func recognise(s tree.Format, root *tree.Node) (f Format, where *tree.Node) {
 	if s == tree.YAML && root.Kind == tree.Null {
@@ -73,8 +70,10 @@ func recognise(s tree.Format, root *tree.Node) (f Format, where *tree.Node) {
 		return Unknown, nil
 	}
 	own := len(ownKeys(root)) > 0
+	// Who may do what would have no effect in a client's YAML, and is a mistake there. A client's JSON may have keys of the same name.
+	access := s == tree.YAML && root.Given("auth", "views", "local_users")
 	switch {
-	case root.Get("mcpServers") != nil && !(s == tree.YAML && root.Given(keysOfAccess...)): // a client's JSON may have keys of the same name
+	case root.Get("mcpServers") != nil && !access:
 		return MCPServers, root.Get("mcpServers")
 	case s == tree.TOML && root.Get("mcp_servers") != nil:
 		return Codex, root.Get("mcp_servers")

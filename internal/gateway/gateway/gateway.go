@@ -96,7 +96,7 @@ type Gateway struct {
 	lastAsk  uint64
 	states   stateOwners
 	current  sync.Map // *catalog.View: what modern clients see at present, by view, also for other goroutines
-	can      []byte   // raw capabilities of a single client of the modern era, once they are known
+	can      []byte   // raw capabilities of a single client of the modern era; {} until they are known, and of many
 
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled
@@ -147,7 +147,7 @@ type server struct {
 func newServer(now time.Time, s Server, was *server) *server {
 	one := &server{Server: s, since: now, askers: map[string]bool{}}
 	if was != nil { // its lists stay until the new one has shown its own
-		one.known, one.about = memory{slices.Clone(was.known.shown)}, was.about
+		one.known, one.about = slices.Clone(was.known), was.about
 		if was.standing != usable {
 			one.since = was.since // it has not worked meanwhile
 		}
@@ -177,7 +177,7 @@ type queuedLine struct {
 // New returns a gateway without servers.
 func New(opts Options, w World) *Gateway {
 	opts.ListWait = cmp.Or(opts.ListWait, 5*time.Second)
-	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names)}
+	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names), can: []byte("{}")}
 	g.modern = newScope(g, mcp.Modern, nil)
 	if !opts.Plain {
 		g.newPool(nil)

@@ -224,18 +224,8 @@ func (l *Link) hopeful(kinds []mcp.List) bool {
 		slices.ContainsFunc(kinds, func(kind mcp.List) bool { return !l.lists.reads[kind].done })
 }
 
-// rank orders a server's links by how soon they answer; among equals the less loaded is better.
-func (l *Link) rank() int {
-	switch l.phase {
-	case ready:
-		return 0
-	case greeting:
-		return 1
-	case failed:
-		return 2
-	}
-	return 3
-}
+// ranks order a server's links by how soon they answer; among equals the less loaded is better.
+var ranks = [...]int{ready: 0, greeting: 1, failed: 2, unsupported: 3, retired: 3, ended: 3}
 
 // load is how many calls clients wait for.
 func (l *Link) load() int { return l.busy() + len(l.waiting) }
@@ -296,9 +286,6 @@ func (l *Link) ask(m mcp.Method, params []byte, then func(result, err []byte)) {
 // meta identifies the gateway, as every modern request must, with the capabilities of its single client: a translated
 // server gets them in its handshake.
 func (g *Gateway) meta() []byte {
-	if g.can == nil {
-		return mcp.RequestMeta(g.info(), []byte("{}"))
-	}
 	return mcp.RequestMeta(g.info(), g.can)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // memory is a server's last lists, by client capabilities: servers show other tools to clients with other capabilities.
 // They answer and route until the server was asked itself.
-type memory struct{ shown []remembered } // the latest last
+type memory []remembered // the latest last
 
 type remembered struct {
 	key   string // of a scope
@@ -22,8 +22,8 @@ type remembered struct {
 const rememberedMost = 16
 
 // of returns what a client of that key was shown last, nil for nothing.
-func (m *memory) of(key string) *catalog.Lists {
-	for _, r := range m.shown {
+func (m memory) of(key string) *catalog.Lists {
+	for _, r := range m {
 		if r.key == key {
 			return r.lists
 		}
@@ -32,11 +32,11 @@ func (m *memory) of(key string) *catalog.Lists {
 }
 
 // latest are the last lists shown to any client; nil: none.
-func (m *memory) latest() *catalog.Lists {
-	if len(m.shown) == 0 {
+func (m memory) latest() *catalog.Lists {
+	if len(m) == 0 {
 		return nil
 	}
-	return m.shown[len(m.shown)-1].lists
+	return m[len(m)-1].lists
 }
 
 // recall takes over the lists that an earlier run of the server's command has shown its last client, if all are known.
@@ -57,10 +57,9 @@ func (m *memory) recall(k backend.Knowledge) {
 
 // note remembers what a client of that key is shown.
 func (m *memory) note(key string, lists *catalog.Lists) {
-	m.shown = slices.DeleteFunc(m.shown, func(r remembered) bool { return r.key == key })
-	m.shown = append(m.shown, remembered{key, lists})
-	if len(m.shown) > rememberedMost {
-		m.shown = m.shown[1:]
+	*m = slices.DeleteFunc(*m, func(r remembered) bool { return r.key == key })
+	if *m = append(*m, remembered{key, lists}); len(*m) > rememberedMost {
+		*m = (*m)[1:]
 	}
 }
 
@@ -71,9 +70,6 @@ func legacyKey(asked string) string { return "legacy " + asked }
 
 // modernKey identifies what modern clients are shown; can are the raw capabilities declared to servers.
 func modernKey(can []byte) string {
-	if can == nil {
-		can = []byte("{}")
-	}
 	sum := mcp.EntryDigest(can)
 	return "modern " + hex.EncodeToString(sum[:8])
 }

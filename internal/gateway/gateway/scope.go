@@ -56,7 +56,7 @@ func (sc *scope) link(s *server) *Link {
 		return nil
 	}
 	return slices.MinFunc(sc.links[s], func(a, b *Link) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.load(), b.load()))
+		return cmp.Or(cmp.Compare(ranks[a.phase], ranks[b.phase]), cmp.Compare(a.load(), b.load()))
 	})
 }
 

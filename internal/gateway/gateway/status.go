@@ -102,7 +102,10 @@ func (r *Runner) status(now time.Time, to *Session) []ServerStatus {
 	for i, s := range r.gw.servers {
 		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.bridged, Links: []LinkStatus{}}
 		all[i].Past = r.past[s.Catalog.Name]
-		all[i].Standing, all[i].Trouble, all[i].Tools = s.standing.String(), s.trouble, s.tools()
+		all[i].Standing, all[i].Trouble = s.standing.String(), s.trouble
+		if lists := s.known.latest(); lists != nil {
+			all[i].Tools = len(lists[mcp.Tools])
+		}
 	}
 	for l, k := range r.kept {
 		i := slices.IndexFunc(all, func(s ServerStatus) bool { return s.Name == l.Name() })
@@ -132,14 +135,6 @@ func (r *Runner) status(now time.Time, to *Session) []ServerStatus {
 		slices.SortFunc(s.Links, func(a, b LinkStatus) int { return cmp.Compare(a.ServerPID, b.ServerPID) })
 	}
 	return all
-}
-
-// tools is how many tools a server is known to have.
-func (s *server) tools() int {
-	if lists := s.known.latest(); lists != nil {
-		return len(lists[mcp.Tools])
-	}
-	return 0
 }
 
 // Restart replaces every process of a server and returns when the new ones are ready, or why one is not. Any goroutine.

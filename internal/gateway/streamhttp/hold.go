@@ -181,13 +181,13 @@ func (v *anonymousConns) release() {
 // connections are those of Serve.
 type connections struct {
 	clients *anonymousConns
-	peers   *anonymousConns // nil: there are no other gateways
-	others  *http.Server    // which serves these
+	all     []*anonymousConns // these, and those of other gateways
+	others  *http.Server      // which serves the latter
 }
 
 // hold keeps requests from being read. Other gateways lose connections that they do not use: what they would send there is not handed on.
 func (c *connections) hold() {
-	for _, v := range c.all() {
+	for _, v := range c.all {
 		v.hold()
 	}
 	c.others.SetKeepAlivesEnabled(false)
@@ -195,21 +195,14 @@ func (c *connections) hold() {
 
 func (c *connections) release() {
 	c.others.SetKeepAlivesEnabled(true)
-	for _, v := range c.all() {
+	for _, v := range c.all {
 		v.release()
 	}
 }
 
-func (c *connections) all() []*anonymousConns {
-	if c.peers == nil {
-		return []*anonymousConns{c.clients}
-	}
-	return []*anonymousConns{c.clients, c.peers}
-}
-
 // busy is how many connections have a request in progress, or may have one in a moment; -1: one is being accepted.
 func (c *connections) busy() (n int) {
-	for _, v := range c.all() {
+	for _, v := range c.all {
 		some := v.busy()
 		if some < 0 {
 			return some

@@ -21,11 +21,7 @@ func eraOf(r *http.Request, line []byte, e *jsonrpc.Envelope) mcp.Era {
 	switch {
 	case method == mcp.Initialize || mcp.IsLegacy(version):
 		return mcp.Legacy
-	case version != "" && r.Header.Get(headerSession) == "":
-		return mcp.Modern
-	case version == mcp.ModernVersion:
-		return mcp.Modern
-	case method == mcp.Discover && r.Header.Get(headerSession) == "":
+	case version == mcp.ModernVersion, r.Header.Get(headerSession) == "" && (version != "" || method == mcp.Discover):
 		return mcp.Modern
 	}
 	return mcp.Legacy

@@ -23,20 +23,22 @@ const mostPeerConnections, mostStrangers = 1 << 20, 1024
 func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	clients, others := f.server(f), f.server(http.HandlerFunc(f.passedOn))
 	clients.TLSConfig = f.opts.TLS
-	conns := &connections{clients: newAnonymousConns(listener, f.opts.MaxConnections, 0), others: others}
+	own := newAnonymousConns(listener, f.opts.MaxConnections, 0)
+	conns := &connections{clients: own, all: []*anonymousConns{own}, others: others}
 	ended := make(chan error, 2) // of each server
 	started := 1
 	if p := f.opts.Peers; p != nil {
-		conns.peers = newAnonymousConns(p.Listener, mostPeerConnections, mostStrangers)
+		theirs := newAnonymousConns(p.Listener, mostPeerConnections, mostStrangers)
+		conns.all = append(conns.all, theirs)
 		started++
-		go func() { ended <- others.Serve(conns.peers) }()
+		go func() { ended <- others.Serve(theirs) }()
 	}
 	f.conns.Store(conns)
 	go func() {
 		if f.opts.TLS != nil {
-			ended <- clients.ServeTLS(conns.clients, "", "")
+			ended <- clients.ServeTLS(own, "", "")
 		} else {
-			ended <- clients.Serve(conns.clients)
+			ended <- clients.Serve(own)
 		}
 	}()
 	var err error
@@ -81,7 +83,7 @@ func (f *Front) server(handler http.Handler) *http.Server {
 func (f *Front) shutdown(conns *connections, servers ...*http.Server) {
 	conns.release()
 	f.drain.begin()
-	for _, v := range conns.all() {
+	for _, v := range conns.all {
 		v.closeUnused()
 	}
 	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)
