@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
@@ -146,18 +147,13 @@ func switchedOff(mcp *tree.Node, name string) bool {
 	return allowed != nil && allowed.Kind == tree.List && len(allowed.Items()) > 0 && !slices.Contains(allowed.Texts(), name)
 }
 
+// notInNames is what the name of a server has not, see serverName.
+var notInNames = lazyregexp.New(`[^A-Za-z0-9._-]`)
+
 // freeName converts a server's name in a client's file, where any text is allowed, to a valid name that is not taken.
 func (r *reader) freeName(name string) string {
-	clean := strings.TrimLeft(strings.Map(func(c rune) rune {
-		if strings.ContainsRune("-_.", c) || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return c
-		}
-		return '-'
-	}, name), "-_.")
-	if clean == "" {
-		clean = "server"
-	}
-	return r.free(clean, func(s Server, candidate string) bool { return strings.EqualFold(s.Name, candidate) })
+	clean := strings.TrimLeft(notInNames.ReplaceAllString(name, "-"), "-_.")
+	return r.free(cmp.Or(clean, "server"), func(s Server, candidate string) bool { return strings.EqualFold(s.Name, candidate) })
 }
 
 // free adds a number to a name that is taken.

@@ -49,60 +49,52 @@ func OfCommandLine(g Given, opts Options) (*File, error) {
 // tree returns the server as a file would describe it. The nodes in command are those in which no references are
 // replaced.
 func (g Given) tree() (server *tree.Node, command []*tree.Node) {
-	server = &tree.Node{Kind: tree.Object}
 	if len(g.Command) > 0 {
-		args := textsNode(g.Command[1:])
-		program := textNode(g.Command[0])
-		add(server, "command", program)
-		add(server, "args", args)
-		return server, append(slices.Clone(args.Items()), program)
+		args, program := texts(g.Command[1:]), text("command", g.Command[0])
+		return object("", program, list("args", args)), append(slices.Clone(args), program)
 	}
-	add(server, "url", textNode(g.URL))
-	if g.Transport != "" {
-		add(server, "transport", textNode(g.Transport))
+	var headers []*tree.Node
+	for _, h := range g.Headers {
+		name, value, _ := strings.Cut(h, ":")
+		headers = append(headers, text(strings.TrimSpace(name), strings.TrimSpace(value)))
 	}
-	if len(g.Headers) > 0 {
-		headers := &tree.Node{Kind: tree.Object}
-		for _, h := range g.Headers {
-			name, value, _ := strings.Cut(h, ":")
-			add(headers, strings.TrimSpace(name), textNode(strings.TrimSpace(value)))
+	given := func(key, value string) *tree.Node {
+		if value == "" {
+			return nil
 		}
-		add(server, "headers", headers)
+		return text(key, value)
 	}
-	oauth := &tree.Node{Kind: tree.Object}
-	for _, one := range []struct{ key, value string }{
-		{"client_id", g.ClientID}, {"client_secret", g.ClientSecret}, {"issuer", g.Issuer}, {"resource", g.Resource},
-	} {
-		if one.value != "" {
-			add(oauth, one.key, textNode(one.value))
-		}
-	}
-	if len(g.Scopes) > 0 {
-		add(oauth, "scopes", textsNode(g.Scopes))
-	}
+	var port *tree.Node
 	if g.CallbackPort != 0 {
-		port := strconv.Itoa(g.CallbackPort)
-		add(oauth, "callback_port", &tree.Node{Kind: tree.Number, Raw: port, Value: port})
+		port = text("callback_port", strconv.Itoa(g.CallbackPort))
+		port.Kind = tree.Number
 	}
-	if len(oauth.Members()) > 0 {
-		auth := &tree.Node{Kind: tree.Object}
-		add(auth, "oauth", oauth)
-		add(server, "auth", auth)
-	}
-	return server, nil
+	oauth := object("oauth", given("client_id", g.ClientID), given("client_secret", g.ClientSecret), given("issuer", g.Issuer),
+		given("resource", g.Resource), list("scopes", texts(g.Scopes)), port)
+	return object("", text("url", g.URL), given("transport", g.Transport), object("headers", headers...), object("auth", oauth)), nil
 }
 
-func add(to *tree.Node, key string, value *tree.Node) {
-	value.Key = key
-	to.Kids = append(to.Kids, value)
+// object is one of the members that are not nil; nil: all are.
+func object(key string, members ...*tree.Node) *tree.Node {
+	if members = slices.DeleteFunc(members, func(n *tree.Node) bool { return n == nil }); len(members) == 0 {
+		return nil
+	}
+	return &tree.Node{Kind: tree.Object, Key: key, Kids: members}
 }
 
-func textNode(s string) *tree.Node { return &tree.Node{Kind: tree.Text, Raw: s, Value: s} }
-
-func textsNode(texts []string) *tree.Node {
-	n := &tree.Node{Kind: tree.List}
-	for _, s := range texts {
-		n.Kids = append(n.Kids, textNode(s))
+// list is one of the entries; nil: there are none.
+func list(key string, entries []*tree.Node) *tree.Node {
+	if len(entries) == 0 {
+		return nil
 	}
-	return n
+	return &tree.Node{Kind: tree.List, Key: key, Kids: entries}
+}
+
+func text(key, s string) *tree.Node { return &tree.Node{Kind: tree.Text, Key: key, Raw: s, Value: s} }
+
+func texts(all []string) (nodes []*tree.Node) {
+	for _, s := range all {
+		nodes = append(nodes, text("", s))
+	}
+	return nodes
 }

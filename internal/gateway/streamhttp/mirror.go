@@ -16,24 +16,26 @@ func mismatch(format string, args ...any) refusal {
 	return refusal{status: http.StatusBadRequest, code: mcp.CodeHeaders, text: "Header mismatch: " + fmt.Sprintf(format, args...)}
 }
 
-// mirrored returns the value of a header that mirrors the body. ok is false if it is missing, empty or repeated, since
-// readers could see different values.
-func mirrored(r *http.Request, name string) (value string, ok bool) {
-	fields := r.Header[name]
-	if len(fields) != 1 || fields[0] == "" {
-		return "", false
-	}
-	return fields[0], true
-}
-
 // checkHeader compares a header that is never encoded with a raw JSON string of the body.
 func checkHeader(r *http.Request, name string, raw []byte) refusal {
-	value, ok := mirrored(r, name)
-	if !ok {
+	fields := r.Header[name]
+	if len(fields) != 1 || fields[0] == "" { // readers of several could see different values
 		return mismatch("the header %s is missing or there twice", name)
 	}
-	if !jsonrpc.EqualString(raw, value) {
-		return mismatch("the header %s says %.200q, the body %.200s", name, value, raw)
+	if !jsonrpc.EqualString(raw, fields[0]) {
+		return mismatch("the header %s says %.200q, the body %.200s", name, fields[0], raw)
+	}
+	return refusal{}
+}
+
+// checkEncoded compares the one field of a header, which may be encoded, with a raw value; where says of what in the body.
+func checkEncoded(name, field string, raw []byte, where string) refusal {
+	value, err := decodeSentinel(field)
+	switch {
+	case err != nil:
+		return mismatch("the header %s: %v", name, err)
+	case !sameValue(value, raw):
+		return mismatch("the header %s says %.200q, %s %.200s", name, value, where, raw)
 	}
 	return refusal{}
 }
@@ -43,18 +45,11 @@ func checkName(r *http.Request, raw []byte, where string) refusal {
 	if !jsonrpc.IsString(raw) {
 		return invalidParams(where + " must be a string")
 	}
-	value, ok := mirrored(r, headerName)
-	if !ok && !(len(r.Header[headerName]) == 1 && jsonrpc.EqualString(raw, "")) {
+	fields := r.Header[headerName]
+	if len(fields) != 1 || fields[0] == "" && !jsonrpc.EqualString(raw, "") {
 		return mismatch("the header %s is missing or there twice", headerName)
 	}
-	decoded, err := decodeSentinel(value)
-	if err != nil {
-		return mismatch("the header %s: %v", headerName, err)
-	}
-	if !jsonrpc.EqualString(raw, decoded) {
-		return mismatch("the header %s says %.200q, %s is %.200s", headerName, decoded, where, raw)
-	}
-	return refusal{}
+	return checkEncoded(headerName, fields[0], raw, where+" is")
 }
 
 // checkTask compares Mcp-Name, if present, with the task (SEP-2663).
@@ -102,14 +97,7 @@ func checkParam(r *http.Request, arguments []byte, one mcp.ParamHeader) refusal 
 	if len(fields) != 1 {
 		return mismatch("the header %s is missing or there twice", name)
 	}
-	value, err := decodeSentinel(fields[0])
-	if err != nil {
-		return mismatch("the header %s: %v", name, err)
-	}
-	if !sameValue(value, raw) {
-		return mismatch("the header %s says %.200q, the body %.200s", name, value, raw)
-	}
-	return refusal{}
+	return checkEncoded(name, fields[0], raw, "the body")
 }
 
 // sameValue compares the text of a header with a raw string, boolean or number; integers by their value.
