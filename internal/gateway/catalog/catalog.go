@@ -95,7 +95,9 @@ func (b *Catalog) Merge(servers []Server, lists []*Lists, sel *Selection) *View 
 		}
 		key = binary.AppendUvarint(key, id)
 	}
-	key = append(key, sel.key()...)
+	if sel != nil {
+		key = append(key, sel.digest...)
+	}
 	if v := b.views[string(key)].Value(); v != nil {
 		return v
 	}

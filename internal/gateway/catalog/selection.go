@@ -13,7 +13,7 @@ import (
 // immutable. The nil Selection is everything.
 type Selection struct {
 	servers map[string]Filter
-	digest  string
+	digest  string // identifies it in a Catalog
 }
 
 // Select makes a Selection of the named servers; a Filter says what is shown of its server, besides what the Server's
@@ -31,14 +31,6 @@ func (s *Selection) Has(server string) bool {
 	}
 	_, ok := s.servers[server]
 	return ok
-}
-
-// key identifies the selection in a Catalog.
-func (s *Selection) key() string {
-	if s == nil {
-		return ""
-	}
-	return s.digest
 }
 
 // of is what is selected of a part of a selected server.

@@ -29,8 +29,7 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		return
 	}
 	if e.method == mcp.Other { // no list will show whose it is
-		code, text := s.unknown(e, line)
-		e.refuse(code, text)
+		s.refuseUnknown(e, line)
 		return
 	}
 	kept, env := bytes.Clone(line), s.gw.client
@@ -44,10 +43,7 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 			otherwise()
 		}
 	}
-	refuse := func() {
-		code, text := s.unknown(e, kept)
-		e.refuse(code, text)
-	}
+	refuse := func() { s.refuseUnknown(e, kept) }
 	look := func() { s.scope().lookAgain(e, retrying(func() { s.scope().whenStarted(e, retrying(refuse)) })) }
 	s.scope().noLongerPresume()
 	s.scope().whenListed(e, retrying(look))
@@ -177,25 +173,27 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 	e.relay(l, env, line, jsonrpc.Change{At: t.at, With: s.gw.name})
 }
 
-// unknown is the error for a request that no server takes.
-func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
+// refuseUnknown answers a request that no server takes.
+func (s *Session) refuseUnknown(e *exchange, line []byte) {
 	env := &s.gw.client
 	name, _ := jsonrpc.Unquote(env.Name.Of(line))
 	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
+	code, text := jsonrpc.InvalidParams, "Unknown reference"
 	switch e.method {
 	case mcp.ToolsCall:
-		return jsonrpc.InvalidParams, "Unknown tool: " + name + alike(s.shown(), mcp.Tools, name) + s.missing()
+		text = "Unknown tool: " + name + alike(s.shown(), mcp.Tools, name)
 	case mcp.PromptsGet:
-		return jsonrpc.InvalidParams, "Unknown prompt: " + name + alike(s.shown(), mcp.Prompts, name) + s.missing()
+		text = "Unknown prompt: " + name + alike(s.shown(), mcp.Prompts, name)
 	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
-		if s.own != nil {
-			return mcp.CodeNoResource, "Resource not found: " + uri + s.missing()
+		if text = "Resource not found: " + uri; s.own != nil {
+			code = mcp.CodeNoResource
 		}
-		return jsonrpc.InvalidParams, "Resource not found: " + uri + s.missing()
 	case mcp.Complete:
-		return jsonrpc.InvalidParams, "Unknown reference" + s.missing()
+	default:
+		e.refuse(jsonrpc.MethodNotFound, "Method not found")
+		return
 	}
-	return jsonrpc.MethodNotFound, "Method not found"
+	e.refuse(code, text+s.missing())
 }
 
 // alike names those of several servers that may be meant by an own name.

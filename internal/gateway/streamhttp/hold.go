@@ -61,8 +61,6 @@ func (f *Front) untilQuiet(ctx context.Context, conns *connections, quiet func()
 		case streams > 0:
 			f.drain.begin()
 			why = "streams are ending"
-		case requests > 0: // a stream that has just ended
-			why = "streams are ending"
 		default:
 			if why = quiet(); why == "" && f.writer.busy() {
 				why = "sessions are being stored"

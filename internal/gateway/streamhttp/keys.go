@@ -83,8 +83,7 @@ func (k *keySet) newerThan(ctx context.Context, seen time.Time) ([]jose.JSONWebK
 		k.fetching.Lock()
 		defer k.fetching.Unlock()
 		if k.due(seen) { // not done while this one waited
-			keys, err := k.fetch(context.WithoutCancel(ctx)) // for all that wait, even if this one leaves
-			k.note(keys, err)
+			k.note(k.fetch(context.WithoutCancel(ctx))) // for all that wait, even if this one leaves
 		}
 	}
 	k.mu.Lock()

@@ -36,19 +36,12 @@ type staticToken struct {
 	view    string            // all that it sees; "": everything
 }
 
-func newStaticToken(token, view string) staticToken {
-	sum := sha256.Sum256([]byte(token))
-	return staticToken{sum, staticSubject + hex.EncodeToString(sum[:8]), view}
-}
-
 func newRights(bearer []string, views []View) *rights {
 	r := &rights{views: views, replaced: make(chan struct{})}
-	for _, token := range bearer {
-		r.tokens = append(r.tokens, newStaticToken(token, ""))
-	}
-	for _, v := range views {
+	for _, v := range slices.Concat([]View{{Bearer: bearer}}, views) { // without a name: everything
 		for _, token := range v.Bearer {
-			r.tokens = append(r.tokens, newStaticToken(token, v.Name))
+			sum := sha256.Sum256([]byte(token))
+			r.tokens = append(r.tokens, staticToken{sum, staticSubject + hex.EncodeToString(sum[:8]), v.Name})
 		}
 	}
 	return r
