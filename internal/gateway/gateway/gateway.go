@@ -180,7 +180,9 @@ func New(opts Options, w World) *Gateway {
 	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names), can: []byte("{}")}
 	g.modern = newScope(g, mcp.Modern, nil)
 	if !opts.Plain {
-		g.newPool(nil)
+		// The gateway introduces itself to what many clients share, and can do nothing for it.
+		own := append([]byte(`{"protocolVersion":"`+mcp.NewestLegacy+`","capabilities":{},"clientInfo":`), g.info()...)
+		g.newPool(append(own, '}'))
 	}
 	return g
 }

@@ -30,20 +30,11 @@ func (l *Link) greet() {
 		l.ask(mcp.Discover, []byte("{}"), l.greeted)
 		return
 	}
-	l.ask(mcp.Initialize, l.scope.introduction(), l.greeted)
-}
-
-// introduction is the raw initialize params of a scope's processes: its client's own; of one that many clients share the gateway's, which can
-// do nothing for it, or what all of them can do.
-func (sc *scope) introduction() []byte {
-	switch {
-	case sc.owner != nil:
-		return sc.owner.initParams
-	case sc.pool.params != nil:
-		return sc.pool.params
+	if l.scope.owner != nil {
+		l.ask(mcp.Initialize, l.scope.owner.initParams, l.greeted)
+	} else {
+		l.ask(mcp.Initialize, l.scope.pool.params, l.greeted)
 	}
-	out := []byte(`{"protocolVersion":"` + mcp.NewestLegacy + `","capabilities":{},"clientInfo":`)
-	return append(append(out, sc.gw.info()...), '}')
 }
 
 // greeted takes the answer to the handshake.

@@ -12,7 +12,8 @@ import (
 // all of them; with [Options.Plain], where clients see the one server directly, there is one for each set of client
 // capabilities, because a process is given its clients' capabilities.
 type pooled struct {
-	params  []byte    // raw parameters of the initialize that its processes get; nil: the gateway's own
+	params  []byte    // raw parameters of the initialize that its processes get
+	key     string    // of them: see capabilityKey
 	since   time.Time // when its last client left; zero: it has clients
 	private bool      // for one client only: the server has features that cannot be separated by client
 
@@ -33,10 +34,10 @@ func (g *Gateway) poolFor(s *Session) *scope {
 	return g.pools[i]
 }
 
-// newPool makes a scope whose processes get these raw parameters of initialize; nil: the gateway's own.
+// newPool makes a scope whose processes get these raw parameters of initialize.
 func (g *Gateway) newPool(params []byte) *scope {
 	sc := newScope(g, mcp.Legacy, nil)
-	sc.pool.params = params
+	sc.pool.params, sc.pool.key = params, capabilityKey(params)
 	g.pools = append(g.pools, sc)
 	return sc
 }

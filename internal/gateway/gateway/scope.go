@@ -212,7 +212,7 @@ func (sc *scope) key() string {
 	case sc.owner != nil:
 		return sc.owner.key
 	}
-	return capabilityKey(sc.introduction())
+	return sc.pool.key
 }
 
 // complete reports whether each of some servers that is in a view has shown these lists, or is not waited for.

@@ -33,11 +33,8 @@ func (g *guard) init(bearer []string, oauth *OAuth, views []View) {
 	g.oauth, g.verifier = oauth, newVerifier(oauth.Issuer, oauth.Resource)
 	g.at, g.url = []string{wellKnown}, oauth.Resource
 	if u, err := url.Parse(oauth.Resource); err == nil {
-		if own := strings.TrimSuffix(u.EscapedPath(), "/"); own != "" {
-			g.at = append(g.at, wellKnown+strings.TrimSuffix(u.Path, "/"))
-		}
 		u.Path, u.RawPath = wellKnown+strings.TrimSuffix(u.Path, "/"), ""
-		g.url = u.String()
+		g.at, g.url = append(g.at, u.Path), u.String()
 	}
 }
 

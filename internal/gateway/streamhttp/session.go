@@ -180,8 +180,16 @@ func (f *Front) check(s *session) {
 	running := s.streamStore.running()
 	s.clock.Lock()
 	alone := time.Since(s.since)
-	wait := f.patience(s, alone, running)
 	present := s.present > 0
+	var wait time.Duration // 0: the session is over
+	switch idle := f.opts.SessionIdle; {
+	case present:
+		wait = idle
+	case alone < idle:
+		wait = idle - alone
+	case running && alone < runningFactor*idle:
+		wait = idle
+	}
 	away := !present && alone >= f.opts.SessionRelease
 	if wait > 0 {
 		next := wait
@@ -197,7 +205,7 @@ func (f *Front) check(s *session) {
 	}
 	s.clock.Unlock()
 	switch {
-	case wait <= 0:
+	case wait == 0:
 		f.end(s)
 		return
 	case away:
@@ -220,19 +228,6 @@ func (s *session) letGo() {
 // runningFactor multiplies the idle time of a session without a connection while a request runs, since a server may
 // never answer.
 const runningFactor = 8
-
-// patience is the remaining idle time; 0 or less: the session is over. The clock is held.
-func (f *Front) patience(s *session, alone time.Duration, running bool) time.Duration {
-	switch idle := f.opts.SessionIdle; {
-	case s.present > 0:
-		return idle
-	case alone < idle:
-		return idle - alone
-	case running && alone < runningFactor*idle:
-		return idle
-	}
-	return 0
-}
 
 // end ends a session for good. Only the first call has an effect.
 func (f *Front) end(s *session) {
