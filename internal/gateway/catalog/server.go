@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -31,12 +32,7 @@ type Server struct {
 	Rename map[string]string
 }
 
-func (s Server) prefix() string {
-	if s.Prefix == "" {
-		return s.Name
-	}
-	return s.Prefix
-}
+func (s Server) prefix() string { return cmp.Or(s.Prefix, s.Name) }
 
 // base is an entry's name before the prefix.
 func (s Server) base(own string) string {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -187,11 +188,8 @@ func (r *reader) readServer(n *tree.Node, form *schema.Shape, defaults map[strin
 	s := Server{
 		Name: n.Key, Pos: n.KeyPos, Disabled: n.IsTrue("disabled"),
 		Env: n.Get("env").Dict(), Headers: n.Get("headers").Dict(), URL: n.TextOf("url"), OldSSE: n.TextOf("transport") == transportSSE,
-		Prefix: n.TextOf("prefix"), Allow: n.Get("allow").Texts(), Deny: n.Get("deny").Texts(), Rename: n.Get("rename").Dict(),
-		Shared: n.IsTrue("shared"), Instances: max(1, n.CountOf("instances")),
-	}
-	if s.Prefix == "" {
-		s.Prefix = prefixOf(n.Key)
+		Prefix: cmp.Or(n.TextOf("prefix"), prefixOf(n.Key)), Rename: n.Get("rename").Dict(),
+		Allow: n.Get("allow").Texts(), Deny: n.Get("deny").Texts(), Shared: n.IsTrue("shared"), Instances: max(1, n.CountOf("instances")),
 	}
 	if command := n.TextOf("command"); command != "" {
 		s.Command = append([]string{command}, n.Get("args").Texts()...)

@@ -26,14 +26,13 @@ func (l *Link) greet() {
 		return
 	}
 	l.phase = greeting
-	if l.scope.era == mcp.Modern {
+	switch sc := l.scope; {
+	case sc.era == mcp.Modern:
 		l.ask(mcp.Discover, []byte("{}"), l.greeted)
-		return
-	}
-	if l.scope.owner != nil {
-		l.ask(mcp.Initialize, l.scope.owner.initParams, l.greeted)
-	} else {
-		l.ask(mcp.Initialize, l.scope.pool.params, l.greeted)
+	case sc.owner != nil:
+		l.ask(mcp.Initialize, sc.owner.initParams, l.greeted)
+	default:
+		l.ask(mcp.Initialize, sc.pool.params, l.greeted)
 	}
 }
 

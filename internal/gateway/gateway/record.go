@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
@@ -45,10 +46,7 @@ const lossLevel = "warning"
 // loss tells the client of a record what it has lost with the gateway before this one; nil: nothing, or it wants no such messages. Who has
 // read no list and subscribed to nothing has had no process yet.
 func (r *record) loss() []byte {
-	had := len(r.Subscriptions) > 0
-	for _, shown := range r.Shown {
-		had = had || shown != nil
-	}
+	had := len(r.Subscriptions) > 0 || slices.ContainsFunc(r.Shown[:], func(shown digests) bool { return shown != nil })
 	level := jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel)
 	if !had || mcp.Severity(level) > mcp.Severity(jsonrpc.AppendQuoted(nil, lossLevel)) {
 		return nil

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -114,9 +115,7 @@ func (r *Runner) Stand(to *Session, shown func(server string) bool) string {
 
 // Renew implements [World]; the result shows in the status.
 func (r *Runner) Renew(by *Session, server, reason string) {
-	if reason == "" {
-		reason = "tool " + toolRestart
-	}
+	reason = cmp.Or(reason, "tool "+toolRestart)
 	for _, k := range r.keptOf(server, by) {
 		r.loop.Post(func() { k.host.Backend.Restart(time.Now(), supervise.SourceTool, reason) })
 	}

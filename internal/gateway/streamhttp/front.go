@@ -20,12 +20,11 @@ type Front struct {
 	rounds   *rounds                     // nil: there are no other gateways
 	drain    ending                      // of endless streams: GET streams and subscriptions/listen
 	endless  atomic.Int64                // endless streams in progress
-	stop     chan struct{}               // closed when every request must end
+	stop     chan struct{}               // closed, under mu, when every request must end and no more are accepted
 	conns    atomic.Pointer[connections] // of Serve's listeners
 	leaving  atomic.Bool                 // this gateway is about to end, and others go on
 
 	mu       sync.Mutex
-	closed   bool           // no more requests are accepted
 	requests sync.WaitGroup // in progress
 }
 
@@ -116,7 +115,7 @@ func (f *Front) dispatch(w http.ResponseWriter, r *http.Request, who caller) {
 func (f *Front) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
+	if closed(f.stop) {
 		return false
 	}
 	f.requests.Add(1)
@@ -128,12 +127,11 @@ func (f *Front) enter() bool {
 func (f *Front) Close() {
 	f.drain.begin()
 	f.mu.Lock()
-	if f.closed {
+	if closed(f.stop) {
 		f.mu.Unlock()
 		f.requests.Wait()
 		return
 	}
-	f.closed = true
 	close(f.stop)
 	f.mu.Unlock()
 	f.leaveAll()

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +21,7 @@ type session struct {
 	over        chan struct{} // closed when it has ended
 	streamStore streamStore
 
-	calls sync.RWMutex // held for reading while the hub is called, for writing by Close
-	ended bool         // guarded by calls
+	calls sync.RWMutex // held for reading while the hub is called, for writing by Close and when over is closed
 
 	attach  sync.Mutex // orders the calls of Attach
 	general *stream    // the GET stream, guarded by attach; nil until the first GET, but where the session goes on from a record
@@ -135,11 +136,7 @@ func (f *Front) remove(s *session) {
 func (t *table) all() []*session {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	all := make([]*session, 0, len(t.sessions))
-	for _, s := range t.sessions {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(t.sessions))
 }
 
 // visit counts a request, unless the session is over.
@@ -220,7 +217,7 @@ func (f *Front) check(s *session) {
 func (s *session) letGo() {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	if !s.ended {
+	if !closed(s.over) {
 		s.hub.Release()
 	}
 }
@@ -240,10 +237,9 @@ func (f *Front) leaveTo(s *session) {
 	f.remove(s)
 	s.calls.Lock()
 	defer s.calls.Unlock()
-	if s.ended {
+	if closed(s.over) {
 		return
 	}
-	s.ended = true
 	s.clock.Lock()
 	if s.expiry != nil {
 		s.expiry.Stop()
@@ -258,7 +254,7 @@ func (f *Front) leaveTo(s *session) {
 func (s *session) message(line []byte, reply Stream) bool {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	if s.ended {
+	if closed(s.over) {
 		return false
 	}
 	s.hub.Message(line, reply)
@@ -279,7 +275,7 @@ func (s *session) listen(after uint64, resumed bool) (general *stream, r wake) {
 	} else {
 		r = s.general.resume()
 	}
-	if !s.ended {
+	if !closed(s.over) {
 		s.hub.Attach(s.general)
 	}
 	return s.general, r
