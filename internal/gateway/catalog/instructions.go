@@ -25,7 +25,10 @@ func Instructions(names Names, servers []Server, texts []string) string {
 		if text == "" {
 			continue
 		}
-		head := heading(names, servers[i])
+		head := fmt.Sprintf("# %s\n\n", servers[i].Name)
+		if names != OnCollision && names != Never {
+			head += fmt.Sprintf("The names of its tools and prompts begin with %s_ here.\n\n", Clean(servers[i].prefix()))
+		}
 		if len(heads) > 0 {
 			head = "\n\n" + head
 		}
@@ -42,13 +45,6 @@ func Instructions(names Names, servers []Server, texts []string) string {
 		out.WriteString(shorten(body, most))
 	}
 	return out.String()
-}
-
-func heading(names Names, server Server) string {
-	if names == OnCollision || names == Never {
-		return fmt.Sprintf("# %s\n\n", server.Name)
-	}
-	return fmt.Sprintf("# %s\n\nThe names of its tools and prompts begin with %s_ here.\n\n", server.Name, Clean(server.prefix()))
 }
 
 // share is the maximum length of each text if all together may have room bytes.

@@ -122,12 +122,9 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 	if like := view.Candidates(uri); len(like) > 0 {
 		return target{server: s.gw.servers[like[0]]}, true
 	}
-	var with []*server
-	for _, server := range s.servers() {
-		if slices.ContainsFunc(sc.all(server), func(l *Link) bool { return l.capability("resources") }) {
-			with = append(with, server)
-		}
-	}
+	with := slices.DeleteFunc(s.servers(), func(one *server) bool {
+		return !slices.ContainsFunc(sc.all(one), func(l *Link) bool { return l.capability("resources") })
+	})
 	if len(with) == 1 {
 		return target{server: with[0]}, true
 	}
@@ -139,7 +136,7 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 	if s.unplaced() {
 		s.askRoots()
 		kept, env := bytes.Clone(line), s.gw.client
-		s.own.hold(e, func(*scope) bool { return !s.unplaced() }, func() {
+		s.own.hold(e, func() bool { return !s.unplaced() }, func() {
 			s.gw.client = env
 			s.send(e, kept, t)
 		})

@@ -44,33 +44,20 @@ const (
 // quiet gives memory back to the system once clients have become silent. Go's collector lets the heap double before it
 // runs, and what many sessions leave at their start is as much as what they need.
 type quiet struct {
-	spoke time.Time // when a client over HTTP last said something
-	at    time.Time // when to look next; zero: nothing was said since memory was given back
+	at    time.Time // when memory is given back, if nothing is said; zero: nothing was said since that was done last
 	given time.Time // when memory was given back
 	give  func()    // gives it back
 }
 
+// spoken notes that a client over HTTP has said something.
 func (q *quiet) spoken(now time.Time) {
-	q.spoke = now
-	if q.at.IsZero() {
-		q.at = q.next()
+	if q.at = now.Add(quietFor); q.at.Before(q.given.Add(quietEvery)) {
+		q.at = q.given.Add(quietEvery)
 	}
-}
-
-// next is the earliest time at which memory may be given back.
-func (q *quiet) next() time.Time {
-	at := q.spoke.Add(quietFor)
-	if again := q.given.Add(quietEvery); at.Before(again) {
-		return again
-	}
-	return at
 }
 
 func (q *quiet) tick(now time.Time) {
 	if q.at.IsZero() || now.Before(q.at) {
-		return
-	}
-	if q.at = q.next(); now.Before(q.at) {
 		return
 	}
 	q.at, q.given = time.Time{}, now

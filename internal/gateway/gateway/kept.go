@@ -139,7 +139,7 @@ func newGate() gate { return gate{width: max(4, 2*runtime.NumCPU()), inside: map
 // enter opens k when it is its turn.
 func (g *gate) enter(k *kept) {
 	g.waiting = append(g.waiting, k)
-	k.runner.loop.Post(func() { g.admit() })
+	k.runner.loop.Post(g.admit)
 }
 
 // leave makes room for the next one.
@@ -148,9 +148,7 @@ func (g *gate) leave(k *kept) {
 		return
 	}
 	delete(g.inside, k)
-	if len(g.waiting) > 0 {
-		k.runner.loop.Post(func() { g.admit() })
-	}
+	k.runner.loop.Post(g.admit)
 }
 
 func (g *gate) admit() {

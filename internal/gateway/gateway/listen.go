@@ -108,13 +108,9 @@ func (sc *scope) whenTried(e *exchange, again func()) {
 	view := e.session.view
 	sc.showing(view).probed = true
 	sc.probeEras(view)
-	sc.hold(e, func(sc *scope) bool { return sc.tried(e.session) }, again)
-}
-
-// tried reports whether nothing more is expected to become known soon of what the client sees.
-func (sc *scope) tried(s *Session) bool {
-	return !slices.ContainsFunc(s.servers(), func(s *server) bool {
+	unknown := func(s *server) bool {
 		return s.modern == untried && !s.bridged &&
 			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 && l.hopeful(allLists) })
-	})
+	}
+	sc.hold(e, func() bool { return !slices.ContainsFunc(e.session.servers(), unknown) }, again)
 }

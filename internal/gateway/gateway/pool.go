@@ -83,7 +83,7 @@ func (sc *scope) greetPlainly(e *exchange) {
 	server := sc.gw.servers[0]
 	sc.showing("").opened = true // its processes are about to be used
 	sc.link(server)
-	greeted := func(sc *scope) bool {
+	greeted := func() bool {
 		return !slices.ContainsFunc(sc.links[server], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })
 	}
 	sc.hold(e, greeted, func() {

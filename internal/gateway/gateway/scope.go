@@ -29,7 +29,7 @@ type scope struct {
 // held is a request that needs more knowledge of the servers.
 type held struct {
 	exchange *exchange
-	enough   func(*scope) bool
+	enough   func() bool
 	again    func()
 }
 
@@ -286,13 +286,13 @@ func (sc *scope) whenListed(e *exchange, again func()) {
 		sc.openAll(view)
 	}
 	kinds := listsFor(e.method)
-	sc.hold(e, func(sc *scope) bool { return sc.complete(view, kinds, sc.gw.servers) }, again)
+	sc.hold(e, func() bool { return sc.complete(view, kinds, sc.gw.servers) }, again)
 }
 
 // whenStarted runs again when the servers that start have shown the lists that a request needs: what is remembered of them may be older.
 func (sc *scope) whenStarted(e *exchange, again func()) {
 	kinds := listsFor(e.method)
-	sc.hold(e, func(sc *scope) bool {
+	sc.hold(e, func() bool {
 		for _, s := range e.session.servers() {
 			due := slices.DeleteFunc(slices.Clone(kinds), func(kind mcp.List) bool { return s.late[kind] })
 			if slices.ContainsFunc(sc.all(s), func(l *Link) bool { return l.hopeful(due) }) {
@@ -321,7 +321,7 @@ func (sc *scope) lookAgain(e *exchange, again func()) {
 		return
 	}
 	sc.gw.at(until)
-	sc.hold(e, func(*scope) bool { return !under((*listing).underWay) }, again)
+	sc.hold(e, func() bool { return !under((*listing).underWay) }, again)
 }
 
 // allLists are all lists, toolsOnly and the others those that requests about tools, prompts or resources need.
@@ -346,8 +346,8 @@ func listsFor(m mcp.Method) []mcp.List {
 }
 
 // hold runs again now if enough is known, or once it is.
-func (sc *scope) hold(e *exchange, enough func(*scope) bool, again func()) {
-	if enough(sc) {
+func (sc *scope) hold(e *exchange, enough func() bool, again func()) {
+	if enough() {
 		again()
 		return
 	}
@@ -364,7 +364,7 @@ func (sc *scope) release() {
 	for _, h := range waiting {
 		switch e := h.exchange; {
 		case e.session.calls[e.id] != e: // cancelled, or its client has left
-		case h.enough(sc):
+		case h.enough():
 			h.again()
 		default:
 			sc.held = append(sc.held, h)
