@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func (ls *listing) goOnWithout(kind mcp.List) {
 
 // remembered is a list as the server has shown it to such a client before; nil: never.
 func (ls *listing) remembered(kind mcp.List) []catalog.Item {
-	if lists := ls.link.server.known.of(ls.link.scope.key()); lists != nil {
+	if lists := ls.link.scope.knownLists(ls.link.server); lists != nil {
 		return lists[kind]
 	}
 	return nil
@@ -243,7 +244,10 @@ func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 func (ls *listing) put(kind mcp.List, items []catalog.Item) {
 	differs := ls.all == nil || !slices.Equal(ls.all[kind], items)
 	if differs {
-		next := ls.before()
+		var next catalog.Lists
+		if known := cmp.Or(ls.all, ls.link.scope.knownLists(ls.link.server)); known != nil {
+			next = *known
+		}
 		next[kind] = items
 		ls.all = &next
 	}
@@ -263,17 +267,6 @@ func (ls *listing) put(kind mcp.List, items []catalog.Item) {
 	} else {
 		ls.link.scope.releaseAll() // it may have been waited for
 	}
-}
-
-// before are the lists as they were: shown, remembered, or empty.
-func (ls *listing) before() catalog.Lists {
-	if ls.all != nil {
-		return *ls.all
-	}
-	if known := ls.link.server.known.of(ls.link.scope.key()); known != nil {
-		return *known
-	}
-	return catalog.Lists{}
 }
 
 // lookAgain reads a list once more, if that was not done just now, and reports whether it is being read. One that has been asked for

@@ -448,12 +448,16 @@ func (sc *scope) closeAll() {
 	sc.held = nil
 }
 
-// instructions are what the client's servers say about themselves.
-func (s *Session) instructions() string {
+// instructions are what the client's servers say about themselves, as a raw member with its comma; nil: they say nothing.
+func (s *Session) instructions() []byte {
 	var servers []catalog.Server
 	var texts []string
 	for _, one := range s.servers() {
 		servers, texts = append(servers, one.Catalog), append(texts, one.about)
 	}
-	return catalog.Instructions(s.gw.opts.Names, servers, texts)
+	text := catalog.Instructions(s.gw.opts.Names, servers, texts)
+	if text == "" {
+		return nil
+	}
+	return jsonrpc.AppendQuoted([]byte(`,"instructions":`), text)
 }

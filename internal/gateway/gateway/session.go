@@ -287,10 +287,7 @@ func (s *Session) initializeResult() []byte {
 	out := jsonrpc.AppendQuoted([]byte(`{"protocolVersion":`), s.version)
 	out = append(out, `,`+capabilities+`,"serverInfo":`...)
 	out = append(out, s.gw.info()...)
-	if text := s.instructions(); text != "" {
-		out = jsonrpc.AppendQuoted(append(out, `,"instructions":`...), text)
-	}
-	return append(out, '}')
+	return append(append(out, s.instructions()...), '}')
 }
 
 // discover answers server/discover, or sends the client to the legacy era.
@@ -306,10 +303,7 @@ func (s *Session) discover(e *exchange) {
 		}
 		out := []byte(`{"resultType":"complete","supportedVersions":` + mcp.ModernVersions + `,` + capabilities + `,"ttlMs":0,"cacheScope":"private","_meta":`)
 		out = append(out, s.gw.madeHere("")...)
-		if text := s.instructions(); text != "" {
-			out = jsonrpc.AppendQuoted(append(out, `,"instructions":`...), text)
-		}
-		e.answer(append(out, '}'))
+		e.answer(append(append(out, s.instructions()...), '}'))
 	})
 }
 

@@ -83,17 +83,12 @@ func (v *anonymousConns) Accept() (net.Conn, error) {
 			_ = displaced.Close() // its client will connect again
 			continue
 		}
-		again := time.NewTimer(wait)
 		select {
 		case <-v.room:
-		case <-again.C:
+		case <-time.After(wait):
 		case <-v.closed:
 			_ = conn.Close()
-			err = net.ErrClosed
-		}
-		again.Stop()
-		if err != nil {
-			return nil, err
+			return nil, net.ErrClosed
 		}
 	}
 }

@@ -38,12 +38,12 @@ func (g *guard) init(bearer []string, oauth *OAuth, views []View) {
 	}
 }
 
-// resourceOf is the URL of a view; "" is the whole endpoint.
-func (o *OAuth) resourceOf(view string) string {
+// below is the URL of a view, below that of the whole endpoint, which is the view "".
+func below(whole, view string) string {
 	if view == "" {
-		return o.Resource
+		return whole
 	}
-	return strings.TrimSuffix(o.Resource, "/") + "/" + view
+	return strings.TrimSuffix(whole, "/") + "/" + view
 }
 
 // describes returns the view whose metadata is found at a path, "" for the whole endpoint. A client may have read them
@@ -69,7 +69,7 @@ func (g *guard) describe(w http.ResponseWriter, r *http.Request, view string) {
 		Servers  []string `json:"authorization_servers"`
 		Methods  []string `json:"bearer_methods_supported"`
 		Scopes   []string `json:"scopes_supported,omitempty"`
-	}{g.oauth.resourceOf(view), []string{g.oauth.Issuer}, []string{"header"}, g.oauth.Scopes})
+	}{below(g.oauth.Resource, view), []string{g.oauth.Issuer}, []string{"header"}, g.oauth.Scopes})
 	writeJSON(w, http.StatusOK, doc)
 }
 
@@ -97,7 +97,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, vi
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
 	case err != nil:
 		refuse(w, nil, refusal{status: http.StatusServiceUnavailable, text: "tokens cannot be checked now"})
-	case claims.Audience != nil && !slices.Contains(claims.Audience, g.oauth.resourceOf(view)):
+	case claims.Audience != nil && !slices.Contains(claims.Audience, below(g.oauth.Resource, view)):
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid here")
 	case slices.ContainsFunc(g.oauth.Scopes, lacks):
 		g.challenge(w, view, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
@@ -132,11 +132,7 @@ func (g *guard) challenge(w http.ResponseWriter, view string, status int, code, 
 		params = append(params, `error="`+code+`"`, `error_description="`+text+`"`)
 	}
 	if g.oauth != nil {
-		where := g.url
-		if view != "" {
-			where = strings.TrimSuffix(where, "/") + "/" + url.PathEscape(view)
-		}
-		params = append(params, `resource_metadata="`+where+`"`)
+		params = append(params, `resource_metadata="`+below(g.url, url.PathEscape(view))+`"`)
 		if len(g.oauth.Scopes) > 0 {
 			params = append(params, `scope="`+strings.Join(g.oauth.Scopes, " ")+`"`)
 		}

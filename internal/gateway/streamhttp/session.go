@@ -228,7 +228,10 @@ const runningFactor = 8
 
 // end ends a session for good. Only the first call has an effect.
 func (f *Front) end(s *session) {
-	f.drop(s) // first, or a request might find the record and go on with it
+	s.record.mu.Lock()
+	s.record.over = true
+	s.record.mu.Unlock()
+	_ = f.writer.write(s) // first, or a request might find the record and go on with it
 	f.leaveTo(s)
 }
 

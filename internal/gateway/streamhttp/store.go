@@ -83,14 +83,6 @@ func (f *Front) keep(s *session, record []byte) {
 	}
 }
 
-// drop removes what is stored of a session that has ended.
-func (f *Front) drop(s *session) {
-	s.record.mu.Lock()
-	s.record.over = true
-	s.record.mu.Unlock()
-	_ = f.writer.write(s)
-}
-
 // touchEvery is how often the record of a session in use is stored anew, so that it does not count as unused.
 func (f *Front) touchEvery() time.Duration { return f.opts.SessionIdle / 4 }
 
