@@ -88,21 +88,15 @@ func matches(glob, subject string) bool {
 	return matched || err != nil
 }
 
-// has reports whether there is a view of the name.
+// has reports whether there is a view of the name; "" is everything.
 func (r *rights) has(view string) bool {
-	return slices.ContainsFunc(r.views, func(v View) bool { return v.Name == view })
+	return view == "" || slices.ContainsFunc(r.views, func(v View) bool { return v.Name == view })
 }
 
 // allows reports whether a subject may go on with a session of a view.
 func (r *rights) allows(subject, view string) bool {
 	bound, ok := r.bound(subject)
-	switch {
-	case !ok:
-		return false
-	case bound != "":
-		return bound == view
-	}
-	return view == "" || r.has(view)
+	return ok && (bound == view || bound == "" && r.has(view))
 }
 
 // caller is an authorized client. As JSON it is named by the front that has admitted it to the one that serves it.
@@ -136,7 +130,7 @@ func (f *Front) choose(w http.ResponseWriter, r *rights, subject, asked string) 
 		refuse(w, nil, refusal{status: http.StatusForbidden, text: fmt.Sprintf("your token is for the view %s only: use %s", bound, f.opts.Path)})
 	case bound != "":
 		return bound, true
-	case asked != "" && !r.has(asked):
+	case !r.has(asked):
 		refuse(w, nil, refusal{status: http.StatusNotFound, text: fmt.Sprintf("there is no view %.64q", asked)})
 	default:
 		return asked, true
