@@ -82,15 +82,9 @@ func (e *exchange) withShownURI(line []byte) []byte {
 
 // inFlight finds the exchange by its raw id or token at the server; nil: none.
 func (l *Link) inFlight(raw []byte) *exchange {
-	if len(raw) == 0 || len(raw) > 20 { // digits of 2^64
+	num, err := strconv.ParseUint(string(raw), 10, 64)
+	if err != nil {
 		return nil
-	}
-	num := uint64(0)
-	for _, c := range raw {
-		if c < '0' || c > '9' {
-			return nil
-		}
-		num = num*10 + uint64(c-'0')
 	}
 	return l.calls[num]
 }

@@ -57,8 +57,9 @@ func NewMember(opts MemberOptions) *Member {
 // Join connects to the server, and returns pipes for lines from it and to it. A daemon that does not know the place has
 // taken the old one's socket, before the end of the old one was noticed: then a new place is taken.
 func (s *Member) Join(ctx context.Context) (in, out *os.File, err error) {
+	var unknown *place
 	for {
-		p, err := s.taken()
+		p, err := s.taken(unknown)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -66,7 +67,7 @@ func (s *Member) Join(ctx context.Context) (in, out *os.File, err error) {
 		if !errors.Is(err, errNoSuchMember) {
 			return in, out, err
 		}
-		s.forget(p)
+		unknown = p
 	}
 }
 
@@ -115,15 +116,6 @@ type byByte struct{ io.Reader }
 
 func (r byByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1)]) }
 
-// forget gives up a place that its daemon does not know.
-func (s *Member) forget(p *place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.place == p {
-		s.place = nil
-	}
-}
-
 // Close gives up the place.
 func (s *Member) Close() {
 	s.cancel()
@@ -142,7 +134,7 @@ func (s *Member) Server() string {
 
 // Restart replaces the server's processes, for all runs that share it, and returns when that is done.
 func (s *Member) Restart(ctx context.Context, source supervise.Source, reason string) error {
-	p, err := s.taken()
+	p, err := s.taken(nil)
 	if err != nil {
 		return err
 	}
@@ -173,10 +165,13 @@ func (s *Member) post(ctx context.Context, path string, v any) (*http.Response, 
 	return resp, nil
 }
 
-// taken returns the place. It takes a new one if there is none, or its daemon has ended.
-func (s *Member) taken() (*place, error) {
+// taken returns the place. It takes a new one if there is none, or if its daemon has ended or does not know it.
+func (s *Member) taken(unknown *place) (*place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.place == unknown {
+		s.place = nil
+	}
 	if s.place != nil {
 		select {
 		case <-s.place.gone:

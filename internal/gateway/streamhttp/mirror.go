@@ -52,15 +52,6 @@ func checkName(r *http.Request, raw []byte, where string) refusal {
 	return checkEncoded(headerName, fields[0], raw, where+" is")
 }
 
-// checkTask compares Mcp-Name, if present, with the task (SEP-2663).
-func checkTask(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
-	if len(r.Header[headerName]) == 0 {
-		return refusal{}
-	}
-	params := e.Params.Of(line)
-	return checkName(r, jsonrpc.Find(params, "taskId").Of(params), "params.taskId")
-}
-
 // checkCall compares the headers of a tools/call with its body: the tool's name, and the mirrored arguments.
 func (f *Front) checkCall(r *http.Request, view string, line []byte, e *jsonrpc.Envelope) refusal {
 	raw := e.Name.Of(line)

@@ -102,7 +102,9 @@ func (f *Front) validate(r *http.Request, view string, line []byte, e *jsonrpc.E
 	case mcp.ResourcesRead:
 		return checkName(r, e.URI.Of(line), "params.uri")
 	case mcp.TasksGet, mcp.TasksUpdate, mcp.TasksCancel:
-		return checkTask(r, line, e)
+		if params := e.Params.Of(line); len(r.Header[headerName]) > 0 { // it need not be there (SEP-2663)
+			return checkName(r, jsonrpc.Find(params, "taskId").Of(params), "params.taskId")
+		}
 	}
 	return refusal{}
 }
