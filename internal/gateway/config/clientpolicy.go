@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,10 +65,7 @@ func (r *reader) clientPolicy(own map[string]Setting, n *tree.Node) {
 			r.set(own, t.flag, v.Pos, d.String())
 		}
 	}
-	watch := n.Good("watchPaths")
-	if watch == nil {
-		watch = n.Good("dev").Good("watch")
-	}
+	watch := cmp.Or(n.Good("watchPaths"), n.Good("dev").Good("watch"))
 	if globs := watch.Texts(); len(globs) > 0 {
 		r.set(own, "watch", watch.Pos, globs...)
 	}

@@ -258,12 +258,9 @@ func (r *reader) target(server *Server, n *tree.Node, s *schema.Shape) {
 
 // misspeltTarget finds an unknown key that was probably meant as command or url.
 func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Node {
+	targets := []string{"command", "url", "httpUrl", "serverUrl"}
 	for _, f := range n.Members() {
-		if s.Key(f.Key) != nil {
-			continue
-		}
-		switch suggest(f.Key, s.KeyNames()) {
-		case "command", "url", "httpUrl", "serverUrl":
+		if s.Key(f.Key) == nil && slices.Contains(targets, suggest(f.Key, s.KeyNames())) {
 			return f
 		}
 	}

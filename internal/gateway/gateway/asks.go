@@ -142,16 +142,5 @@ func (o stateOwners) owner(state []byte, s *server) *Link {
 	return nil
 }
 
-// forget removes a closed link.
-func (o *stateOwners) forget(l *Link) {
-	*o = slices.DeleteFunc(*o, func(one stateOwner) bool { return one.link == l })
-}
-
-// legacyOnly reports whether the modern era has no such method.
-func legacyOnly(m mcp.Method) bool {
-	switch m {
-	case mcp.Initialize, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe:
-		return true
-	}
-	return false
-}
+// legacyOnly are methods that the modern era does not have.
+var legacyOnly = []mcp.Method{mcp.Initialize, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe}

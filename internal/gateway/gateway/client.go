@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -124,7 +125,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 			e.answerError(append(append([]byte(`{"code":-32022,"message":"Unsupported protocol version","data":`), mcp.UnsupportedVersion(version)...), '}'))
 			return false
 		}
-		if legacyOnly(e.method) {
+		if slices.Contains(legacyOnly, e.method) {
 			e.refuse(jsonrpc.MethodNotFound, "Method not found")
 			return false
 		}

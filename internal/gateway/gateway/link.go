@@ -144,7 +144,7 @@ func (l *Link) Finished(now time.Time) {
 		l.scope.changed()
 	}
 	l.abandon(errorOf(jsonrpc.InternalError, "the server has ended"))
-	l.gw.states.forget(l)
+	l.gw.states = slices.DeleteFunc(l.gw.states, func(one stateOwner) bool { return one.link == l })
 	l.gw.flush()
 }
 

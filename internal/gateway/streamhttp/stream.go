@@ -123,7 +123,11 @@ func (s *stream) Send(line []byte) {
 	s.finish(final)
 	s.reader.signal()
 	if s.reader != nil && tooSlow {
-		s.cut()
+		s.reader = nil // it was woken by the excess, and sees that
+		if !s.keep {
+			s.lost = true
+			s.drop()
+		}
 	}
 	s.streamStore.trim()
 	s.streamStore.mu.Unlock()
@@ -155,15 +159,6 @@ func (s *stream) finish(final bool) {
 // complete reports whether each request of the stream was answered or withdrawn: nothing is written any more but what it holds. The lock
 // is held.
 func (s *stream) complete() bool { return !s.endless && s.due == 0 }
-
-// cut ends the reader, which does not keep up. The lock is held.
-func (s *stream) cut() {
-	s.reader = nil // it was woken by the excess, and sees that
-	if !s.keep {
-		s.lost = true
-		s.drop()
-	}
-}
 
 // drop ends the stream and forgets what is in it. The lock is held.
 func (s *stream) drop() {
