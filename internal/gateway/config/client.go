@@ -198,7 +198,8 @@ func (r *reader) clientTarget(s *Server, n *tree.Node, form *schema.Shape, told 
 		}
 		r.misplaced(n, []string{"args", "cwd", "envFile"}, "with a command")
 	case wrong != nil:
-		r.Problem(wrong.KeyPos, fmt.Sprintf("unknown key %q, and neither a command nor a url", fileerror.Shortened(wrong.Key)), didYouMean(wrong.Key, form.KeyNames()))
+		r.Problem(wrong.KeyPos, fmt.Sprintf("unknown key %q, and neither a command nor a url", fileerror.Shortened(wrong.Key)),
+			fileerror.DidYouMean(wrong.Key, form.KeyNames(), habits))
 	case !told:
 		r.Problem(n.KeyPos, fmt.Sprintf("%s has neither a command nor a url", s.Name), "add one")
 	}

@@ -14,6 +14,3 @@ var habits = map[string]string{
 
 // suggest returns the known word that was probably meant, or "".
 func suggest(word string, known []string) string { return fileerror.Suggest(word, known, habits) }
-
-// didYouMean returns the hint for an unknown word.
-func didYouMean(word string, known []string) string { return fileerror.DidYouMean(word, known, habits) }

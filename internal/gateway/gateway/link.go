@@ -115,20 +115,10 @@ func apart(l *Link) string {
 	return "they declare other capabilities"
 }
 
-// view is what the client whose own process this is sees; "" is everything, or that many use it.
-func (l *Link) view() string {
-	if l.scope.owner == nil {
-		return ""
-	}
-	return l.scope.owner.view
-}
-
 // Behind reports whether the link's client reads so slowly that the server must not be read now.
 func (l *Link) Behind() bool {
-	if o := l.scope.owner; o != nil && o.behind != nil {
-		return o.behind()
-	}
-	return false
+	o := l.scope.owner
+	return o != nil && o.behind != nil && o.behind()
 }
 
 // Finished reports that nothing is kept alive behind the link any more.

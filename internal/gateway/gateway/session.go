@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
@@ -207,12 +208,7 @@ func (s *Session) cancel(e *exchange, reason string) {
 }
 
 // scope is what the session's requests are answered from.
-func (s *Session) scope() *scope {
-	if s.own != nil {
-		return s.own
-	}
-	return s.gw.modern
-}
+func (s *Session) scope() *scope { return cmp.Or(s.own, s.gw.modern) }
 
 // idle reports whether the client has all its answers. Listening has none.
 func (s *Session) idle() bool {

@@ -118,7 +118,10 @@ func (r *Runner) status(now time.Time, to *Session) []ServerStatus {
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
-		one := LinkStatus{Client: l.Client(), View: l.view(), Apart: apart(l), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		one := LinkStatus{Client: l.Client(), Apart: apart(l), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		if owner := l.scope.owner; owner != nil {
+			one.View = owner.view
+		}
 		if l.trouble != nil && l.phase <= unsupported {
 			one.HandshakeError = messageOf(l.trouble)
 		}

@@ -142,7 +142,7 @@ func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out, lines := http.NewResponseController(w), json.NewEncoder(w)
 	say := func(what said) bool { return lines.Encode(what) == nil && out.Flush() == nil }
-	if !say(said{Path: s.path(), Server: s.share.name}) {
+	if !say(said{Path: "/v1/seat/" + s.name, Server: s.share.name}) {
 		return
 	}
 	for {
@@ -158,8 +158,6 @@ func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
-
-func (s *member) path() string { return "/v1/seat/" + s.name }
 
 // connect takes the pipes that a run passes over the connection of its request, and makes the run a client of its server.
 func (d *Daemon) connect(w http.ResponseWriter, r *http.Request) {
