@@ -369,6 +369,20 @@ func TestFailedHandshake(t *testing.T) {
 	has(t, "there", c.call("3", "b_do"), `"text":"b"`)
 }
 
+// The text of an error is its message, also an empty one; one without a message is told whole.
+func TestTextOfAnError(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"code":-1,"message":"no"}`: "no",
+		`{"code":-1,"message":""}`:   "",
+		`{"code":-1}`:                `{"code":-1}`,
+		`{"message":7}`:              `{"message":7}`,
+	} {
+		if got := messageOf([]byte(raw)); got != want {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
 // loud are the texts of events that are not for debugging alone.
 type loud []string
 

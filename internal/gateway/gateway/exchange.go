@@ -176,9 +176,13 @@ func errorOf(code int, text string) []byte {
 	return append(jsonrpc.AppendQuoted(append(out, `,"message":`...), text), '}')
 }
 
-// messageOf reads the text of a raw error object.
+// messageOf reads the text of a raw error object, which may be empty; without one it is the whole object.
 func messageOf(err []byte) string {
-	return cmp.Or(jsonrpc.ErrorMessage(err), string(bytes.ToValidUTF8(err, nil)))
+	text, ok := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
+	if !ok {
+		return string(bytes.ToValidUTF8(err, nil))
+	}
+	return text
 }
 
 // unusable is the raw error for a server whose handshake has failed: why, and when it is tried next.
