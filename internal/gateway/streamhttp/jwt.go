@@ -89,14 +89,17 @@ func (v *verifier) read(ctx context.Context, token string, payload proven, heade
 	if err != nil {
 		return Claims{}, err
 	}
-	kind, typed := header.ExtraHeaders[jose.HeaderType]
-	name, isText := kind.(string)
+	for name, kind := range header.ExtraHeaders {
+		text, isText := kind.(string)
+		typed := strings.EqualFold(string(name), jose.HeaderType) // a name in capitals counts, too
+		if typed && (!isText || !slices.Contains(kinds, strings.ToLower(text))) {
+			return Claims{}, fmt.Errorf("its type is %.40q", fmt.Sprint(kind))
+		}
+	}
 	below := strings.TrimSuffix(v.resource, "/") + "/"
 	views := slices.DeleteFunc(slices.Clone(verified.Audience), func(one string) bool { return !strings.HasPrefix(one, below) })
 	ours := slices.Contains(verified.Audience, v.resource)
 	switch {
-	case typed && !isText, !slices.Contains(kinds, strings.ToLower(name)):
-		return Claims{}, fmt.Errorf("its type is %.40q", fmt.Sprint(kind))
 	case verified.AccessTokenHash != "":
 		return Claims{}, errors.New("it is an ID token")
 	case verified.Subject == "":

@@ -178,6 +178,8 @@ func TestAccessTokens(t *testing.T) {
 		{"without a type", is.signed(crypto.SHA256, claimSet{"alg": "RS256"}, is.usual()), 200, ""},
 		{"of the type's long form", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": "application/AT+jwt"}, is.usual()), 200, ""},
 		{"for logging out", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": "logout+jwt"}, is.usual()), 401, `error="invalid_token"`},
+		{"for logging out, in capital letters", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "TYP": "logout+jwt"}, is.usual()), 401, `error="invalid_token"`},
+		{"of a type that is no text", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": 7}, is.usual()), 401, `error="invalid_token"`},
 		{"an ID token", is.token(claimSet{"at_hash": "x"}), 401, `error="invalid_token"`},
 		{"of nobody", is.token(claimSet{"sub": nil}), 401, `error="invalid_token"`},
 		{"of an empty name", is.token(claimSet{"sub": ""}), 401, `error="invalid_token"`},
