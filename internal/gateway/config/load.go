@@ -33,9 +33,9 @@ func Load(path string, opts Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	defer func() { _ = f.Close() }() // nothing was written
 	// It may be a shell's pipe. Just enough is read to notice that it is too long.
 	data, err := io.ReadAll(io.LimitReader(f, largest+1))
+	_ = f.Close() // nothing was written; on Windows nobody could replace the file meanwhile
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
