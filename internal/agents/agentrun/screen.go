@@ -28,6 +28,7 @@ type screen struct {
 	top, bottom int // rows that scroll, both included
 	saved       [2]int
 	wrap        bool     // the next character begins a line
+	last        rune     // the character that was written last; 0: none was
 	pen         style    // of what is written next
 	ink, erased *style   // of the cells that are written now, and of those that are erased
 	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
@@ -130,6 +131,7 @@ func (s *screen) put(c rune) {
 	if n == 0 {
 		return
 	}
+	s.last = c
 	if s.wrap || s.col+n > len(line) {
 		s.col, s.wrap = 0, false
 		s.lineFeed()
@@ -293,6 +295,12 @@ func (s *screen) control(text string, final byte) {
 		s.clear(s.row, s.col, s.col+n)
 	case 'X':
 		s.clear(s.row, s.col, s.col+n)
+	case 'b':
+		for range n {
+			if s.last != 0 {
+				s.put(s.last)
+			}
+		}
 	case 'r':
 		s.top, s.bottom = 0, len(s.cells)-1
 		if top, bottom := arg(0, 1)-1, arg(1, len(s.cells))-1; top < bottom && bottom < len(s.cells) {

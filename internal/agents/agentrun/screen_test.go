@@ -102,6 +102,21 @@ func TestWideCharactersAreWhole(t *testing.T) {
 	})
 }
 
+// Programs of ncurses write a run of one character once, and say how often: TERM=xterm-256color has that (REP).
+func TestRepeatedCharacters(t *testing.T) {
+	for output, want := range map[string]string{
+		"=\x1b[9b|":               "==========|",
+		"-\x1b[b\x1b[0b|":         "---|",
+		"日\x1b[2bx":               "日日日x",
+		"\x1b[5bx":                "x",
+		"a\x1b[999999999b\x1b[Hb": "baaaaaaaaaaaaaaa",
+	} {
+		if got := drawn(2, 16, output).lines()[0]; got != want {
+			t.Errorf("%q shows %q, want %q", output, got, want)
+		}
+	}
+}
+
 // A smaller terminal is shown as much as it has room for.
 func TestPaintInASmallWindow(t *testing.T) {
 	first := drawn(4, 20, "\x1b[1;1Hone two three\x1b[4;1Hdown")

@@ -287,6 +287,13 @@ func (t *Text) inLine(q sequence) bool {
 		t.col = max(t.col-max(n, 1), 0)
 	case 'G', '`':
 		t.col = max(n, 1) - 1
+	case 'b':
+		if t.col > 0 && t.col <= len(t.line) {
+			c := t.line[t.col-1]
+			for range max(n, 1) {
+				t.put(c)
+			}
+		}
 	default:
 		return strings.IndexByte("ABEFHfdeJLMPSTX@rsu", q.final) < 0
 	}

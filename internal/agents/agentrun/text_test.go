@@ -43,6 +43,7 @@ func TestReadableText(t *testing.T) {
 		"a progress bar":       {"10 %\r50 %\r100 %\ndone\n", "100 %\ndone\n"},
 		"a spinner":            {"\r\x1b[K⠋ building\r\x1b[K⠙ building\r\x1b[Kbuilt\n", "built\n"},
 		"a moved cursor":       {"abc\x1b[2Dx\x1b[1Cy\x1b[12Gz\n", "axcy       z\n"},
+		"a repeated character": {"=\x1b[9b|\x1b[b\n\x1b[3bx\n", "==========||\nx\n"},
 		"a line drawn anew":    {"\x1b[?2004hThinking\r\n> \x1b[1A\r\x1b[JStill thinking\r\n> \x1b[1A\r\x1b[J● The answer is 42.\r\n> ", "Thinking\n● The answer is 42.\n>\n"},
 		"what scrolls away":    {"\x1b[2J\x1b[H" + many + "end", strings.ReplaceAll(many, "\r", "") + "end\n"},
 		"another screen":       {"$ edit\n\x1b[?1049h\x1b[Hpage one\x1b[?1049l$ \n", "$ edit\npage one\n$\n"},
