@@ -460,6 +460,14 @@ func (s *screen) paint(rows, cols int) []byte {
 	if s.top > 0 || s.bottom < len(s.cells)-1 {
 		b = fmt.Appendf(b, "\x1b[%d;%dr", s.top+1, s.bottom+1)
 	}
-	b = fmt.Appendf(b, "\x1b[?7h\x1b[%d;%dH", s.row+1, s.col+1)
+	col, again := s.col, s.wrap && s.row < rows && s.col < cols
+	if again && col > 0 && s.cells[s.row][col].char == behind {
+		col--
+	}
+	b = fmt.Appendf(b, "\x1b[?7h\x1b[%d;%dH", s.row+1, col+1)
+	if again { // the last character of a full line, behind which the next one begins a line
+		c := s.cells[s.row][col]
+		b = utf8.AppendRune(append(b, c.look().sequence()...), c.char)
+	}
 	return append(b, s.pen.sequence()...)
 }

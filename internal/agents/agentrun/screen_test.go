@@ -30,6 +30,8 @@ func TestPaint(t *testing.T) {
 		"the other one":   "shell\r\n\x1b[?1049hagent\x1b[?1049l$ ",
 		"wide characters": "✅ 日本\x1b[44m漢\x1b[0m|\x1b[2;5H日\x1b[3;23Hab日c",
 		"cut":             "0123456789012345678901234567890",
+		"a full line":     "\x1b[31m0123456789012345678901\x1b[32m23\x1b[0m",
+		"a full wide one": "0123456789012345678901\x1b[44m日\x1b[1m",
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := drawn(5, 24, output)
@@ -47,6 +49,9 @@ func TestPaint(t *testing.T) {
 			}
 			if first.pen != second.pen || first.row != second.row || first.col != second.col || first.top != second.top || first.bottom != second.bottom {
 				t.Errorf("cursor, pen or margins: %v %v %v, became %v %v %v", first.row, first.col, first.pen, second.row, second.col, second.pen)
+			}
+			if first.wrap != second.wrap {
+				t.Errorf("the next character begins a line: %v, became %v", first.wrap, second.wrap)
 			}
 		})
 	}
@@ -122,6 +127,11 @@ func TestPaintInASmallWindow(t *testing.T) {
 	first := drawn(4, 20, "\x1b[1;1Hone two three\x1b[4;1Hdown")
 	second := drawn(2, 7, string(first.paint(2, 7)))
 	if diff := cmp.Diff([]string{"one two", ""}, second.lines()); diff != "" {
+		t.Error(diff)
+	}
+	first = drawn(4, 20, "\x1b[1;1Hone two three\x1b[4;1H01234567890123456789")
+	second = drawn(2, 20, string(first.paint(2, 20)))
+	if diff := cmp.Diff([]string{"one two three", ""}, second.lines()); diff != "" {
 		t.Error(diff)
 	}
 }
