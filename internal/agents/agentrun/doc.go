@@ -26,12 +26,27 @@
 // once, by our own terminal or else by us: several answers, or none, would be wrong ([scanner]). The report has the last
 // lines of that copy; of an output to pipes its end is kept, and drawn for the report alone.
 //
-// The terminal is our own, not the one of charmbracelet/x/vt (v0.1.0, with x/ansi v0.11.9), because it must survive
-// every output of an agent: x/vt hung for CSI 999999999 b, panicked for CSI 0;10r CSI 1T on five rows, and took the
-// ✳ in Claude Code's title for the end of the title, so that the rest of it was drawn.
-//
 // With [Options.Keep] the output is also written to a rotated file ([logline.Kept]). The agent waits for a slow disk,
 // but at most two seconds for a blocked one.
+//
+// # The kept screen
+//
+// The emulator ([screen]) keeps what a terminal shows: both screens with the style of each cell, cursor, pen and margins. The
+// [scanner] feeds it with whole characters and whole sequences. All else is no business of an emulator: the pieces that go to
+// several people, queries and their answers, modes to set and to undo ([modes]), titles, the picture for one who joins, the
+// last lines, the text of a kept output ([Text]), and new text told from the same drawn again ([shown]).
+//
+// The emulator is our own, not the one of charmbracelet/x/vt. Version 0.1.0 of that (with x/ansi v0.11.9) hung for CSI
+// 999999999 b, panicked for CSI 0;10r CSI 1T on five rows, and took the ✳ in Claude Code's title for the title's end. The
+// scanner could keep these from it. What remains, by the source of 2026-08-16 and that of its cells (ultraviolet of 2026-10-08):
+//   - each line that scrolls copies all cells of 112 bytes, half a megabyte of 40 rows and 120 columns; here rows change places;
+//   - of a program's own screen the last 10,000 lines that scrolled away are kept, and nobody can say otherwise;
+//   - pen and margins, which one who joins needs, cannot be read: they would be kept a second time, by a second reader of SGR;
+//   - a wide character that no longer fits in a line is lost, and behind one that fills it the next overwrites it;
+//   - what joins a character is cut off where a write ends, so that the picture depends on how the output was cut;
+//   - a smaller window loses the rows at the bottom, where the cursor is.
+//
+// It could replace less than half of our emulator: the rest would stand around it.
 //
 // # Goroutines
 //
