@@ -185,7 +185,7 @@ func (c *examined) works() bool {
 	if c.agentState.Stopped {
 		return false
 	}
-	alone := c.Declared != nil && c.diagnosis.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[recovery.Restart]
+	alone := c.diagnosis.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[recovery.Restart]
 	return alone || slices.Contains(shown, c.diagnosis.Class)
 }
 

@@ -184,7 +184,7 @@ func (c *examined) entryOf(now time.Time, d recovery.Decision) piv.Intervention 
 	if d.Rung == recovery.AskPhone {
 		e.Action = "ask a human"
 	}
-	if out := leftOut(d); out != "" && c.Declared != nil {
+	if out := leftOut(d); out != "" {
 		e.Details += " (" + out + ")"
 	}
 	return e

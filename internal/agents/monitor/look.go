@@ -96,10 +96,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	m.doubtful = false
 	m.sources.looks++
-	r.setting = setting{now: r.now, sleeps: m.sleeps, sources: m.sources, kept: &m.kept}
-	if !r.snapshot.declared() {
-		r.setting.lost = r.snapshot.Lost
-	}
+	r.setting = setting{now: r.now, sleeps: m.sleeps, lost: r.snapshot.Lost, sources: m.sources, kept: &m.kept}
 	switch {
 	case r.now.Boot != "" && r.now.Up < resumeGrace:
 		r.setting.grace = "the machine was started only just"

@@ -12,7 +12,7 @@ import (
 
 // fleetPolicy is the policy of all agents together, taken from the first agent that declares one.
 func (p *snapshot) fleetPolicy() recovery.FleetPolicy {
-	if len(p.Agents) == 0 || !p.declared() {
+	if len(p.Agents) == 0 {
 		return recovery.FleetPolicy{}
 	}
 	return p.Agents[0].recovery.Fleet

@@ -12,7 +12,7 @@ type setting struct {
 	sleeps    []Sleep
 	grace     string // why silence is not evidence now
 	graceDead bool
-	lost      string // why the PIV registry does not show the agents' current heartbeats
+	lost      string // why the registry cannot be read; one of PIV's does not show the current heartbeats then
 	sources   *sources
 	kept      *kept
 }

@@ -60,7 +60,7 @@ func (m *Monitor) openAlarms() {
 
 // followVendors watches the CLIs' files from before the first look, which registers the files to follow.
 func (m *Monitor) followVendors(p *snapshot) {
-	wanted := slices.ContainsFunc(p.Agents, func(a agent) bool { return a.Declared != nil && a.ownsDirectory() && vendorKind(a.Kind) != "" })
+	wanted := slices.ContainsFunc(p.Agents, func(a agent) bool { return a.ownsDirectory() && vendorKind(a.Kind) != "" })
 	if !wanted || m.alarms.vendors != nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (m *Monitor) followVendors(p *snapshot) {
 
 // watch sets the processes and files to watch.
 func (m *Monitor) watch(cases []*examined) {
-	if m.alarms.exits == nil || !m.seen.Load().declared() {
+	if m.alarms.exits == nil {
 		return
 	}
 	var ids []process.Identity
