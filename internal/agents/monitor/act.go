@@ -24,7 +24,7 @@ import (
 func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, log *slog.Logger) error {
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
-		Entry: c.Project, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
+		Entry: c.Project, Declared: !c.isProject(), Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
 		Used: d.Budget.Used, Max: d.Budget.Max, Run: rand.Text(), LeftOut: leftOut(d),
 	}
 	r.equip(c, rec)
@@ -68,20 +68,16 @@ func (r *round) equip(c *examined, rec *attempt) {
 	}
 }
 
-// command starts the agent. A PIV orchestrator reads its phase from its manifest; the variables give the phase to
-// wrappers.
+// command starts the agent. A PIV orchestrator reads its phase from its manifest; the variables give the phase to wrappers of its
+// own. Ours would read its streams (PIV-9).
 func (c *examined) command(rec *attempt, o Options) (command, environ []string) {
-	command = o.Command
-	if c.Declared != nil {
-		command = c.Declared.Start.Cmd
-		if rec.Act.Rung == recovery.Resume {
-			command = c.Declared.Start.Resume
-		}
-		command = fill(command, c.values(rec))
-		if len(o.Wrapper) > 0 { // our own wrapper records its output and its exit
-			command = slices.Concat(o.Wrapper, c.terminalFlag(command), []string{c.Key, "--"}, command)
-		}
-		environ = c.environ()
+	command, environ = c.Declared.Start.Cmd, c.environ()
+	if rec.Act.Rung == recovery.Resume {
+		command = c.Declared.Start.Resume
+	}
+	command = fill(command, c.values(rec))
+	if len(o.Wrapper) > 0 && !c.isProject() { // our own wrapper records its output and its exit
+		command = slices.Concat(o.Wrapper, c.terminalFlag(command), []string{c.Key, "--"}, command)
 	}
 	if rec.Preamble != recovery.NoPreamble {
 		environ = append(environ, "PIV_AUTONOMOUS_PREAMBLE=strict")
@@ -105,7 +101,7 @@ func (c *examined) terminalFlag(command []string) []string {
 	return []string{"--terminal"}
 }
 
-// environ is the environment that is specific to a declared agent. It has what was seen of its last process, and what is declared.
+// environ is the environment that is specific to the agent. It has what was seen of its last process, and what is declared.
 func (c *examined) environ() (environ []string) {
 	environ = strings.FieldsFunc(c.agentState.Moved, func(r rune) bool { return r == '\n' })
 	for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {

@@ -15,24 +15,29 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// agent is one agent at this look: declared, or a project of a PIV registry.
+// agent is one agent at this look.
 type agent struct {
-	// Project is that of a PIV registry. For a declared agent only Key, Name and Path are set ("": it has no directory), and
+	// Project is that of a PIV registry. For an agent of version 2 only Key, Name and Path are set ("": it has no directory), and
 	// the phase once its heartbeats report it.
 	piv.Project
 	Kind     registry.Kind
-	Declared *registry.Agent // nil: of a PIV registry
+	Declared *registry.Agent // never nil; of a project what [Options.ofProject] makes of it
 
 	expect   diagnose.Policy
 	recovery recovery.Policy
 }
 
-// ofProject is a project of a PIV registry, by PIV's rules.
+// ofProject is a project of a PIV registry as a declared agent, with PIV's policies.
 func (o Options) ofProject(p piv.Project) agent {
+	d := registry.Agent{Name: p.Key, Path: p.Path, Kind: registry.PIV, Start: registry.Start{Cmd: o.Command}}
 	return agent{
-		Project: p, Kind: registry.PIV, expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, min(o.Interval, time.Minute)),
+		Project: p, Kind: d.Kind, Declared: &d,
+		expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, min(o.Interval, time.Minute)),
 	}
 }
+
+// isProject reports whether the agent is a project of a PIV registry, and has PIV's policies. One of kind piv in version 2 has not.
+func (a agent) isProject() bool { return a.recovery.Coarse }
 
 // ofDeclaration is a declared agent (registry version 2), with defaults filled in.
 func ofDeclaration(d registry.Agent) agent {
@@ -86,18 +91,18 @@ func recoveryOf(d registry.Agent) recovery.Policy {
 	return p
 }
 
-// says reports whether a source of evidence counts for an agent. PIV projects use all PIV sources.
-func (a agent) says(signal string) bool { return a.Declared == nil || a.Declared.Uses(signal) }
+// says reports whether a source of evidence counts for an agent.
+func (a agent) says(signal string) bool { return a.Declared.Uses(signal) }
 
 // ownsDirectory reports whether processes and sessions in the agent's directory are its own.
 func (a agent) ownsDirectory() bool {
-	return a.Path != "" && (a.Declared == nil || a.Declared.Match.CWD == nil || *a.Declared.Match.CWD)
+	return a.Path != "" && (a.Declared.Match.CWD == nil || *a.Declared.Match.CWD)
 }
 
 // runsAs reports whether the user's process can be the agent's. An unknown user can.
 func (a agent) runsAs(user string) bool {
 	own := process.OwnUser()
-	if a.Declared != nil && a.Declared.Match.User != nil {
+	if a.Declared.Match.User != nil {
 		own = strconv.Itoa(*a.Declared.Match.User)
 	}
 	return user == "" || user == own

@@ -42,7 +42,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	v, s := c.diagnosis, c.agentState
 	done := v.Class == diagnose.Done
 	rests := v.Class == diagnose.Idle && !c.since.IsZero() && diagnose.Span(r.now.Wall.Sub(c.since)) >= restTold
-	if c.Declared == nil || !s.Worked || !done && !rests {
+	if !s.Worked || !done && !rests {
 		return nil
 	}
 	p := r.incidents.policyOf(c.agent)

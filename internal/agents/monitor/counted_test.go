@@ -8,6 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
 // A model that thinks for long is not silent while its CLI counts tokens at the terminal: its files have the answer at its end.
@@ -27,6 +28,7 @@ func TestAModelWhoseTokensAreCounted(t *testing.T) {
 		"of the process before": {&agentrun.Report{PID: 6, CountAt: now.Add(-time.Minute)}, diagnose.ModelSilent},
 	} {
 		g := gathering{setting: &setting{now: Clocks{Wall: now}, sources: &sources{}}, e: &diagnose.Evidence{Watched: true}, report: tt.report}
+		g.agent.Declared = &registry.Agent{}
 		g.f = &finding{process: process.Identity{PID: 7}}
 		g.e.Process = diagnose.Proc{Life: diagnose.Alive, Age: diagnose.Span(time.Hour)}
 		v := agentcli.Session{Kind: agentcli.Claude, ID: "s", Status: agentcli.Busy, Turn: agentcli.Turn{Open: agentcli.Model, OpenAt: asked, LastAt: asked}}

@@ -83,7 +83,7 @@ func (x *executor) overtaken(rec *attempt) string {
 		return "" // it is looked at before it begins; what was started is recorded
 	}
 	a, there := x.snapshot.agent(rec.Agent)
-	if !there || a.Declared == nil {
+	if !there || a.isProject() {
 		return "it is no longer in the registry"
 	}
 	id := x.round.lookAt(a).subject.process
@@ -238,7 +238,7 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 // fail ends a recovery that is not possible and notifies a human.
 func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 	x.m.opts.Logger.Error("the recovery failed", slog.String("agent", rec.Entry.Name), slog.String("reason", why))
-	a := agent{Project: rec.Entry}
+	a := x.m.opts.ofProject(rec.Entry)
 	key := incidentKey(rec.Declared, rec.Agent, rec.Act.Class, rec.Act.Stall, rec.Act.Phase)
 	if rec.Declared {
 		a = x.incidents.agentOf(incident.Incident{Key: key, Facts: incident.Facts{Name: a.Name}})

@@ -53,7 +53,7 @@ func (r *round) handle(ctx context.Context, c *examined) error {
 func (r *round) decide(c *examined) recovery.Decision {
 	can := r.capabilities(c)
 	guarded := !c.diagnosis.MayKill() && c.underWay() || c.diagnosis.EndsWork(c.evidence, c.expect)
-	if c.Declared != nil && guarded {
+	if guarded && !c.isProject() {
 		can.UnderWay = true
 		can.Interrupt = can.Interrupt && c.diagnosis.Class == diagnose.BudgetExceeded // its owner wants it stopped
 	}
@@ -123,7 +123,7 @@ func awake(list []recovery.Act, sleeps []Sleep) []recovery.Act {
 
 // capabilities are the actions possible with the agent now.
 func (r *round) capabilities(c *examined) recovery.Capabilities {
-	if c.Declared == nil {
+	if c.isProject() {
 		return recovery.PIVCapabilities()
 	}
 	s := c.Declared.Start
@@ -155,7 +155,7 @@ var waits = []diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestio
 // endWaits closes incidents about questions that the agent no longer asks because it is in other trouble now. It also
 // closes incidents about a process that was replaced, unless a human has to handle them.
 func (r *round) endWaits(ctx context.Context, c *examined) error {
-	if c.Declared == nil || c.diagnosis.Stall == diagnose.Blind {
+	if c.isProject() || c.diagnosis.Stall == diagnose.Blind {
 		return nil
 	}
 	for _, i := range r.incidents.open(c.Key) {
@@ -216,7 +216,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 			return err
 		}
 	}
-	if works && len(open) > 0 && c.Declared == nil && c.Status != piv.Running {
+	if works && len(open) > 0 && c.isProject() && c.Status != piv.Running {
 		running := piv.Running
 		return r.registryStore.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
 	}

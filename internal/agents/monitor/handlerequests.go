@@ -97,7 +97,7 @@ func (r *round) grantOne(ctx context.Context, w UserRequest) (answer string, err
 
 // requestAction performs a requested action at once: budgets and recovery steps are for automatic actions.
 func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (string, error) {
-	if a.Declared == nil {
+	if a.isProject() {
 		a.Status = piv.Running // whatever the registry calls it: what there is of it has to be found
 	}
 	c := r.lookAt(a)
@@ -121,7 +121,7 @@ func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (stri
 		return "nothing is done: it may run already: " + c.evidence.Process.Detail, nil
 	}
 	rec := &attempt{
-		Agent: c.Key, Step: begun, Entry: c.Project, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
+		Agent: c.Key, Step: begun, Entry: c.Project, Declared: !c.isProject(), Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
 		UserRequest: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: rand.Text(),
 		Act: recovery.Act{
 			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.diagnosis.Class), Stall: string(c.diagnosis.Stall),

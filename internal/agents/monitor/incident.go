@@ -46,7 +46,7 @@ func opened(list []incident.Incident, key string) []incident.Incident {
 
 // incidentKey identifies the incident of an agent's trouble. PIV has only its own types.
 func (c *examined) incidentKey() incident.Key {
-	return incidentKey(c.Declared != nil, c.Key, c.problem.Class, c.problem.Stall, c.problem.Phase)
+	return incidentKey(!c.isProject(), c.Key, c.problem.Class, c.problem.Stall, c.problem.Phase)
 }
 
 func incidentKey(declared bool, agent, class, stall string, phase int) incident.Key {
@@ -87,7 +87,7 @@ const ownBot = "telegram"
 // ways are those in which a person reaches an agent.
 func (in *incidents) ways(c *examined) incident.Ways {
 	w := incident.Ways{Joinable: c.subject.joinable, NoTerminal: c.subject.piped}
-	if c.Declared == nil {
+	if c.isProject() {
 		return w
 	}
 	names := slices.Concat(in.policyOf(c.agent).Tiers...)
@@ -104,7 +104,7 @@ func (in *incidents) ways(c *examined) incident.Ways {
 
 // taken says what was done before a human is notified.
 func (r *round) taken(c *examined, d recovery.Decision) string {
-	if c.Declared == nil && d.Rung == recovery.Escalate {
+	if c.isProject() && d.Rung == recovery.Escalate {
 		return "none: a human is needed"
 	}
 	if d.Rung == recovery.AskPhone {
@@ -213,7 +213,7 @@ func (o Options) outcome(p incident.Policy) string {
 func (r *round) news(ctx context.Context, c *examined) error {
 	key := c.incidentKey()
 	for _, i := range r.incidents.open(c.Key) {
-		if i.Key.Class != key.Class || i.Key.Phase != key.Phase || c.Declared == nil {
+		if i.Key.Class != key.Class || i.Key.Phase != key.Phase || c.isProject() {
 			continue
 		}
 		was := i.Facts

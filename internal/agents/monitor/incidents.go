@@ -31,7 +31,7 @@ func (in *incidents) open(key string) []incident.Incident { return opened(in.lis
 
 // policyOf says who is notified about an agent, and when again.
 func (in *incidents) policyOf(a agent) incident.Policy {
-	if a.Declared == nil {
+	if a.isProject() {
 		p := incident.Policy{PIV: true, Repeat: -1, Max: -1, Version: in.m.opts.Version}
 		if len(in.m.opts.Channels) > 0 {
 			p.Tiers = [][]string{slices.Sorted(maps.Keys(in.m.opts.Channels))}
@@ -50,12 +50,12 @@ func (in *incidents) agentOf(i incident.Incident) agent {
 	if a, there := in.snapshot.agent(key); there {
 		return a
 	}
-	a := agent{Project: piv.Project{Key: i.Key.Agent, Name: i.Facts.Name}}
-	if in.snapshot.declared() {
-		d := anyone(in.snapshot)
-		a.Declared = &d
+	p := piv.Project{Key: i.Key.Agent, Name: i.Facts.Name}
+	if !in.snapshot.declared() {
+		return in.m.opts.ofProject(p)
 	}
-	return a
+	d := anyone(in.snapshot)
+	return agent{Project: p, Declared: &d}
 }
 
 // raise opens or updates an incident, queues its message and its entry of the improvement log, and runs also, all in one

@@ -303,13 +303,13 @@ func (r *round) gather(c *examined) {
 	switch {
 	case r.opts.evidence != nil:
 		c.evidence, c.subject = r.opts.evidence(&c.agent)
-	case c.Declared == nil:
+	case c.isProject():
 		c.evidence, c.subject.target = r.setting.gatherProject(c.agent, c.known)
 		c.subject.phase, c.subject.signs = c.ResumePhase(), c.Heartbeat
 	default:
 		c.evidence, c.subject = r.setting.gather(c.agent, c.known)
 	}
-	if c.Declared != nil {
+	if !c.isProject() {
 		c.Phase = c.subject.phase
 	}
 	c.diagnosis = diagnose.Classify(c.evidence, c.expect)
@@ -332,7 +332,7 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	s := c.known.agentState
 	r.setting.rememberTrouble(c, &s)
 	r.setting.rememberSince(c, &s)
-	if c.Declared != nil {
+	if !c.isProject() {
 		r.setting.rememberAgent(c, &s)
 	} else if r.snapshot.Lost == "" && !c.vanished {
 		r.setting.rememberProject(c, &s)
@@ -363,7 +363,7 @@ func (r *round) problem(c *examined) recovery.Problem {
 	p.Class, p.Stall, p.Confidence = string(v.Class), string(v.Stall), string(v.Confidence)
 	p.Typed = c.subject.typed
 	p.Since, p.Until = c.agentState.Trouble.Since, c.agentState.Trouble.Until
-	if c.Declared != nil {
+	if !c.isProject() {
 		p.Host, p.Account = "this machine", string(c.Kind)
 		p.Reboot = c.subject.dead.Boot != "" && r.now.Boot != "" && c.subject.dead.Boot != r.now.Boot
 	}

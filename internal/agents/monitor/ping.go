@@ -47,7 +47,7 @@ func (m *Monitor) pinged(key, id string) (string, error) {
 	}
 	given := []byte(id + " " + key)
 	for _, agent := range p.Agents {
-		if agent.Declared == nil {
+		if agent.isProject() {
 			continue
 		}
 		want := agent.Key + " " + secret

@@ -144,7 +144,7 @@ func (r *round) finding(c *examined) Finding {
 	for _, o := range d.LeftOut {
 		f.LeftOut = append(f.LeftOut, o.Why)
 	}
-	if c.Declared == nil {
+	if c.isProject() {
 		f.Action = d.PIVAction()
 	} else if f.Action = string(d.Rung); d.Rung == recovery.Nothing {
 		f.Action = "wait"
