@@ -108,10 +108,7 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 				standing = append(standing, r.standing(c))
 			}
 		}
-		p := incident.Policy{Home: r.opts.HomeFlag}
-		if r.snapshot.declared() {
-			p.Location = r.snapshot.Registry.Zone
-		}
+		p := incident.Policy{Home: r.opts.HomeFlag, Location: r.snapshot.Registry.Zone}
 		text := incident.Status(standing, r.snapshot.Lost, p, r.now.Wall)
 		err = errors.Join(err, r.store.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(

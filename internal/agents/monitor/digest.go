@@ -11,7 +11,7 @@ import (
 
 // digest sends the daily summary of minor events and of what was done.
 func (r *round) digest(ctx context.Context) error {
-	if !r.snapshot.declared() || r.snapshot.Registry.Digest.At == "" {
+	if r.snapshot.Registry.Digest.At == "" {
 		return nil
 	}
 	at, err := incident.ParseClock(r.snapshot.Registry.Digest.At)

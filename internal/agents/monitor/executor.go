@@ -256,10 +256,7 @@ func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 
 // environFor is the base environment of agents: without variables that give access to the monitor or its channels.
 func (o *Options) environFor(p *snapshot) []string {
-	secret := slices.Clone(o.Secrets)
-	if p.declared() {
-		secret = append(secret, p.Registry.Variables()...)
-	}
+	secret := slices.Concat(o.Secrets, p.Registry.Variables())
 	return slices.DeleteFunc(slices.Clone(o.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(secret, name)

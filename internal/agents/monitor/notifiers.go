@@ -22,7 +22,7 @@ import (
 // notifiers are the channels, with the goroutines that send messages and receive answers.
 type notifiers struct {
 	names  string             // names and addresses of the channels, to detect changes
-	from   *registry.Registry // that was read last; nil: none, or a PIV registry
+	from   *registry.Registry // that was read last; nil: none
 	outbox *notify.Outbox
 	// channels are used by the outbox; other users stop the outbox first.
 	channels map[string]notify.Channel
@@ -42,10 +42,8 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	}
 	signature := fmt.Sprint(slices.Sorted(maps.Keys(channels)))
 	var errs []error
-	if p.declared() {
-		for _, c := range p.Registry.Channels {
-			signature += fmt.Sprintf("\n%s %s %d", c.Name, c.Address, c.Topic)
-		}
+	for _, c := range p.Registry.Channels {
+		signature += fmt.Sprintf("\n%s %s %d", c.Name, c.Address, c.Topic)
 	}
 	changed := m.notifiers.outbox != nil && p.Registry != m.notifiers.from
 	m.notifiers.from = p.Registry
@@ -56,7 +54,7 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 		return nil
 	}
 	lanes := maps.Clone(channels)
-	if p.declared() && m.opts.OpenChannel != nil {
+	if m.opts.OpenChannel != nil {
 		for _, c := range p.Registry.Channels {
 			opened, err := m.opts.OpenChannel(c)
 			if err != nil {
@@ -147,11 +145,7 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, channels []string, messag
 // hearsFrom reports whether a press on a channel may be heard. The listener is that of the environment's bot alone; what a
 // program does with its buttons is not known.
 func (m *Monitor) hearsFrom(channel string) bool {
-	p := m.seen.Load()
-	if !p.declared() {
-		return true
-	}
-	c, named := p.Registry.Channel(channel)
+	c, named := m.seen.Load().Registry.Channel(channel)
 	return !named || c.Address == ownBot || strings.HasPrefix(c.Address, "exec:")
 }
 

@@ -34,7 +34,7 @@ func (m *Monitor) Intake() http.Handler {
 }
 
 // Registry is the last snapshot of a registry of version 2, which must not be changed; nil for a PIV registry.
-func (m *Monitor) Registry() *registry.Registry { return m.seen.Load().Registry }
+func (m *Monitor) Registry() *registry.Registry { return m.seen.Load().own() }
 
 // pinged finds the agent of an address.
 func (m *Monitor) pinged(key, id string) (string, error) {

@@ -104,7 +104,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 	if err != nil {
 		return View{}, err
 	}
-	view = View{Registry: r.snapshot.Registry, Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
+	view = View{Registry: r.snapshot.own(), Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
 	var can reach
 	if _, err := m.store.fact(ctx, "reach", &can); err != nil {
 		return View{}, err

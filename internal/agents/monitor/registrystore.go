@@ -41,11 +41,14 @@ type registryStore struct {
 type snapshot struct {
 	Agents   []agent
 	Projects *piv.Registry      // the PIV registry; nil: it is one of version 2
-	Registry *registry.Registry // of version 2; nil: it is a PIV registry
+	Registry *registry.Registry // of version 2; of a PIV registry [unset]
 	Lost     string             // why the file cannot be used and this is the last good copy; "": it is current
 	Broken   []byte             // the content of the unusable file
 	places   map[string]int     // of Agents, by their keys
 }
+
+// unset is what a PIV registry sets for the monitor: no channel, no hour, no address.
+var unset = &registry.Registry{Version: 1, Zone: time.UTC}
 
 // agent is the one with a key, if there is one.
 func (p *snapshot) agent(key string) (a agent, there bool) {
@@ -61,7 +64,15 @@ func (p *snapshot) blank() bool { return len(p.Agents) == 0 }
 
 // declared reports a registry of version 2. No heartbeats are written into it, so failing to read it says nothing about
 // the agents.
-func (p *snapshot) declared() bool { return p.Registry != nil }
+func (p *snapshot) declared() bool { return p.Projects == nil }
+
+// own is the registry of version 2; nil: the home has one of PIV's.
+func (p *snapshot) own() *registry.Registry {
+	if p.declared() {
+		return p.Registry
+	}
+	return nil
+}
 
 // openRegistryStore loads the last good copy of an earlier run.
 func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore, error) {
@@ -91,7 +102,7 @@ type goodCopy struct {
 
 // understand parses a text. accepted says that it was used before, perhaps by another release with other rules.
 func (b *registryStore) understand(text []byte, accepted bool) (*snapshot, error) {
-	p := &snapshot{places: map[string]int{}}
+	p := &snapshot{Registry: unset, places: map[string]int{}}
 	var err error
 	if registry.Declares(text) {
 		if p.Registry, err = registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome, Accepted: accepted}); err != nil {
@@ -143,15 +154,12 @@ func (b *registryStore) read(ctx context.Context) snapshot {
 		}
 	}
 	b.broken = text
-	empty := b.last == nil || b.last.blank()
-	if errors.Is(err, os.ErrNotExist) && empty {
-		return snapshot{Projects: &piv.Registry{}} // no agent has registered yet
+	p := snapshot{Projects: &piv.Registry{}, Registry: unset}
+	if errors.Is(err, os.ErrNotExist) && (b.last == nil || b.last.blank()) {
+		return p // no agent has registered yet
 	}
-	var p snapshot
 	if b.last != nil {
 		p = *b.last
-	} else {
-		p.Projects = &piv.Registry{}
 	}
 	if p.Lost = err.Error(); errors.Is(err, os.ErrNotExist) {
 		p.Lost = "the registry " + b.path + " is missing"
