@@ -14,7 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// gather collects the evidence of one declared agent. It changes nothing.
+// gather collects the evidence of one agent, and what an action needs besides. It changes nothing.
 func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	e := diagnose.Evidence{
 		Status: "declared", Paused: a.Declared.Paused, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.agentState.Blind,
@@ -24,6 +24,10 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 		f.phase = k.agentState.Phase
 	}
 	g := &gathering{setting: s, agent: a, known: k, e: &e, f: &f}
+	if a.isProject() {
+		g.project()
+		return e, f
+	}
 	g.report = g.presentRun()
 	g.beat()
 	g.process()
@@ -96,7 +100,7 @@ func (g *gathering) manifest() {
 	if g.agent.Path == "" || g.agent.Kind != "piv" && g.agent.Declared.Expect.Done.Manifest == "" {
 		return
 	}
-	if phase := g.readManifest(g.e, g.agent.Path); phase != piv.NoPhase {
+	if phase := g.readManifest(); phase != piv.NoPhase {
 		g.f.phase = phase
 	}
 }

@@ -300,13 +300,9 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 // gather collects the evidence of an agent and judges it. Secrets are removed from the diagnosis here, before it is stored
 // or sent.
 func (r *round) gather(c *examined) {
-	switch {
-	case r.opts.evidence != nil:
+	if r.opts.evidence != nil {
 		c.evidence, c.subject = r.opts.evidence(&c.agent)
-	case c.isProject():
-		c.evidence, c.subject.target = r.setting.gatherProject(c.agent, c.known)
-		c.subject.phase, c.subject.signs = c.ResumePhase(), c.Heartbeat
-	default:
+	} else {
 		c.evidence, c.subject = r.setting.gather(c.agent, c.known)
 	}
 	if !c.isProject() {

@@ -18,9 +18,8 @@ func (s *sources) unread(kind agentcli.Kind) error {
 }
 
 // miss records that a source could not be read, or not completely, and why.
-func (g *gathering) miss(from diagnose.Source, why string) { miss(g.e, from, why) }
-
-func miss(e *diagnose.Evidence, from diagnose.Source, why string) {
+func (g *gathering) miss(from diagnose.Source, why string) {
+	e := g.e
 	if !slices.Contains(e.Missing, from) {
 		e.Missing = append(e.Missing, from)
 	}

@@ -13,16 +13,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// gatherProject collects the evidence of one project of a PIV registry, and the processes to stop. It changes nothing.
-func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Target) {
-	p := a.Project
-	e := diagnose.Evidence{
-		Status: string(p.Status), Complete: p.Status == piv.Complete,
-		Watched: p.Status == piv.Running || k.watched && (p.Status == piv.Stalled || p.Status == piv.Failed),
-		Fault:   p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.agentState.Blind,
-	}
+// project collects the evidence of a project of a PIV registry, and its processes. Only a silent one needs more than its entry.
+func (g *gathering) project() {
+	p, e := g.agent.Project, g.e
+	e.Status, e.Complete, e.Fault, e.Lost, e.Vanished = string(p.Status), p.Status == piv.Complete, p.Fault, g.lost, g.known.vanished
+	e.Watched = p.Status == piv.Running || g.known.watched && (p.Status == piv.Stalled || p.Status == piv.Failed)
+	g.f.phase, g.f.signs = p.ResumePhase(), p.Heartbeat
 	if !e.Watched {
-		return e, process.Target{}
+		return
 	}
 	if e.Fault == "" && !filepath.IsAbs(p.Path) {
 		e.Fault = fmt.Sprintf("path %q is not absolute", p.Path)
@@ -32,123 +30,102 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 		e.Fault = fmt.Sprintf("heartbeat: %v", err)
 	}
 	if e.Fault != "" {
-		return e, process.Target{}
+		return
 	}
 	if !beatAt.IsZero() {
-		s.beaten(&e.Beat, beatAt, k)
+		g.beaten(&e.Beat, beatAt, g.known)
 	}
-	target := s.live(&e, p, k, beatAt)
+	g.orchestrator(beatAt)
 	e.Beat.Expected = true
 	e.Artefact = diagnose.Artefact{Expected: true, Seen: !e.Process.AfterBeat}
-	if e.Beat.Has && !e.Process.AfterBeat && s.heard(e) <= a.expect.Stale {
-		return e, target // further evidence is needed only for silent projects
+	if e.Beat.Has && !e.Process.AfterBeat && g.heard(*e) <= g.agent.expect.Stale {
+		return
 	}
-	s.readManifest(&e, p.Path)
+	g.readManifest()
 	if e.Process.Life != diagnose.Dead {
-		s.waitingSessions(&e, p.Path)
+		g.waitingSessions()
 	}
-	return e, target
 }
 
-// live finds whether the orchestrator lives, and its processes.
-func (s *setting) live(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) process.Target {
-	var t process.Target
+// orchestrator finds whether the project's process lives, and what must be dead before another one starts.
+func (g *gathering) orchestrator(beatAt time.Time) {
+	e, t := g.e, &g.f.target
 	if e.Beat.Age < 0 { // of the future: it is at most as young as our first sight of it
-		beatAt = s.now.Wall.Add(-time.Duration(e.Beat.Seen))
+		beatAt = g.now.Wall.Add(-time.Duration(e.Beat.Seen))
 	}
 	if e.Beat.Has {
 		t.LeftBefore = beatAt.Add(2 * beat)
 	}
 	e.Process.Life, e.Process.Detail = diagnose.Dead, "no orchestrator PID is known"
-	if p.PID != 0 {
-		id, since := s.registered(e, p, k, beatAt)
-		t.Leaders = append(t.Leaders, id)
-		s.starts(e, since)
+	if g.agent.PID != 0 {
+		t.Leaders = append(t.Leaders, g.registered(beatAt))
 	}
-	if l := k.launch; l != nil {
-		t.Runs = append(t.Runs, l.Run)
-		s.launched(e, p, l, &t)
+	if l := g.known.launch; l != nil {
+		t.Leaders, t.Runs = append(t.Leaders, l.Process), append(t.Runs, l.Run)
+		g.launched(l.Process)
 		if e.Process.Life != diagnose.Dead && (!e.Beat.Has || beatAt.Before(l.StartedAt)) {
-			s.starts(e, l.StartedAt)
+			g.younger(l.StartedAt)
 		}
 	}
-	return t
 }
 
-// starts notes that the process is younger than the last heartbeat, which then does not count for it.
-func (s *setting) starts(e *diagnose.Evidence, since time.Time) {
-	if since.IsZero() {
-		return
+// younger notes that the process was started after the last heartbeat, which then does not count for it.
+func (g *gathering) younger(started time.Time) {
+	p, age := &g.e.Process, g.age(started)
+	if p.AfterBeat {
+		age = min(age, p.Age) // the youngest counts
 	}
-	age := s.age(since)
-	if e.Process.AfterBeat {
-		age = min(age, e.Process.Age) // the youngest counts
-	}
-	e.Process.AfterBeat, e.Process.Age = true, age
+	p.AfterBeat, p.Age = true, age
 }
 
-// registered looks at the process that the registry names. since is set when it was started after the last heartbeat.
-func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) (id process.Identity, since time.Time) {
-	proc, err := s.sources.procs.Look(p.PID)
-	id = proc.Identity
-	gone := process.Identity{PID: p.PID, Boot: s.now.Boot}
-	judge := func(life diagnose.Life, format string, args ...any) {
-		e.Process.Life, e.Process.Detail = life, fmt.Sprintf("PID %d ", p.PID)+fmt.Sprintf(format, args...)
+// registered looks at the process that the registry names by its number alone. The zero identity: it cannot be told from a stranger.
+func (g *gathering) registered(beatAt time.Time) process.Identity {
+	pid, was := g.agent.PID, g.known.agentState.Identity
+	proc, err := g.sources.procs.Look(pid)
+	began := g.now.Wall.Add(-proc.Age)
+	judge := func(id process.Identity, life diagnose.Life, format string, args ...any) process.Identity {
+		g.e.Process.Life, g.e.Process.Detail = life, fmt.Sprintf("PID %d ", pid)+fmt.Sprintf(format, args...)
+		return id
 	}
+	gone := process.Identity{PID: pid, Boot: g.now.Boot}
 	switch {
 	case errors.Is(err, os.ErrProcessDone):
-		judge(diagnose.Dead, "is dead")
-		return gone, since
+		return judge(gone, diagnose.Dead, "is dead")
 	case err != nil:
-		judge(diagnose.Unsure, "cannot be looked at: %v", err)
-		return id, since
-	case k.agentState.Identity.PID == p.PID:
-		if k.agentState.Identity != id {
-			judge(diagnose.Dead, "is dead, its number is another process's now")
-			return gone, since
-		}
-		judge(diagnose.Alive, "is alive")
-		return id, since
+		return judge(proc.Identity, diagnose.Unsure, "cannot be looked at: %v", err)
+	case was.PID == pid && was != proc.Identity:
+		return judge(gone, diagnose.Dead, "is dead, its number is another process's now")
+	case was.PID == pid, g.e.Beat.Has && !began.After(beatAt.Add(nearDeath)):
+		return judge(proc.Identity, diagnose.Alive, "is alive")
+	case !g.e.Beat.Has, g.sources.within(proc.Dir, g.agent.Path): // a new orchestrator without a heartbeat yet
+		g.younger(began)
+		return judge(proc.Identity, diagnose.Alive, "is alive")
+	case proc.Dir == "" || Age(beatAt, g.now.Wall, g.sleeps) != g.now.Wall.Sub(beatAt):
+		return judge(process.Identity{}, diagnose.Unsure, "is younger than the heartbeat and cannot be told from a stranger")
 	}
-	began := s.now.Wall.Add(-proc.Age)
-	judge(diagnose.Alive, "is alive")
-	if !e.Beat.Has {
-		return id, began
-	}
-	if !began.After(beatAt.Add(nearDeath)) {
-		return id, since
-	}
-	// Younger than the heartbeat: a new orchestrator without a heartbeat yet, or an unrelated process.
-	switch {
-	case s.sources.within(proc.Dir, p.Path):
-		return id, began
-	case proc.Dir == "" || Age(beatAt, s.now.Wall, s.sleeps) != s.now.Wall.Sub(beatAt):
-		judge(diagnose.Unsure, "is younger than the heartbeat and cannot be told from a stranger")
-		return process.Identity{}, since
-	}
-	judge(diagnose.Dead, "is dead, its number is another process's now (in %s)", proc.Dir)
-	return gone, since
+	return judge(gone, diagnose.Dead, "is dead, its number is another process's now (in %s)", proc.Dir)
 }
 
-// launched inspects the process that we started, which may be only the launcher of the registered one.
-func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *process.Target) {
-	proc, err := s.sources.procs.Look(l.Process.PID)
-	alive := err == nil && proc.Identity == l.Process
-	t.Leaders = append(t.Leaders, l.Process)
-	dead := e.Process.Life == diagnose.Dead
+// launched looks at the process that we started, which may be only the launcher of the registered one.
+func (g *gathering) launched(id process.Identity) {
+	p := &g.e.Process
+	if p.Life != diagnose.Dead {
+		return
+	}
+	proc, err := g.sources.procs.Look(id.PID)
 	switch {
-	case l.Process.PID == 0 && dead:
-		e.Process.Life, e.Process.Detail = diagnose.Unsure, "a start was interrupted, and its outcome is not known"
-	case alive && dead:
-		e.Process.Life, e.Process.Detail = diagnose.Alive, fmt.Sprintf("PID %d, which was started, is alive", l.Process.PID)
-	case !alive && dead && p.PID == 0:
-		e.Process.Detail = fmt.Sprintf("PID %d, which was started, is dead", l.Process.PID)
+	case id.PID == 0:
+		p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and its outcome is not known"
+	case err == nil && proc.Identity == id:
+		p.Life, p.Detail = diagnose.Alive, fmt.Sprintf("PID %d, which was started, is alive", id.PID)
+	case g.agent.PID == 0:
+		p.Detail = fmt.Sprintf("PID %d, which was started, is dead", id.PID)
 	}
 }
 
-// readManifest reads the manifest of a directory, twice if it is incomplete, and returns its phase.
-func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
-	path := piv.ManifestPath(dir)
+// readManifest reads the manifest of the agent's directory, twice if it is incomplete, and returns its phase.
+func (g *gathering) readManifest() (phase int) {
+	path, m := piv.ManifestPath(g.agent.Path), &g.e.Manifest
 	var manifest *piv.Manifest
 	for try := range 2 {
 		if try > 0 {
@@ -156,24 +133,23 @@ func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
 		}
 		text, err := piv.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
-			e.Manifest.Fault = ""
+			m.Fault = ""
 			return piv.NoPhase
 		}
 		if err == nil {
 			manifest, err = piv.ParseManifest(text)
 		}
-		if e.Manifest.Fault = ""; err == nil {
+		if m.Fault = ""; err == nil {
 			break
 		}
-		e.Manifest.Fault = fmt.Sprintf("%s: %v", path, err)
+		m.Fault = fmt.Sprintf("%s: %v", path, err)
 	}
 	if manifest == nil {
 		return piv.NoPhase
 	}
-	m := &e.Manifest
 	m.Has, m.Complete = true, manifest.Complete
 	if at := manifest.LastUpdated; !at.IsZero() {
-		m.Dated, m.Age = true, diagnose.Span(Age(at, s.now.Wall, s.sleeps))
+		m.Dated, m.Age = true, diagnose.Span(Age(at, g.now.Wall, g.sleeps))
 	}
 	for _, f := range manifest.Failures {
 		if f.Pending() {
@@ -190,21 +166,22 @@ func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
 
 // waitingSessions are the sessions in a project's directory that wait for a human according to their files (rules W1 and
 // W2). The files outlive a killed session, so the process must still be the one that wrote them.
-func (s *setting) waitingSessions(e *diagnose.Evidence, dir string) {
-	all, err := s.sources.reader.Sessions(agentcli.Query{Dirs: []string{dir}})
+func (g *gathering) waitingSessions() {
+	reader := g.sources.reader
+	all, err := reader.Sessions(agentcli.Query{Dirs: []string{g.agent.Path}})
 	for _, cli := range agentcli.CLIs() {
-		if fault := s.sources.reader.Fault(cli.Kind); err != nil && cli.TellsStatus && fault != nil {
-			miss(e, diagnose.FromSessions, fault.Error()) // one that waits may be among those
+		if fault := reader.Fault(cli.Kind); err != nil && cli.TellsStatus && fault != nil {
+			g.miss(diagnose.FromSessions, fault.Error()) // one that waits may be among those
 		}
 	}
 	for _, v := range all {
-		proc, err := s.sources.procs.Look(v.PID)
+		proc, err := g.sources.procs.Look(v.PID)
 		if !agentcli.Of(v.Kind).TellsStatus || v.Status != agentcli.Waiting || err != nil || proc.Start != v.Start {
 			continue
 		}
-		e.Sessions = append(e.Sessions, diagnose.Session{
+		g.e.Sessions = append(g.e.Sessions, diagnose.Session{
 			Kind: v.Kind, ID: v.ID, Status: agentcli.Waiting, WaitingFor: v.WaitingFor,
-			StatusAge: s.age(v.StatusAt),
+			StatusAge: g.age(v.StatusAt),
 		})
 	}
 }
