@@ -19,28 +19,20 @@ import (
 // rememberProject stores which process wrote the latest heartbeat, and since when one is of the future.
 func (st *setting) rememberProject(c *examined, s *agentState) {
 	p := c.Project
+	at, err := piv.ParseTime(p.Heartbeat)
 	beaten := s.Entry.Heartbeat != p.Heartbeat
 	s.Entry = p
-	s.Identity = st.identify(p, s.Identity, beaten)
+	if p.PID != 0 && err == nil && (beaten || s.Identity.PID != p.PID) { // once, since its number may be given to another process later
+		if proc, errLook := st.sources.procs.Look(p.PID); errLook == nil && !st.now.Wall.Add(-proc.Age).After(at.Add(nearDeath)) {
+			s.Identity = proc.Identity
+		}
+	}
 	s.Stopped = s.Stopped && !beaten && c.evidence.Process.Life != diagnose.Alive
-	if at, err := piv.ParseTime(p.Heartbeat); err != nil || !at.After(st.now.Wall) {
+	if err != nil || !at.After(st.now.Wall) {
 		s.Ahead, s.AheadSince = "", time.Time{}
 	} else if s.Ahead != p.Heartbeat {
 		s.Ahead, s.AheadSince = p.Heartbeat, st.now.Wall.Round(0)
 	}
-}
-
-// identify is the process that wrote the latest heartbeat. It is determined once, since its PID may be reused later.
-func (st *setting) identify(p piv.Project, was process.Identity, beaten bool) process.Identity {
-	at, err := piv.ParseTime(p.Heartbeat)
-	if p.PID == 0 || err != nil || !beaten && was.PID == p.PID {
-		return was
-	}
-	proc, err := st.sources.procs.Look(p.PID)
-	if err != nil || st.now.Wall.Add(-proc.Age).After(at.Add(nearDeath)) {
-		return was
-	}
-	return proc.Identity
 }
 
 // sinceJitter is how far two computed start times may differ and still mean the same moment.
