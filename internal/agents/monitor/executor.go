@@ -196,12 +196,7 @@ func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
 // the new process must show itself that it lives.
 func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	if !rec.Declared {
-		running := piv.Running
-		change := piv.Change{Key: rec.Agent, Status: &running}
-		if rec.Process.PID != 0 {
-			change.PID = &rec.Process.PID
-		}
-		if err := x.publish(rec, change); err != nil {
+		if err := x.publish(rec); err != nil {
 			return fmt.Errorf("the registry does not know of the restart yet: %w", err)
 		}
 	}
@@ -220,11 +215,11 @@ func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	return err
 }
 
-// publish updates the PIV registry, unless the new process has written newer data.
-func (x *executor) publish(rec *attempt, change piv.Change) error {
+// publish has the PIV registry name the new process, unless that has written newer data.
+func (x *executor) publish(rec *attempt) error {
 	_, p, err := x.m.registryStore.current()
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // version 2 has no such entry
+		return nil // there is no entry to change
 	}
 	if err != nil {
 		return err
@@ -232,7 +227,7 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 	if a, there := p.agent(rec.Agent); there && a.Heartbeat != rec.Entry.Heartbeat {
 		return nil
 	}
-	return x.m.registryStore.change([]piv.Change{change}, x.now)
+	return x.m.registryStore.change([]piv.Change{{Key: rec.Agent, Status: piv.Running, PID: rec.Process.PID}}, x.now)
 }
 
 // fail ends a recovery that is not possible and notifies a human.

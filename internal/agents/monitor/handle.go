@@ -217,8 +217,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 		}
 	}
 	if works && len(open) > 0 && c.isProject() && c.Status != piv.Running {
-		running := piv.Running
-		return r.registryStore.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
+		return r.registryStore.change([]piv.Change{{Key: c.Key, Status: piv.Running}}, r.now.Wall)
 	}
 	return nil
 }
@@ -295,7 +294,7 @@ func (r *round) tellStatuses(ctx context.Context) error {
 		if list[len(list)-1].Facts.Stall == string(diagnose.Errored) {
 			status = piv.Failed
 		}
-		changes = append(changes, piv.Change{Key: a.Key, Status: &status})
+		changes = append(changes, piv.Change{Key: a.Key, Status: status})
 	}
 	return r.registryStore.change(changes, r.now.Wall)
 }

@@ -110,11 +110,11 @@ func project(key string, n *tree.Node) Project {
 	return p
 }
 
-// Change is what becomes of one project. Nil members stay as they are.
+// Change is what becomes of one project. Zero members stay as they are.
 type Change struct {
 	Key    string
-	Status *Status
-	PID    *int
+	Status Status
+	PID    int
 }
 
 // With returns the registry's text with the changes, lastUpdated included. Everything else stays byte for byte. A project
@@ -128,11 +128,11 @@ func (r *Registry) With(changes []Change, now time.Time) ([]byte, error) {
 	}
 	for _, c := range changes {
 		known := err == nil && d.Root.At("projects", c.Key) != nil
-		if known && c.Status != nil {
-			set(string(*c.Status), "projects", c.Key, "status")
+		if known && c.Status != "" {
+			set(string(c.Status), "projects", c.Key, "status")
 		}
-		if known && c.PID != nil {
-			set(*c.PID, "projects", c.Key, "orchestratorPid")
+		if known && c.PID != 0 {
+			set(c.PID, "projects", c.Key, "orchestratorPid")
 		}
 	}
 	var text []byte

@@ -50,7 +50,7 @@ func TestAChangeKeepsEverythingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, pid := Stalled, 99
-	got, err := r.With([]Change{{Key: "shop", Status: &status, PID: &pid}, {Key: "gone", Status: &status}}, time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC))
+	got, err := r.With([]Change{{Key: "shop", Status: status, PID: pid}, {Key: "gone", Status: status}}, time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func FuzzParseRegistry(f *testing.F) {
 		if len(r.Projects) == 0 {
 			return
 		}
-		changed, err := r.With([]Change{{Key: r.Projects[0].Key, Status: &status, PID: &pid}}, time.Unix(0, 0))
+		changed, err := r.With([]Change{{Key: r.Projects[0].Key, Status: status, PID: pid}}, time.Unix(0, 0))
 		if err != nil {
 			if !errors.Is(err, ErrBroken) {
 				t.Fatal(err)
