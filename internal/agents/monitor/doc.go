@@ -9,8 +9,8 @@
 // Decisions are pure and made in other packages: diagnose judges the evidence, recovery decides what to do, incident
 // decides whom to notify and when. This package gathers, records and acts.
 //
-// A home has one registry: PIV's, which agents write heartbeats into (project.go), or version 2 with declared agents,
-// which are watched by their heartbeats, their CLI's files, hooks, our wrapper and their processes (gather.go).
+// A home has one registry: version 2 with declared agents, which are watched by their heartbeats, their CLI's files, hooks,
+// our wrapper and their processes (gather.go), or PIV's, which agents write heartbeats into (project.go).
 //
 // An agent may wait for a call of an MCP server that outlive keeps alive. The servers of this user ([Servers], handed in) are
 // asked how they stand, every 15 s and at each look while somebody waits for one; a server belongs to an agent if its client
@@ -26,6 +26,30 @@
 // notifications of humans (incidents.go; the database steps: incident.go). They live for one look. The database and the Monitor keep what must last.
 //
 // How each agent stands is kept for a week, and when there was a look (verdicts.go); the dashboard shows an agent's night from it.
+//
+// # A PIV registry is a dialect
+//
+// A project is translated once, where the registry is read, into a declared agent with PIV's policies ([Options.ofProject]):
+//
+//	key, path           name and directory, of kind piv
+//	[Options.Command]   start.cmd; no resume, nudge, environment, done or match is declared
+//	heartbeat, PID      kept as written: what the registry has in place of the identity of a process
+//	phases              where a new process goes on
+//	the file            a registry that sets nothing: no channel, digest, zone or address ([unset])
+//
+// Three policies hold what differs: [diagnose.PIV] lets beats decide, [recovery.PIV] looks up and counts by PIV's types, and
+// [incident.Policy] has PIV's words. [agent.isProject] reports that they hold. What stays special, and why:
+//
+//   - Whether the process lives is judged from a number and a heartbeat. A number that another process has now says that the agent is dead
+//     (PIV-25). A pidfile that names a stranger says that nothing may be started beside it. So neither replaces the other.
+//   - The file has many writers: it is replaced by its last good copy, gets the status and process of each restart and escalation (PIV-21),
+//     and an entry that vanishes is trouble. Version 2 is its owner's, who may remove an agent and hears of mistakes.
+//   - A project that beats is judged by its entry alone. The table of processes, hooks, pings and servers are not read for it, so it shares
+//     no cause with others. Right before an act its entry is compared again. Its end is not announced, its open message not changed.
+//   - Our wrapper is not put before its command, since nothing is on its streams (PIV-9).
+//
+// What is stored has the keys and words that it had before: "entry" is the project's, "declared" is left out. So each release finds what
+// another one has kept, and a restart that was begun is completed.
 //
 // # Who owns what
 //
