@@ -297,6 +297,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	}
 	b.showing.cancelled(c, line)
 	b.prober.probeCancelled(c)
+	begun := c.state == sent
 	if p := b.byGen(c.gen); c.state == sent && p != nil && p.greets() {
 		// Its handshake: the server goes on starting, and the answer is outlive's own.
 		b.questions.expect(p, c.onWire(), func(line []byte) {
@@ -312,6 +313,9 @@ func (b *Backend) clientCancelled(line []byte) {
 	}
 	b.tally.ended(c, doneCancelled, b.now)
 	b.flow.finish(c)
+	if !begun {
+		b.eras.over(id)
+	}
 }
 
 // forwardOf passes a notification of the client on to p.

@@ -133,6 +133,11 @@ func (e *eras) tellBridge(what func(*bridge.Bridge, time.Time) bridge.Output) {
 	}
 }
 
+// over tells the bridge that no process works on a request that was cancelled, given its raw id.
+func (e *eras) over(id []byte) {
+	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Over(id, now) })
+}
+
 // ForwardToClient implements [Client].
 func (e *eras) ForwardToClient(line []byte) { e.fromServer(line, e.Client.ForwardToClient) }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
-	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -108,7 +107,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 
 // lateAnswer drops an answer without a request: it was cancelled, answered before, or never asked.
 func (b *Backend) lateAnswer(line, id []byte) {
-	b.eras.tellBridge(func(t *bridge.Bridge, now time.Time) bridge.Output { return t.Over(id, now) })
+	b.eras.over(id)
 	b.showing.passed(line, tap.Server, tap.Outlive, b.process.gen, tap.NoteDropped)
 	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))

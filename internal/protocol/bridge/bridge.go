@@ -114,7 +114,7 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	return b.out
 }
 
-// Over reports that the server has answered a cancelled request, by its raw id there, so that it no longer works on it.
+// Over reports that no server works on a cancelled request, given its raw id there. It was answered late, or no server had got it.
 func (b *Bridge) Over(id []byte, now time.Time) Output {
 	return ofSide(b, now, func(s *modernSide) {
 		if c := s.Calls.onWire(id); c.cancelled() {
