@@ -268,8 +268,8 @@ func TestASharedServerLogs(t *testing.T) {
 	begin := `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t1",` + loud + `}}
 S {"jsonrpc":"2.0","id":"b~2","method":"logging/setLevel","params":{"level":"info"}}
-s {"jsonrpc":"2.0","id":"b~2","result":{}}
-S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t1"}}`
+S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t1"}}
+s {"jsonrpc":"2.0","id":"b~2","result":{}}`
 	for name, script := range map[string]string{
 		"one call":           begin + logs + heard + ended("1", 1) + logs,
 		"below its level":    begin + strings.Replace(logs, "error", "debug", 1),

@@ -35,8 +35,7 @@ type call struct {
 	Level     int         // log level asked for, -1 for none
 	State     []byte      // raw requestState: that a request brings, or that the client goes on with while the call is suspended
 	Came      time.Time   // when the request came
-	Late      [][]byte    // lines of it for the server that wait for its log level, in order
-	Begun     bool        // the server has got it: it is not among them
+	Late      [][]byte    // answers for the server that wait for its log level, in order
 	Asks      []*question // that the client has been shown
 	Next      []*question // that it will be shown in the next round
 	Behind    []byte      // the last progress while the call was suspended
@@ -58,7 +57,7 @@ func (c *call) suspended() bool { return c.ID == nil && !c.cancelled() }
 // cancelled reports whether the client has given the call up. Of nil: no.
 func (c *call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
 
-// late reports whether something of the call waits for its log level.
+// late reports whether answers of the call wait for its log level.
 func (c *call) late() bool { return len(c.Late) > 0 }
 
 // blocked reports whether the call certainly has an unanswered question.

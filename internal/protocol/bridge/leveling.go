@@ -7,12 +7,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// levelFor is how long a call waits for a legacy server to confirm the call's log level: a server that handles requests
-// concurrently would start the call at the old level. Servers confirm at once; one that does not must not delay the call
-// for long.
+// levelFor is how long an answer waits for a legacy server to confirm the log level of its call. A server that handles requests
+// concurrently would go on at the old level. Servers confirm at once; one that does not must not delay the call for long. Requests
+// wait likewise where they are handed to a process, in package backend.
 const levelFor = time.Second
 
-// leveling owns the log level of a legacy server. The calls have what waits until it is confirmed.
+// leveling owns the log level of a legacy server. The calls have the answers that wait until it is confirmed.
 type leveling struct {
 	*core
 
@@ -38,7 +38,7 @@ func (l *leveling) tell(level int) {
 	l.Level, l.ID = level, id
 }
 
-// send sends the server a line of a call, once the log level that the call asks for is in force.
+// send sends the server an answer that a call goes on with, once the log level that the call asks for is in force.
 func (l *leveling) send(c *call, line []byte) {
 	c.Late = append(c.Late, line)
 	switch {
@@ -54,7 +54,6 @@ func (l *leveling) flush(c *call) {
 	for _, line := range c.Late {
 		l.toServer(line)
 	}
-	c.Begun = true
 	l.forget(c)
 }
 

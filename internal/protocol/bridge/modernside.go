@@ -154,7 +154,7 @@ func (s *modernSide) forward(c *call) {
 	if c.Token != nil && looksPrivate([]byte(c.Wire)) {
 		params = set(params, []byte(c.Wire), "_meta", "progressToken")
 	}
-	s.Leveling.send(c, withParams(c.Line, &s.env, []byte(c.Wire), params))
+	s.toServer(withParams(c.Line, &s.env, []byte(c.Wire), params))
 	s.Questions.assign()
 }
 
@@ -192,18 +192,16 @@ func (s *modernSide) cancelled(line []byte) {
 		return
 	}
 	if c := s.Calls.find(id); c != nil {
-		if c.Begun {
-			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(c.Wire)))
-		}
+		s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(c.Wire)))
 		s.drop(c)
 		s.proceed()
 	}
 }
 
-// drop forgets a call and refuses its questions. A shared server may still ask for one that it has begun.
+// drop forgets a call and refuses its questions. A shared server may still ask for it.
 func (s *modernSide) drop(c *call) {
 	s.Leveling.forget(c)
-	if s.Questions.Shared && c.Begun {
+	if s.Questions.Shared {
 		s.Questions.cancel(c)
 	} else {
 		s.Calls.remove(c)

@@ -125,7 +125,7 @@ func (s *modernSide) beginAgain(c *call, answers []byte) {
 		}
 	}
 	again := *c // for who remembers calls of the server, it is another one
-	again.Asks, again.Afresh, again.Begun = nil, false, false
+	again.Asks, again.Afresh = nil, false
 	s.forward(&again)
 }
 

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -102,12 +101,6 @@ func (c *call) afresh() []byte {
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
 func (b *Bridge) Unsaid() (said [][]byte) {
 	if s, modern := b.side.(*modernSide); modern {
-		for _, c := range slices.Clone(s.Calls) {
-			if !c.Begun && c.awaited() {
-				s.Calls.remove(c)
-				said = append(said, c.afresh())
-			}
-		}
 		for _, c := range s.Queue {
 			said = append(said, c.Line)
 		}
