@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
@@ -29,8 +30,9 @@ const (
 // call is one unfinished message of the client: a request until it is answered, a notification until it is forwarded.
 // Calls and their buffers are reused, so that relaying allocates nothing.
 type call struct {
-	id     []byte // raw, as the client wrote it; empty for a notification
-	wire   []byte // the id the server sees when it is another one; empty otherwise
+	id     []byte       // raw, as the client wrote it; empty for a notification
+	wire   []byte       // the id the server sees when it is another one; empty otherwise
+	of     *bridge.Call // what a bridge asks for with it, and takes its answer for; nil: no bridge does
 	method mcp.Method
 	state  callState
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -44,7 +45,7 @@ func (b *Backend) clientLine(line []byte, err error) {
 		b.eras.fromClient(line)
 		return
 	}
-	b.message(line)
+	b.message(line, nil)
 }
 
 // valid returns the line to go on with, nil if it was refused.
@@ -60,21 +61,21 @@ func (b *Backend) valid(line []byte, err error) []byte {
 }
 
 // clientMessage takes a message of the client, or of a bridge in its place.
-func (b *Backend) clientMessage(line []byte) {
-	if b.env.Scan(line) == nil {
-		b.message(line)
+func (b *Backend) clientMessage(m bridge.Message) {
+	if b.env.Scan(m.Line) == nil {
+		b.message(m.Line, m.Of)
 	}
 }
 
-// message takes a message, from which env was scanned.
-func (b *Backend) message(line []byte) {
+// message takes a message, from which env was scanned. A request of a bridge is for a call.
+func (b *Backend) message(line []byte, of *bridge.Call) {
 	env := &b.env
 	if fixed := b.mender.numberOfClient(line); fixed != nil && env.Scan(fixed) == nil {
 		line = fixed
 	}
 	switch env.Kind {
 	case jsonrpc.Request:
-		b.clientRequest(line)
+		b.clientRequest(line, of)
 	case jsonrpc.Notification:
 		b.clientNotification(line)
 	default:
@@ -166,7 +167,7 @@ func (b *Backend) duplicate(line, id []byte) []byte {
 }
 
 // clientRequest takes a request, which is answered here, forwarded or queued, and answered exactly once.
-func (b *Backend) clientRequest(line []byte) {
+func (b *Backend) clientRequest(line []byte, of *bridge.Call) {
 	env := &b.env
 	id := env.ID.Of(line)
 	if old := b.calls.find(id); old != nil {
@@ -184,7 +185,7 @@ func (b *Backend) clientRequest(line []byte) {
 		b.handshake.noteEra(m, meta)
 	}
 	c := b.calls.add(env, line, m, b.client.Keep)
-	c.came, c.spans = b.now, spans
+	c.came, c.spans, c.of = b.now, spans, of
 	if jsonrpc.OddID(id) || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID()...)
 	}

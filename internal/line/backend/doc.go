@@ -41,7 +41,8 @@
 // one; and it is asked for streams only after it has answered for a list. It is ready when the handshake is answered.
 //
 // One process serves. Beside it there may be spares, which are being brought up or stand by, and retired ones, which
-// finish what they were asked. Every call knows the generation of the process that has it.
+// finish what they were asked. Every call knows the generation of the process that has it. One that a bridge asks for carries
+// the bridge's own bridge.Call, which outlives it: the flow answers the call and forgets it, the bridge answers its client.
 //
 // The hot path is one line relayed: [Backend.ClientLine] or [Backend.ServerLine], one scan, one look into a table, one
 // forward. It allocates nothing, watched or not.

@@ -220,8 +220,8 @@ func (e *eras) detach() {
 func (e *eras) untranslated() (said [][]byte) {
 	for c := range e.calls.all {
 		if c.state != sent {
-			if line, ok := e.bridge.Back(c.line); ok {
-				said = append(said, bytes.Clone(line))
+			if line := e.bridge.Back(c.of); line != nil {
+				said = append(said, line)
 			}
 		}
 		e.flow.finish(c)

@@ -27,9 +27,9 @@ type eras struct {
 
 	line   jsonrpc.Envelope // scratch of the line being looked at
 	stands standing
-	bridge *bridge.Bridge // while one translates
-	held   [][]byte       // messages of the client not yet handled
-	toCore [][]byte       // messages for the rest of the backend, from a client of the server's era
+	bridge *bridge.Bridge   // while one translates
+	held   [][]byte         // messages of the client not yet handled
+	toCore []bridge.Message // messages for the rest of the backend, from a client of the server's era
 
 	past     *session.Session // the client's, with a server of its own era, until a bridge goes on with it; nil: it does, or there was none
 	eraFlips int              // how often the server has changed its era since a process of it has served
@@ -71,9 +71,9 @@ func (e *eras) settle() {
 	for e.stands != direct {
 		switch {
 		case len(e.toCore) > 0:
-			line := e.toCore[0]
+			next := e.toCore[0]
 			e.toCore = e.toCore[1:]
-			e.backend.clientMessage(line)
+			e.backend.clientMessage(next)
 		case len(e.held) > 0 && e.stands != asking:
 			line := e.held[0]
 			e.held = e.held[1:]
@@ -95,7 +95,7 @@ func (e *eras) dispatch(line []byte) {
 		e.look(line)
 	case e.givesUpEra(line):
 		e.dropBridge()
-		e.backend.clientMessage(line)
+		e.backend.clientMessage(bridge.Message{Line: line})
 	default:
 		e.pass(e.bridge.FromClient(e.withoutOldState(line), e.now))
 	}
@@ -118,8 +118,8 @@ func (e *eras) dropBridge() {
 
 // pass hands on a bridge's output: to the client now, to the server once the present message is handled.
 func (e *eras) pass(out bridge.Output) {
-	for _, line := range out.ToServer {
-		e.toCore = append(e.toCore, bytes.Clone(line))
+	for _, m := range out.ToServer {
+		e.toCore = append(e.toCore, bridge.Message{Line: bytes.Clone(m.Line), Of: m.Of})
 	}
 	for _, line := range out.ToClient {
 		e.Client.SendToClient(line)
@@ -131,6 +131,12 @@ func (e *eras) tellBridge(what func(*bridge.Bridge, time.Time) bridge.Output) {
 	if e.bridge != nil {
 		e.pass(what(e.bridge, e.now))
 	}
+}
+
+// answered gives the bridge the answer to what it asks for with a call.
+func (e *eras) answered(of *bridge.Call, line []byte) {
+	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Answered(of, line, now) })
+	e.moved()
 }
 
 // over tells the bridge that no process works on a request that was cancelled, given its raw id.
@@ -149,7 +155,6 @@ func (e *eras) fromServer(line []byte, send func([]byte)) {
 	switch {
 	case e.bridge != nil:
 		e.pass(e.bridge.FromServer(line, e.now))
-		e.moved()
 	case !e.eraShown(line):
 		send(line)
 	}
@@ -213,7 +218,7 @@ func (e *eras) look(line []byte) {
 		e.ask(line)
 		return
 	}
-	e.backend.clientMessage(line)
+	e.backend.clientMessage(bridge.Message{Line: line})
 }
 
 // ask probes the server's era on behalf of a client that is about to use it.
@@ -221,7 +226,7 @@ func (e *eras) ask(line []byte) {
 	meta := mcp.OwnMeta(e.line.Meta.Of(line))
 	e.stands = asking
 	e.held = append([][]byte{line}, e.held...)
-	e.backend.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta))
+	e.backend.clientMessage(bridge.Message{Line: mcp.DiscoverLine([]byte(eraQuestion), meta)})
 }
 
 // eraShown takes the answer to the backend's own probe. An answer, or a demand for another version, shows a modern server.

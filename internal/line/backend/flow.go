@@ -175,7 +175,11 @@ func (f *flow) drop(c *call, why string) {
 // answer gives c its one answer, a whole message with c's id, and forgets it.
 func (f *flow) answer(c *call, line []byte) {
 	f.showing.answered(c, line)
-	f.client.SendToClient(line)
+	if c.of != nil {
+		f.eras.answered(c.of, line)
+	} else {
+		f.client.SendToClient(line)
+	}
 	f.tally.ended(c, c.done, f.now)
 	f.answered(c, line, c.done)
 }
@@ -201,7 +205,7 @@ func (f *flow) busyBefore(p *process, end uint64) bool {
 	return false
 }
 
-// deliver forwards the server's answer under the client's id; said is the answer as the server has written it.
+// deliver forwards the server's answer under the client's id, or gives it to the bridge. said is the answer as the server has written it.
 func (f *flow) deliver(c *call, line, said []byte) {
 	raw, end := f.env.ID.Of(line), doneWell
 	if f.env.Kind == jsonrpc.ErrorResponse {
@@ -210,9 +214,12 @@ func (f *flow) deliver(c *call, line, said []byte) {
 		end = doneToolError
 	}
 	f.showing.delivered(c, said, line, end)
-	if bytes.Equal(raw, c.id) {
+	switch {
+	case c.of != nil:
+		f.eras.answered(c.of, line)
+	case bytes.Equal(raw, c.id):
 		f.client.ForwardToClient(line)
-	} else {
+	default:
 		f.client.SendToClient(jsonrpc.Replace(nil, line, f.env.ID, c.id))
 	}
 	f.tally.ended(c, end, f.now)

@@ -156,7 +156,11 @@ func (w *fakeWorld) leftover() string {
 	if s.stands == asking || len(s.held)+len(s.toCore) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("of the client %q, of its bridge %q", s.held, s.toCore)
+	left := fmt.Sprintf("of the client %q, of its bridge", s.held)
+	for _, m := range s.toCore {
+		left += fmt.Sprintf(" %q", m.Line)
+	}
+	return left
 }
 
 // takeClient returns and forgets what the client was sent; takeServer and takeActs likewise.

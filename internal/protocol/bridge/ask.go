@@ -24,7 +24,7 @@ type question struct {
 	Until  time.Time // while it belongs to no call: its deadline
 
 	Came     time.Time // of a shared server, see attribution.go
-	Suspects []*call   // that may have asked it
+	Suspects []*Call   // that may have asked it
 	Doubt    bool      // a cancelled call may have asked it, too
 }
 
@@ -52,12 +52,12 @@ func (qs *questions) add(q *question) {
 
 // busy reports whether a call has to wait for its turn. Answers do not wait for long: a server that does one thing at a time may not
 // have looked at the running call yet.
-func (qs *questions) busy(next *call) bool {
+func (qs *questions) busy(next *Call) bool {
 	late := qs.due(next.Came.Add(turnFor))
 	if qs.Shared {
-		return qs.Known[next.Target] && !late && qs.Calls.has(func(c *call) bool { return qs.Known[c.Target] && c.awaited() })
+		return qs.Known[next.Target] && !late && qs.Calls.has(func(c *Call) bool { return qs.Known[c.Target] && c.awaited() })
 	}
-	return qs.Asker && !(late && next.State != nil) && qs.Calls.has(func(c *call) bool { return c.Open && c.awaited() })
+	return qs.Asker && !(late && next.State != nil) && qs.Calls.has(func(c *Call) bool { return c.Open && c.awaited() })
 }
 
 // inLine reports whether a call of target must queue behind those that wait for their turn.
@@ -84,7 +84,7 @@ func (qs *questions) assign() {
 }
 
 // put gives a call a question. If the client waits, the question is its answer, and the call is suspended at the server.
-func (qs *questions) put(c *call, q *question) {
+func (qs *questions) put(c *Call, q *question) {
 	if !c.hasRoom() {
 		qs.decline(q, tooOften)
 		return
@@ -97,8 +97,8 @@ func (qs *questions) put(c *call, q *question) {
 
 // owner returns the call of a question, nil if it is ambiguous. A server may ask several questions at once: if no call
 // runs and one is suspended, it is that one. hopeless means that calls run, but none of their clients can be asked.
-func (qs *questions) owner(q *question) (c *call, hopeless bool) {
-	var runs, waits []*call
+func (qs *questions) owner(q *question) (c *Call, hopeless bool) {
+	var runs, waits []*Call
 	others := 0
 	for _, c := range qs.Calls {
 		switch {

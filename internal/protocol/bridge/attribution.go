@@ -68,7 +68,7 @@ func (qs *questions) partyOf(id, meta []byte) party {
 }
 
 // cancel keeps a call that the server may still work on though its client has given it up. One whose question was refused ends soon.
-func (qs *questions) cancel(c *call) {
+func (qs *questions) cancel(c *Call) {
 	qs.makeRoom()
 	stays := unclearFor
 	switch {
@@ -101,15 +101,15 @@ func (qs *questions) makeRoom() {
 	}
 	qs.Open = nil
 	qs.Calls.dropCancelled()
-	qs.Calls.add(&call{Wire: string(qs.private()), Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)})
+	qs.Calls.add(&Call{Wire: string(qs.private()), Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)})
 }
 
 // candidates are those of the cancelled calls that a message of the server may belong to, besides the given other calls. Calls of a
 // client are left out if all of the others are its own, which leaves a doubt: at once if it is authenticated, otherwise once
 // the question can no longer have crossed with the cancellation.
-func (qs *questions) candidates(cancelled, others []*call) (out []*call, doubt bool) {
+func (qs *questions) candidates(cancelled, others []*Call) (out []*Call, doubt bool) {
 	for _, c := range cancelled {
-		own := !slices.ContainsFunc(others, func(other *call) bool { return !other.Party.alike(c.Party) })
+		own := !slices.ContainsFunc(others, func(other *Call) bool { return !other.Party.alike(c.Party) })
 		switch {
 		case qs.due(c.Ends):
 		case own && (c.Party.Principal != "" || qs.due(c.Cancelled.Add(crossFor))):
@@ -124,8 +124,8 @@ func (qs *questions) candidates(cancelled, others []*call) (out []*call, doubt b
 // suspects are the calls that may have asked the present question. A call that waits for
 // its client's answer is none, unless the server works on nothing else: a tool asks again only after its answer. If the
 // server has cancelled the question, or died and starts the call again, the call waits for no answer.
-func (qs *questions) suspects() (all []*call, doubt bool) {
-	var running, blocked []*call
+func (qs *questions) suspects() (all []*Call, doubt bool) {
+	var running, blocked []*Call
 	living, cancelled := qs.Calls.apart()
 	for _, c := range living {
 		switch {
@@ -161,7 +161,7 @@ func (qs *questions) rule() {
 		return
 	}
 	qs.Ruling = time.Time{}
-	var given []*call
+	var given []*Call
 	for i := qs.decidable(); i >= 0; i = qs.decidable() {
 		q := qs.Open[i]
 		qs.Open = slices.Delete(slices.Clone(qs.Open), i, i+1)
@@ -175,7 +175,7 @@ func (qs *questions) rule() {
 		}
 	}
 	for _, q := range qs.Open {
-		if living := slices.DeleteFunc(slices.Clone(q.Suspects), (*call).cancelled); len(living) < 2 {
+		if living := slices.DeleteFunc(slices.Clone(q.Suspects), (*Call).cancelled); len(living) < 2 {
 			q.Until = deadline.Earliest(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
 		}
 	}
@@ -185,7 +185,7 @@ func (qs *questions) rule() {
 // latest of as many questions as there are possible calls, none of which would end otherwise.
 func (qs *questions) decidable() int {
 	for i, q := range qs.Open {
-		q.Suspects = slices.DeleteFunc(slices.Clone(q.Suspects), func(c *call) bool { return !qs.atServer(c) })
+		q.Suspects = slices.DeleteFunc(slices.Clone(q.Suspects), func(c *Call) bool { return !qs.atServer(c) })
 		if len(q.Suspects) < 2 {
 			return i
 		}
@@ -193,7 +193,7 @@ func (qs *questions) decidable() int {
 	for _, q := range qs.Open {
 		last, count := -1, 0
 		for i, other := range qs.Open {
-			if !slices.ContainsFunc(other.Suspects, func(c *call) bool { return !slices.Contains(q.Suspects, c) }) {
+			if !slices.ContainsFunc(other.Suspects, func(c *Call) bool { return !slices.Contains(q.Suspects, c) }) {
 				last, count = i, count+1
 			}
 		}
@@ -205,7 +205,7 @@ func (qs *questions) decidable() int {
 }
 
 // atServer reports whether the server may still work on a call.
-func (qs *questions) atServer(c *call) bool {
+func (qs *questions) atServer(c *Call) bool {
 	return slices.Contains(qs.Calls, c) && !c.Afresh && c.Finished == nil
 }
 
@@ -216,7 +216,7 @@ const (
 )
 
 // give assigns a question to its call and returns the call; nil if the question is refused.
-func (qs *questions) give(q *question) *call {
+func (qs *questions) give(q *question) *Call {
 	switch len(q.Suspects) {
 	case 0:
 		qs.toServer(jsonrpc.AppendError(nil, q.ID, jsonrpc.MethodNotFound, duringCall, nil))
@@ -245,13 +245,13 @@ func (qs *questions) give(q *question) *call {
 
 // learn concludes from c having asked q: its tool asks, and while it waits it has asked nothing else than what came
 // together with q.
-func (qs *questions) learn(q *question, c *call) {
+func (qs *questions) learn(q *question, c *Call) {
 	if q.Doubt {
 		return
 	}
 	for _, other := range qs.Open {
 		if other.Came.Sub(q.Came).Abs() > gatherFor {
-			other.Suspects = slices.DeleteFunc(slices.Clone(other.Suspects), func(one *call) bool { return one == c })
+			other.Suspects = slices.DeleteFunc(slices.Clone(other.Suspects), func(one *Call) bool { return one == c })
 		}
 	}
 	if len(qs.Known) < knownMost {

@@ -20,7 +20,7 @@ import (
 // call names it, so that nothing can reach the wrong client unseen.
 type manyClients struct {
 	t     *rapid.T
-	b     *Bridge
+	b     *carrier
 	now   time.Time
 	until time.Time // when the bridge wants to be called
 	next  int
@@ -52,7 +52,7 @@ var manyParties = []party{
 func newWorldOfMany(t *rapid.T) *manyClients {
 	w := &manyClients{t: t, now: start, waits: map[string]*manyCall{}, parked: map[string]*manyCall{}, works: map[string]*manyCall{},
 		asks: map[string]*manyCall{}, principals: principals{}}
-	w.b = New(Options{Client: mcp.Modern, Key: make([]byte, 32), Principal: w.principals.of})
+	w.b = carried(New(Options{Client: mcp.Modern, Key: make([]byte, 32), Principal: w.principals.of}))
 	w.call(party{}, false, false)
 	return w
 }
@@ -66,7 +66,7 @@ func (w *manyClients) take(out Output) {
 	for _, line := range out.ToClient {
 		w.toClient(line)
 	}
-	for _, line := range out.ToServer {
+	for _, line := range lines(out.ToServer) {
 		w.toServer(line)
 	}
 	for len(w.others) > 0 {

@@ -230,7 +230,7 @@ func TestOneAtATime(t *testing.T) {
 // Whoever withdraws very many calls does not make the bridge forget that of another client.
 func TestVeryManyAreWithdrawn(t *testing.T) {
 	who := principals{}
-	b := New(Options{Client: mcp.Modern, Key: make([]byte, 32), Principal: who.of})
+	b := carried(New(Options{Client: mcp.Modern, Key: make([]byte, 32), Principal: who.of}))
 	call := func(id int, by string) Output {
 		return b.FromClient(who.take(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, id, by)), start)
 	}

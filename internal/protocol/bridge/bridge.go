@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,11 +36,17 @@ type Options struct {
 	Principal func(id []byte) string
 }
 
-// Output is the result of a call of the bridge. The lines are without newline, in sending order, and valid until the
-// next call; some are parts of the input line.
+// Output is the result of a method of the bridge. The lines are without newline, in sending order, and valid until the
+// next one; some are parts of the input line.
 type Output struct {
-	ToServer [][]byte
+	ToServer []Message
 	ToClient [][]byte
+}
+
+// Message is one line for the server.
+type Message struct {
+	Line []byte
+	Of   *Call // what a request is for, which its answer comes back with; nil: the line is no request
 }
 
 // Bridge translates between one client and its server.
@@ -51,11 +58,10 @@ type Bridge struct {
 
 // core is what both directions need.
 type core struct {
-	Phase phase                        // of the handshake with the server
-	Last  int                          // private id given out last
-	Calls calls                        // the client's
-	Asked map[string]func(line []byte) // the bridge's own requests to the server, but streams, by raw id: what takes the answer
-	Held  calls                        // messages of the client that wait for the handshake; notifications have no id
+	Phase phase // of the handshake with the server
+	Last  int   // private id given out last
+	Calls calls // the client's
+	Held  calls // messages of the client that wait for the handshake; notifications have no id
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -69,6 +75,7 @@ func (c *core) reach(p phase) { c.Phase = p }
 type side interface {
 	fromClient(line []byte)
 	fromServer(line []byte)
+	served(c *Call, line []byte)
 	tick()
 	deadline() time.Time
 	close(why string)
@@ -76,7 +83,7 @@ type side interface {
 
 // New returns a bridge for a client that has said nothing yet.
 func New(opts Options) *Bridge {
-	b := &Bridge{opts: opts, core: core{Asked: map[string]func([]byte){}}}
+	b := &Bridge{opts: opts}
 	switch opts.Client {
 	case mcp.Legacy:
 		b.side = &legacySide{core: &b.core}
@@ -105,11 +112,25 @@ func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	return b.out
 }
 
-// FromServer takes one line for the client. One that is not a message is dropped.
+// FromServer takes one line for the client that answers nothing. One that is not a message is dropped.
 func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	b.begin(now)
 	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil {
 		b.side.fromServer(line)
+	}
+	return b.out
+}
+
+// Answered takes the answer to a request of the bridge, which has come with what the request was for. A call that the client has given up
+// meanwhile is not in the table any more.
+func (b *Bridge) Answered(c *Call, line []byte, now time.Time) Output {
+	b.begin(now)
+	switch {
+	case b.env.Scan(line) != nil:
+	case c.then != nil:
+		c.then(line)
+	case slices.Contains(b.Calls, c):
+		b.side.served(c, line)
 	}
 	return b.out
 }
@@ -170,7 +191,7 @@ func (b *Bridge) Waiting() bool {
 	if s, modern := b.side.(*modernSide); modern && len(s.Queue) > 0 {
 		return true
 	}
-	return len(b.Held) > 0 || b.Calls.has((*call).late)
+	return len(b.Held) > 0 || b.Calls.has((*Call).late)
 }
 
 // Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the
@@ -187,8 +208,13 @@ func (b *Bridge) begin(now time.Time) {
 	b.out = Output{}
 }
 
-func (c *core) toServer(line []byte) { c.out.ToServer = append(c.out.ToServer, line) }
+func (c *core) toServer(line []byte) { c.send(nil, line) }
 func (c *core) toClient(line []byte) { c.out.ToClient = append(c.out.ToClient, line) }
+
+// send sends the server a line of a call; nil: the line is no request.
+func (c *core) send(of *Call, line []byte) {
+	c.out.ToServer = append(c.out.ToServer, Message{Line: line, Of: of})
+}
 
 // refuse answers a request of the client with an error.
 func (c *core) refuse(id []byte, code int, text string) {
@@ -252,34 +278,22 @@ func (c *core) plain(line []byte) []byte {
 	return out
 }
 
-// askOwn sends the server a request of the bridge's own, and returns its raw id. then takes the answer, from which env is scanned.
-func (c *core) askOwn(m mcp.Method, params []byte, then func(line []byte)) string {
-	id := c.private()
-	c.Asked[string(id)] = then
-	c.toServer(jsonrpc.AppendRequest(nil, id, m.String(), params))
-	return string(id)
-}
-
-// takeOwn reports whether an answer of the server is to one of the bridge's own requests, and gives it to who has asked.
-func (c *core) takeOwn(line []byte) bool {
-	id := string(c.env.ID.Of(line))
-	then, own := c.Asked[id]
-	if own {
-		delete(c.Asked, id)
-		then(line)
-	}
+// askOwn sends the server a request of the bridge's own. then takes the answer, from which env is scanned.
+func (c *core) askOwn(m mcp.Method, params []byte, then func(line []byte)) *Call {
+	own := &Call{Wire: string(c.private()), then: then}
+	c.send(own, jsonrpc.AppendRequest(nil, []byte(own.Wire), m.String(), params))
 	return own
 }
 
 // newCall is the client's message from which env is scanned.
-func (c *core) newCall(m mcp.Method, line []byte) *call {
+func (c *core) newCall(m mcp.Method, line []byte) *Call {
 	line = bytes.Clone(line)
-	return &call{ID: c.env.ID.Of(line), Line: line, Method: m, Token: member(c.env.Meta.Of(line), "progressToken")}
+	return &Call{ID: c.env.ID.Of(line), Line: line, Method: m, Token: member(c.env.Meta.Of(line), "progressToken")}
 }
 
 // track adds a call to the table. The server knows it by the client's id, or by one of the bridge's: if private says so, or if the client's
 // could be taken for another one.
-func (c *core) track(one *call, private bool) {
+func (c *core) track(one *Call, private bool) {
 	one.Wire = string(one.ID)
 	if private || looksPrivate(one.ID) || looksPrivate(one.Token) || c.Calls.onWire(one.ID) != nil {
 		one.Wire = string(c.private())

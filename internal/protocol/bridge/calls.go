@@ -9,16 +9,19 @@ import (
 )
 
 // calls are requests of the client, each in its words, in the order in which the server gets them.
-type calls []*call
+type calls []*Call
 
-// call is one request of the client on its way.
-type call struct {
+// Call is one request of the client on its way, or one of the bridge's own. The server may get several requests for it, one after the
+// other: see the package's comment.
+type Call struct {
 	ID     []byte // raw, the client's; nil while it waits for no answer
 	Line   []byte // as the client has said it, of the request that it waits for
 	Wire   string // raw id, the server's; "" if it gets no such request
 	Method mcp.Method
 	Token  []byte // raw progress token of the client, nil for none
 	Rounds int    // of questions to the client
+
+	then func(line []byte) // of the bridge's own, which has nothing else but Wire: what takes the answer
 
 	// Of a legacy client:
 
@@ -49,35 +52,35 @@ type call struct {
 }
 
 // awaited reports whether the client waits for an answer.
-func (c *call) awaited() bool { return c.ID != nil }
+func (c *Call) awaited() bool { return c.ID != nil }
 
 // suspended reports whether the call waits at the server without a request of the client.
-func (c *call) suspended() bool { return c.ID == nil && !c.cancelled() }
+func (c *Call) suspended() bool { return c.ID == nil && !c.cancelled() }
 
 // cancelled reports whether the client has given the call up. Of nil: no.
-func (c *call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
+func (c *Call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
 
 // late reports whether answers of the call wait for its log level.
-func (c *call) late() bool { return len(c.Late) > 0 }
+func (c *Call) late() bool { return len(c.Late) > 0 }
 
 // blocked reports whether the call certainly has an unanswered question.
-func (c *call) blocked() bool {
+func (c *Call) blocked() bool {
 	return c.suspended() && slices.ContainsFunc(slices.Concat(c.Asks, c.Next), func(q *question) bool { return !q.Doubt })
 }
 
 // hasRoom reports whether the call may be given one more question.
-func (c *call) hasRoom() bool {
+func (c *Call) hasRoom() bool {
 	return (c.Rounds < roundsMost || c.suspended()) && len(c.Next) < queueMost
 }
 
-func (cs *calls) add(c *call) { *cs = append(*cs, c) }
+func (cs *calls) add(c *Call) { *cs = append(*cs, c) }
 
-func (cs *calls) remove(c *call) {
-	*cs = slices.DeleteFunc(*cs, func(one *call) bool { return one == c })
+func (cs *calls) remove(c *Call) {
+	*cs = slices.DeleteFunc(*cs, func(one *Call) bool { return one == c })
 }
 
 // first returns the first call of which is says so; nil: there is none.
-func (cs calls) first(is func(*call) bool) *call {
+func (cs calls) first(is func(*Call) bool) *Call {
 	if i := slices.IndexFunc(cs, is); i >= 0 {
 		return cs[i]
 	}
@@ -85,19 +88,16 @@ func (cs calls) first(is func(*call) bool) *call {
 }
 
 // has reports whether there is a call of which is says so.
-func (cs calls) has(is func(*call) bool) bool { return slices.ContainsFunc(cs, is) }
+func (cs calls) has(is func(*Call) bool) bool { return slices.ContainsFunc(cs, is) }
 
 // find returns the call that the client waits for under a raw id.
-func (cs calls) find(id []byte) *call {
-	return cs.first(func(c *call) bool { return jsonrpc.SameID(c.ID, id) })
+func (cs calls) find(id []byte) *Call {
+	return cs.first(func(c *Call) bool { return jsonrpc.SameID(c.ID, id) })
 }
 
 // onWire returns the call that the server knows under a raw id.
-func (cs calls) onWire(id []byte) *call {
-	if c := cs.first(func(c *call) bool { return c.Wire == string(id) }); c != nil {
-		return c
-	}
-	return cs.first(func(c *call) bool { return jsonrpc.SameID([]byte(c.Wire), id) })
+func (cs calls) onWire(id []byte) *Call {
+	return cs.first(func(c *Call) bool { return jsonrpc.SameID([]byte(c.Wire), id) })
 }
 
 // mostVerbose is the least severe of the log levels that the requests in flight ask for, -1 if none does.
@@ -124,4 +124,4 @@ func (cs calls) apart() (living, cancelled calls) {
 }
 
 // dropCancelled forgets the cancelled calls.
-func (cs *calls) dropCancelled() { *cs = slices.DeleteFunc(*cs, (*call).cancelled) }
+func (cs *calls) dropCancelled() { *cs = slices.DeleteFunc(*cs, (*Call).cancelled) }

@@ -5,8 +5,70 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
+
+// carrier is a bridge with who keeps its server. It carries the calls of the requests that the server works on, and gives each back with
+// the first answer. It forgets a request that the bridge cancels.
+type carrier struct {
+	*Bridge
+	calls map[string]*Call // by raw id of the request
+}
+
+func carried(b *Bridge) *carrier { return &carrier{Bridge: b, calls: map[string]*Call{}} }
+
+func (k *carrier) FromClient(line []byte, now time.Time) Output {
+	return k.carry(k.Bridge.FromClient(line, now))
+}
+func (k *carrier) Over(id []byte, now time.Time) Output { return k.carry(k.Bridge.Over(id, now)) }
+func (k *carrier) Reborn(now time.Time) Output          { return k.carry(k.Bridge.Reborn(now)) }
+func (k *carrier) Tick(now time.Time) Output            { return k.carry(k.Bridge.Tick(now)) }
+
+// FromServer takes any line of the server.
+func (k *carrier) FromServer(line []byte, now time.Time) Output {
+	var env jsonrpc.Envelope
+	if env.Scan(line) != nil || env.Kind != jsonrpc.Response && env.Kind != jsonrpc.ErrorResponse {
+		return k.carry(k.Bridge.FromServer(line, now))
+	}
+	if c := k.forget(env.ID.Of(line)); c != nil {
+		return k.carry(k.Answered(c, line, now))
+	}
+	return Output{}
+}
+
+// forget returns the call of a request by its raw id, and forgets it; nil: there is none.
+func (k *carrier) forget(id []byte) *Call {
+	for wire, c := range k.calls {
+		if jsonrpc.SameID([]byte(wire), id) {
+			delete(k.calls, wire)
+			return c
+		}
+	}
+	return nil
+}
+
+func (k *carrier) carry(out Output) Output {
+	for _, m := range out.ToServer {
+		if m.Of != nil {
+			k.calls[string(member(m.Line, "id"))] = m.Of
+		} else if mcp.Lookup(member(m.Line, "method")) == mcp.NoteCancelled {
+			k.forget(member(m.Line, "params", "requestId"))
+		}
+	}
+	return out
+}
+
+// String is the line, as a test that fails shows it.
+func (m Message) String() string { return string(m.Line) }
+
+// lines are the lines of messages.
+func lines(of []Message) (out [][]byte) {
+	for _, m := range of {
+		out = append(out, m.Line)
+	}
+	return out
+}
 
 // A dialogue is a script: "c" and "s" are lines of the client and the server, "C" and "S" what the bridge is to send to
 // them because of that, all of it and in this order; "t" lets time pass. $meta is
@@ -23,16 +85,16 @@ func playOn(t *testing.T, opts Options, who principals, script string) {
 	if who != nil {
 		opts.Principal = who.of
 	}
-	b, now := New(opts), start
-	var out Output
+	b, now := carried(New(opts)), start
+	var toServer, toClient [][]byte
 	var state string
 	spell := strings.NewReplacer(
 		"$meta", `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},`+
 			`"io.modelcontextprotocol/clientCapabilities":`+`{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`,
 		"$version", `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`)
 	done := func(line int) {
-		if len(out.ToServer)+len(out.ToClient) > 0 {
-			t.Fatalf("line %d: the bridge said more: to server %q, to client %q", line, out.ToServer, out.ToClient)
+		if len(toServer)+len(toClient) > 0 {
+			t.Fatalf("line %d: the bridge said more: to server %q, to client %q", line, toServer, toClient)
 		}
 	}
 	for i, step := range strings.Split(strings.TrimSpace(script), "\n") {
@@ -43,9 +105,9 @@ func playOn(t *testing.T, opts Options, who principals, script string) {
 		text := strings.ReplaceAll(spell.Replace(strings.TrimSpace(step[1:])), "$state", state)
 		switch step[0] {
 		case 'S', 'C':
-			said := &out.ToServer
+			said := &toServer
 			if step[0] == 'C' {
-				said = &out.ToClient
+				said = &toClient
 			}
 			if len(*said) == 0 {
 				t.Fatalf("line %d: nothing was said, wanted %s", i+1, text)
@@ -62,6 +124,7 @@ func playOn(t *testing.T, opts Options, who principals, script string) {
 			continue
 		}
 		done(i + 1)
+		var out Output
 		switch step[0] {
 		case 'c':
 			out = b.FromClient(who.take(text), now)
@@ -79,6 +142,7 @@ func playOn(t *testing.T, opts Options, who principals, script string) {
 		case 'r':
 			out = b.Reborn(now)
 		}
+		toServer, toClient = lines(out.ToServer), out.ToClient
 	}
 	done(-1)
 }

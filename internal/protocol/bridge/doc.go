@@ -12,12 +12,13 @@
 //
 // The two directions:
 //
+//	calls.go       in both directions: the calls on their way, in one table
+//	told.go        likewise: what lasts of the conversation, and what no server has got, for who takes the bridge's place
+//
 //	legacyside.go  a client of the legacy era before a modern server: what it says
 //	legacyserver.go  and what the server says to that
 //	rounds.go      input_required becomes requests to the client, their answers one more round
 //	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
-//	calls.go       in both directions: the client's requests on their way, in one table
-//	told.go        likewise: what lasts of the conversation, and what no server has got, for who takes the bridge's place
 //
 //	modernside.go  a modern client before a server of the legacy era: handshake, and what it says
 //	modernserver.go  and what the server says to that
@@ -38,6 +39,23 @@
 //	capabilities.go, meta.go    what a client can do, and where each era says so
 //	results.go, tools.go, content.go, errors.go  answers
 //	request.go                  what a server asks of a client
+//
+// # Calls
+//
+// A [Call] is what the client waits for. The bridge owns it and alone removes it; who keeps the server carries it beside each request
+// that the server gets for it ([Message]), and gives it back with the answer ([Bridge.Answered]), so that no id is looked up for that.
+// Requests of the bridge's own are carried in the same way. A call is
+//
+//	queued     before the handshake (Held), or because its turn has not come (Queue): no request was made of it
+//	sent       one request was made of it, which the keeper of the server has: in its own queue, at a process, or sent again
+//	asked      of a legacy client, which is asked what the server wants to know: the request is answered, and another one, under
+//	           another id, follows. Meanwhile no process knows of the call, and none can lose it
+//	suspended  of a modern client, which was answered with questions: the request stays where it is, and the client's next round,
+//	           under another id, waits for its answer
+//	ended      answered, failed or cancelled, and out of the table. One that the client of a shared server has cancelled stays until
+//	           no process works on it ([Bridge.Over], [Bridge.Reborn]), or for some time: a question may be for it
+//
+// An id is looked up where there is nothing but an id: in a client's cancellation, for progress, and for an answer that is late.
 //
 // # Limits
 //

@@ -9,23 +9,13 @@ import (
 
 // fromServer takes a message of the server; s.env was scanned from it.
 func (s *legacySide) fromServer(line []byte) {
-	switch s.env.Kind {
-	case jsonrpc.Response, jsonrpc.ErrorResponse:
-		id := s.env.ID.Of(line)
-		switch {
-		case s.takeOwn(line), s.watchEnded(id, line):
-		default:
-			if c := s.Calls.onWire(id); c != nil && c.isSent() {
-				s.served(c, line)
-			}
-		}
-	case jsonrpc.Notification:
+	if s.env.Kind == jsonrpc.Notification {
 		s.told(line)
 	}
 }
 
 // served takes the server's answer to a call.
-func (s *legacySide) served(c *call, line []byte) {
+func (s *legacySide) served(c *Call, line []byte) {
 	if s.env.Kind == jsonrpc.Response && mayAsk(c.Method) && jsonrpc.EqualString(s.env.ResultType.Of(line), "input_required") {
 		s.inputRequired(c, s.env.Result.Of(line))
 		return
@@ -47,7 +37,7 @@ func (s *legacySide) told(line []byte) {
 	case mcp.NoteAcknowledged:
 		s.acknowledged(line)
 	case mcp.NoteCancelled:
-		s.watchEnded(s.env.RequestID.Of(line), line)
+		s.watchEnded(string(s.env.RequestID.Of(line)), line)
 	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated:
 		s.changed(line)
 	default:
@@ -58,7 +48,7 @@ func (s *legacySide) told(line []byte) {
 // progressed hands progress on, upwards only: each round of a call begins again.
 func (s *legacySide) progressed(line []byte) {
 	token, value := s.env.ProgressToken.Of(line), s.env.Progress.Of(line)
-	c := s.Calls.first(func(c *call) bool { return jsonrpc.SameID(c.Token, token) })
+	c := s.Calls.first(func(c *Call) bool { return jsonrpc.SameID(c.Token, token) })
 	if c == nil || c.Progress != nil && c.Rounds > 0 && !jsonrpc.Greater(value, c.Progress) {
 		return
 	}

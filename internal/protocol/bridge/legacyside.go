@@ -97,7 +97,7 @@ func (s *legacySide) forward(m mcp.Method, line []byte) {
 		return
 	}
 	s.track(c, false)
-	s.toServer(withParams(line, &s.env, []byte(c.Wire), params))
+	s.send(c, withParams(line, &s.env, []byte(c.Wire), params))
 }
 
 // params are raw params as a modern client would send them. It reports whether they are an object.
@@ -229,7 +229,7 @@ func (s *legacySide) cancelled(line []byte) {
 }
 
 // drop forgets a call, and cancels its questions to the client.
-func (s *legacySide) drop(c *call, why string) {
+func (s *legacySide) drop(c *Call, why string) {
 	s.Calls.remove(c)
 	for _, a := range c.unanswered() {
 		s.toClient(mcp.CancelledLine(a.ID, why))

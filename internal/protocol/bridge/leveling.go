@@ -17,32 +17,32 @@ type leveling struct {
 	*core
 
 	Level int       // that the server was told, -1 for none
-	ID    string    // raw id of the logging/setLevel that it has not answered, "" for none
+	Asked *Call     // the logging/setLevel that it has not answered; nil: there is none
 	Until time.Time // when what waits for it is sent in any case; zero: nothing waits
 }
 
 // reset forgets everything: a new handshake was done.
-func (l *leveling) reset() { l.Level, l.ID, l.Until = -1, "", time.Time{} }
+func (l *leveling) reset() { l.Level, l.Asked, l.Until = -1, nil, time.Time{} }
 
 // tell sends the server a level, unless it is none or was sent already.
 func (l *leveling) tell(level int) {
 	if level < 0 || level == l.Level {
 		return
 	}
-	var id string
-	id = l.askOwn(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), mcp.LogLevels[level]), '}'), func([]byte) {
-		if l.ID == id {
+	var asked *Call
+	asked = l.askOwn(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), mcp.LogLevels[level]), '}'), func([]byte) {
+		if l.Asked == asked {
 			l.release()
 		}
 	})
-	l.Level, l.ID = level, id
+	l.Level, l.Asked = level, asked
 }
 
-// send sends the server an answer that a call goes on with, once the log level that the call asks for is in force.
-func (l *leveling) send(c *call, line []byte) {
+// answer sends the server an answer of a call's client, once the log level of the call is in force.
+func (l *leveling) answer(c *Call, line []byte) {
 	c.Late = append(c.Late, line)
 	switch {
-	case l.ID == "" || c.Level < 0:
+	case l.Asked == nil || c.Level < 0:
 		l.flush(c)
 	case l.Until.IsZero():
 		l.Until = l.now.Add(levelFor)
@@ -50,7 +50,7 @@ func (l *leveling) send(c *call, line []byte) {
 }
 
 // flush sends what waits of a call.
-func (l *leveling) flush(c *call) {
+func (l *leveling) flush(c *Call) {
 	for _, line := range c.Late {
 		l.toServer(line)
 	}
@@ -58,15 +58,15 @@ func (l *leveling) flush(c *call) {
 }
 
 // forget drops what waits of a call.
-func (l *leveling) forget(c *call) {
-	if c.Late = nil; !l.Until.IsZero() && !l.Calls.has((*call).late) {
+func (l *leveling) forget(c *Call) {
+	if c.Late = nil; !l.Until.IsZero() && !l.Calls.has((*Call).late) {
 		l.Until = time.Time{}
 	}
 }
 
 // release sends what waits for the log level.
 func (l *leveling) release() {
-	l.ID, l.Until = "", time.Time{}
+	l.Asked, l.Until = nil, time.Time{}
 	for _, c := range l.Calls {
 		l.flush(c)
 	}

@@ -14,7 +14,7 @@ import (
 // world is a client and a server that do whatever they may, with a bridge between them.
 type world struct {
 	t       *rapid.T
-	b       *Bridge
+	b       *carrier
 	mode    mcp.Era
 	now     time.Time
 	next    int
@@ -29,7 +29,7 @@ type world struct {
 func newWorld(t *rapid.T, mode mcp.Era) *world {
 	w := &world{t: t, mode: mode, now: start, waits: map[string]bool{}, parked: map[string]string{},
 		serves: map[string]string{}, asks: map[string]bool{}}
-	w.b = New(Options{Client: mode, Key: make([]byte, 32)})
+	w.b = carried(New(Options{Client: mode, Key: make([]byte, 32)}))
 	const capabilities = `{"roots":{},"elicitation":{},"sampling":{}}`
 	if mode == mcp.Modern {
 		w.meta = `,"_meta":{"` + mcp.MetaProtocolVersion + `":"2026-07-28","` + mcp.MetaClientCapabilities + `":` + capabilities + `}`
@@ -73,7 +73,7 @@ func (w *world) take(out Output) {
 			}
 		}
 	}
-	for _, line := range out.ToServer {
+	for _, line := range lines(out.ToServer) {
 		if err := env.Scan(line); err != nil {
 			w.t.Fatalf("to the server: %q", line)
 		}

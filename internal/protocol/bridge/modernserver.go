@@ -10,15 +10,6 @@ import (
 // fromServer takes a message of the server; s.env was scanned from it.
 func (s *modernSide) fromServer(line []byte) {
 	switch s.env.Kind {
-	case jsonrpc.Response, jsonrpc.ErrorResponse:
-		if s.takeOwn(line) {
-			return
-		}
-		if c := s.Calls.onWire(s.env.ID.Of(line)); c.cancelled() {
-			s.over(c)
-		} else if c != nil {
-			s.served(c, line)
-		}
 	case jsonrpc.Request:
 		s.questioned(line)
 	case jsonrpc.Notification:
@@ -27,20 +18,21 @@ func (s *modernSide) fromServer(line []byte) {
 }
 
 // served takes the server's answer to a call.
-func (s *modernSide) served(c *call, line []byte) {
-	if c.suspended() {
-		if !c.Afresh && c.Finished == nil {
-			c.Finished = bytes.Clone(line)
-			s.leftOver(c)
-		}
-		return
+func (s *modernSide) served(c *Call, line []byte) {
+	switch {
+	case c.cancelled():
+		s.over(c)
+	case c.suspended():
+		c.Finished = bytes.Clone(line)
+		s.leftOver(c)
+	default:
+		s.finish(c, line)
+		s.proceed()
 	}
-	s.finish(c, line)
-	s.proceed()
 }
 
 // leftOver refuses the questions of a call that the server has answered before its client did.
-func (s *modernSide) leftOver(c *call) {
+func (s *modernSide) leftOver(c *Call) {
 	if s.Questions.Shared {
 		s.declineAll(c, noLonger) // one may belong to a cancelled call that waits
 		s.proceed()
@@ -49,7 +41,7 @@ func (s *modernSide) leftOver(c *call) {
 }
 
 // finish sends the waiting client the server's answer. s.env was scanned from it.
-func (s *modernSide) finish(c *call, line []byte) {
+func (s *modernSide) finish(c *Call, line []byte) {
 	s.Leveling.flush(c)
 	raw := s.env.Error.Of(line)
 	opens := jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL
@@ -96,7 +88,7 @@ func (s *modernSide) logged(line []byte) {
 	if maybe, _ := s.Questions.candidates(cancelled, living); s.Questions.Shared && len(living)+len(maybe) > 1 {
 		return // whose it is cannot be told
 	}
-	if living.has(func(c *call) bool { return c.awaited() && c.Level >= 0 && level >= c.Level }) {
+	if living.has(func(c *Call) bool { return c.awaited() && c.Level >= 0 && level >= c.Level }) {
 		s.toClient(s.plain(line))
 	}
 }
@@ -123,7 +115,7 @@ func (s *modernSide) progressed(line []byte) {
 }
 
 // over forgets a cancelled call that the server has answered.
-func (s *modernSide) over(c *call) {
+func (s *modernSide) over(c *Call) {
 	s.Calls.remove(c)
 	s.proceed()
 }

@@ -146,7 +146,7 @@ func (s *modernSide) welcomed(line []byte) {
 
 // forward sends a request as a legacy client would. One that may be suspended goes under an id of the bridge: the client
 // gets an answer and may reuse its id while the server still works.
-func (s *modernSide) forward(c *call) {
+func (s *modernSide) forward(c *Call) {
 	s.track(c, c.Open)
 	s.verbosity()
 	_ = s.env.Scan(c.Line) // it was scanned when it came
@@ -154,7 +154,7 @@ func (s *modernSide) forward(c *call) {
 	if c.Token != nil && looksPrivate([]byte(c.Wire)) {
 		params = set(params, []byte(c.Wire), "_meta", "progressToken")
 	}
-	s.toServer(withParams(c.Line, &s.env, []byte(c.Wire), params))
+	s.send(c, withParams(c.Line, &s.env, []byte(c.Wire), params))
 	s.Questions.assign()
 }
 
@@ -199,7 +199,7 @@ func (s *modernSide) cancelled(line []byte) {
 }
 
 // drop forgets a call and refuses its questions. A shared server may still ask for it.
-func (s *modernSide) drop(c *call) {
+func (s *modernSide) drop(c *Call) {
 	s.Leveling.forget(c)
 	if s.Questions.Shared {
 		s.Questions.cancel(c)

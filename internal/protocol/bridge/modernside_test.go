@@ -257,8 +257,8 @@ S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`
 // A state belongs to one client, one call, one round and one time; nobody without the key can make one.
 func TestStates(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
-	made := func() *call {
-		return &call{Wire: "1", Method: mcp.ToolsCall, Line: []byte(`{"params":{"name":"t","arguments":{"a":1}}}`), Rounds: 2, Expires: start,
+	made := func() *Call {
+		return &Call{Wire: "1", Method: mcp.ToolsCall, Line: []byte(`{"params":{"name":"t","arguments":{"a":1}}}`), Rounds: 2, Expires: start,
 			Party: party{Principal: "alice", Info: "{}"}}
 	}
 	state := string(stateOf(made(), key))
@@ -268,13 +268,13 @@ func TestStates(t *testing.T) {
 	if other := string(stateOf(made(), key[1:])); other == state {
 		t.Error("another key makes the same state")
 	}
-	for name, change := range map[string]func(*call){
-		"another client":              func(t *call) { t.Party.Principal = "bob" },
-		"another client of that name": func(t *call) { t.Party.Info = "" },
-		"another call":                func(t *call) { t.Wire = "2" },
-		"other arguments":             func(t *call) { t.Line = nil },
-		"another round":               func(t *call) { t.Rounds = 1 },
-		"another time":                func(t *call) { t.Expires = start.Add(time.Minute) },
+	for name, change := range map[string]func(*Call){
+		"another client":              func(t *Call) { t.Party.Principal = "bob" },
+		"another client of that name": func(t *Call) { t.Party.Info = "" },
+		"another call":                func(t *Call) { t.Wire = "2" },
+		"other arguments":             func(t *Call) { t.Line = nil },
+		"another round":               func(t *Call) { t.Rounds = 1 },
+		"another time":                func(t *Call) { t.Expires = start.Add(time.Minute) },
 	} {
 		other := made()
 		if change(other); string(stateOf(other, key)) == state {
@@ -285,7 +285,7 @@ func TestStates(t *testing.T) {
 	suspended, next := made(), made()
 	suspended.State, next.Came = []byte(state), start.Add(-time.Second)
 	s := newModernSide(&core{Calls: calls{suspended}}, Options{Key: key})
-	for written, is := range map[string]*call{
+	for written, is := range map[string]*Call{
 		state: suspended,
 		fmt.Sprintf(`"\u%04x%s`, state[1], state[2:]): suspended, // the same text
 		`"A` + state[1:]: nil,
@@ -309,7 +309,7 @@ func FuzzBridge(f *testing.F) {
 			opts.Client = mcp.Modern
 			hello, answer = `{"jsonrpc":"2.0","id":"h","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`, initialized
 		}
-		b := New(opts)
+		b := carried(New(opts))
 		b.FromClient([]byte(hello), start)
 		b.FromServer([]byte(`{"jsonrpc":"2.0","id":"b~1","result":`+answer+`}`), start)
 		var env jsonrpc.Envelope
@@ -317,7 +317,7 @@ func FuzzBridge(f *testing.F) {
 			b.FromClient(client, start), b.FromServer(server, start), b.FromClient(client, start), b.FromServer(server, start),
 			b.Tick(start.Add(time.Hour)), b.FromServer(server, start),
 		} {
-			for _, line := range append(out.ToServer, out.ToClient...) {
+			for _, line := range append(lines(out.ToServer), out.ToClient...) {
 				if err := env.Scan(line); err != nil {
 					t.Errorf("%q is not a message: %v", line, err)
 				}

@@ -34,10 +34,10 @@ type ask struct {
 }
 
 // isSent reports whether the server works on a legacy client's call.
-func (c *call) isSent() bool { return c.Wire != "" && c.Round == nil }
+func (c *Call) isSent() bool { return c.Wire != "" && c.Round == nil }
 
 // unanswered are the questions of the call to a legacy client that it has not answered.
-func (c *call) unanswered() (open []*ask) {
+func (c *Call) unanswered() (open []*ask) {
 	if c.Round == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (c *call) unanswered() (open []*ask) {
 }
 
 // inputRequired turns a server's questions into requests to the client.
-func (s *legacySide) inputRequired(c *call, result []byte) {
+func (s *legacySide) inputRequired(c *Call, result []byte) {
 	c.Rounds++
 	if c.Rounds > roundsMost {
 		s.fail(c, "The server asked for more input than "+strconv.Itoa(roundsMost)+" rounds can give.")
@@ -102,7 +102,7 @@ func (s *legacySide) answered(line []byte) {
 }
 
 // take takes the client's answer to a question of a call.
-func (s *legacySide) take(c *call, a *ask, line []byte) {
+func (s *legacySide) take(c *Call, a *ask, line []byte) {
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
 		a.Answer = line // it is not withdrawn
@@ -118,7 +118,7 @@ func (s *legacySide) take(c *call, a *ask, line []byte) {
 }
 
 // again sends a call to the server again, under a new id, with the client's answers.
-func (s *legacySide) again(c *call) {
+func (s *legacySide) again(c *Call) {
 	params, _ := s.params(without(member(c.Line, "params"), "inputResponses", "requestState"))
 	if len(c.Round.Asks) > 0 {
 		out := []byte{'{'}
@@ -135,18 +135,18 @@ func (s *legacySide) again(c *call) {
 	}
 	c.Round = nil
 	c.Wire = string(s.private())
-	s.toServer(jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Method.String(), params))
+	s.send(c, jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Method.String(), params))
 }
 
 // fail answers a call that cannot continue.
-func (s *legacySide) fail(c *call, text string) {
+func (s *legacySide) fail(c *Call, text string) {
 	s.drop(c, "the request has failed")
 	s.completeURLs(c)
 	s.toClient(failed(c.Method, mcp.Legacy, c.ID, text))
 }
 
 // completeURLs tells the client that its opened URLs are complete: the server has continued.
-func (s *legacySide) completeURLs(c *call) {
+func (s *legacySide) completeURLs(c *Call) {
 	for _, id := range c.URLs {
 		params := append(append([]byte(`{"elicitationId":`), id...), '}')
 		s.toClient(jsonrpc.AppendNotification(nil, "notifications/elicitation/complete", params))

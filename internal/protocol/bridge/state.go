@@ -15,7 +15,7 @@ import (
 const stateSize = 16
 
 // stateOf is the raw requestState of a suspended call in its present round. Nobody without the key can make one.
-func stateOf(c *call, key []byte) []byte {
+func stateOf(c *Call, key []byte) []byte {
 	seal := hmac.New(sha256.New, key)
 	_, _ = fmt.Fprintf(seal, "outlive bridge 2 %s %d %d %q %q %x",
 		c.Wire, c.Rounds, c.Expires.UnixNano(), c.Party.Principal, c.Party.Info, c.digest())
@@ -24,9 +24,9 @@ func stateOf(c *call, key []byte) []byte {
 
 // meant returns the suspended call that a request continues; nil if it has no right to any. A state is of one client, one call and
 // one round. It is compared by its text, which a client may write with other escapes.
-func (s *modernSide) meant(next *call) *call {
+func (s *modernSide) meant(next *Call) *Call {
 	brought, _ := jsonrpc.Unquote(next.State)
-	return s.Calls.first(func(c *call) bool {
+	return s.Calls.first(func(c *Call) bool {
 		given, _ := jsonrpc.Unquote(c.State)
 		return c.suspended() && hmac.Equal([]byte(given), []byte(brought)) && next.Came.Before(c.Expires) &&
 			c.Party == next.Party && bytes.Equal(c.digest(), next.digest())
@@ -35,7 +35,7 @@ func (s *modernSide) meant(next *call) *call {
 
 // digest identifies a call's method and params, without the members that differ between rounds. Clients may format the
 // same params differently.
-func (c *call) digest() []byte {
+func (c *Call) digest() []byte {
 	params := without(member(c.Line, "params"), "_meta", "inputResponses", "requestState")
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(params))

@@ -21,7 +21,7 @@ const hasNotAnswered = "the client did not answer"
 var tooOften = "the client is not asked more than " + strconv.Itoa(roundsMost) + " times in one call"
 
 // suspend answers the client with the server's questions.
-func (s *modernSide) suspend(c *call) {
+func (s *modernSide) suspend(c *Call) {
 	c.Rounds++
 	c.Asks, c.Next = append(c.Asks, c.Next...), nil
 	c.Expires = s.now.Add(answerFor)
@@ -42,7 +42,7 @@ func (s *modernSide) suspend(c *call) {
 }
 
 // resume takes a call's next round: the client's answers go to the server.
-func (s *modernSide) resume(next *call) {
+func (s *modernSide) resume(next *Call) {
 	c := s.meant(next)
 	if c == nil {
 		s.refuse(next.ID, jsonrpc.InvalidParams, expired)
@@ -66,7 +66,7 @@ func (s *modernSide) resume(next *call) {
 }
 
 // feed gives the server the client's answers. Missing ones are asked again.
-func (s *modernSide) feed(c *call, answers []byte) {
+func (s *modernSide) feed(c *Call, answers []byte) {
 	s.verbosity()
 	var missing []*question
 	for _, q := range c.Asks {
@@ -75,7 +75,7 @@ func (s *modernSide) feed(c *call, answers []byte) {
 			missing = append(missing, q)
 			continue
 		}
-		s.Leveling.send(c, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
+		s.Leveling.answer(c, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
 	}
 	c.Asks = missing
 	if len(missing) == 0 && len(c.Next) == 0 {
@@ -89,7 +89,7 @@ func (s *modernSide) feed(c *call, answers []byte) {
 }
 
 // declineAll refuses the questions of a call whose client no longer answers.
-func (s *modernSide) declineAll(c *call, why string) {
+func (s *modernSide) declineAll(c *Call, why string) {
 	for _, q := range append(c.Asks, c.Next...) {
 		s.decline(q, why)
 	}
@@ -98,7 +98,7 @@ func (s *modernSide) declineAll(c *call, why string) {
 
 // openURLs answers a call that the server has refused until the client opens some URLs. It reports whether the client
 // can.
-func (s *modernSide) openURLs(c *call, err []byte) bool {
+func (s *modernSide) openURLs(c *Call, err []byte) bool {
 	wanted := member(err, "data", "elicitations")
 	if !c.Open || c.Can&canURL == 0 || c.Rounds >= roundsMost {
 		return false
@@ -116,7 +116,7 @@ func (s *modernSide) openURLs(c *call, err []byte) bool {
 }
 
 // beginAgain repeats a refused call, if the client has opened the URLs.
-func (s *modernSide) beginAgain(c *call, answers []byte) {
+func (s *modernSide) beginAgain(c *Call, answers []byte) {
 	s.Calls.remove(c)
 	for _, q := range c.Asks {
 		if !jsonrpc.EqualString(member(answers, q.Key, "action"), "accept") {

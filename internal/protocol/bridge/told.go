@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -75,22 +76,18 @@ func (b *Bridge) Quiet() bool {
 	return len(living) == 0 && (b.Phase == ready || b.Client() == mcp.Modern)
 }
 
-// Back returns the client's request of which the bridge has made a line for the server, and forgets it. ok is false for the
-// bridge's own requests.
-func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
-	if b.env.Scan(line) != nil || b.env.Kind != jsonrpc.Request {
-		return nil, false
-	}
-	c := b.Calls.onWire(b.env.ID.Of(line))
-	if c == nil || !c.awaited() {
-		return nil, false
+// Back returns the client's request for a call, which no server has got, and forgets the call. nil: its client waits for no answer, or it
+// is the bridge's own.
+func (b *Bridge) Back(c *Call) []byte {
+	if !slices.Contains(b.Calls, c) || !c.awaited() {
+		return nil
 	}
 	b.Calls.remove(c)
-	return c.afresh(), true
+	return c.afresh()
 }
 
 // afresh is what the client would say for the call to begin anew: only this bridge knows of its rounds.
-func (c *call) afresh() []byte {
+func (c *Call) afresh() []byte {
 	params := member(c.Line, "params")
 	if c.Rounds == 0 || params == nil {
 		return c.Line

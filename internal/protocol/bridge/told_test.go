@@ -11,13 +11,13 @@ import (
 func TestBack(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	legacy, _ := greetLegacy(t.Fatalf, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), discovered)
-	modern := New(Options{Client: mcp.Modern, Key: key})
+	modern := carried(New(Options{Client: mcp.Modern, Key: key}))
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"`
 	hello := modern.FromClient([]byte(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+meta+`}}}`), start)
-	modern.FromServer([]byte(`{"jsonrpc":"2.0","id":`+string(member(hello.ToServer[0], "id"))+`,"result":`+initialized+`}`), start)
+	modern.FromServer([]byte(`{"jsonrpc":"2.0","id":`+string(member(hello.ToServer[0].Line, "id"))+`,"result":`+initialized+`}`), start)
 
 	for name, tc := range map[string]struct {
-		b    *Bridge
+		b    *carrier
 		said string
 	}{
 		"of a legacy client":              {legacy, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":7,"k":1}}}`},
@@ -26,22 +26,22 @@ func TestBack(t *testing.T) {
 		"of one that can be asked for it": {modern, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`},
 	} {
 		out := tc.b.FromClient([]byte(tc.said), start)
-		if hello := out.ToServer[len(out.ToServer)-1]; strings.Contains(string(hello), `"initialize"`) { // it can do more than was said
+		if hello := out.ToServer[len(out.ToServer)-1].Line; strings.Contains(string(hello), `"initialize"`) { // it can do more than was said
 			out = tc.b.FromServer([]byte(`{"jsonrpc":"2.0","id":`+string(member(hello, "id"))+`,"result":`+initialized+`}`), start)
 		}
-		sent := out.ToServer[len(out.ToServer)-1]
-		back, ok := tc.b.Back(sent)
-		if !ok || string(back) != tc.said {
+		sent := out.ToServer[len(out.ToServer)-1].Of
+		back := tc.b.Back(sent)
+		if string(back) != tc.said {
 			t.Errorf("a request %s:\nback %s\nwas  %s", name, back, tc.said)
 		}
-		if _, twice := tc.b.Back(sent); twice {
+		if twice := tc.b.Back(sent); twice != nil {
 			t.Errorf("a request %s is given back twice", name)
 		}
 	}
 
 	logs := `{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"debug"}}}`
 	sent := modern.FromClient([]byte(logs), start).ToServer
-	if back, ok := modern.Back(sent[len(sent)-1]); !ok || string(back) != logs {
+	if back := modern.Back(sent[len(sent)-1].Of); string(back) != logs {
 		t.Errorf("what waits for its log level is given back as %q", back)
 	}
 	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + meta + `}}}`
@@ -68,7 +68,7 @@ func TestBackWithoutParams(t *testing.T) {
 	if len(again) != 1 {
 		t.Fatalf("the server was told %q", again)
 	}
-	if back, ok := b.Back(again[0]); !ok || string(back) != said {
+	if back := b.Back(again[0].Of); string(back) != said {
 		t.Errorf("back %s, was %s", back, said)
 	}
 }

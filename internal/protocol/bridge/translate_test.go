@@ -54,13 +54,13 @@ func TestHandshakes(t *testing.T) {
 }
 
 // greetLegacy brings a bridge for a legacy client to where it works.
-func greetLegacy(fail func(string, ...any), params []byte, discovered string) (*Bridge, []byte) {
-	b := New(Options{Client: mcp.Legacy})
+func greetLegacy(fail func(string, ...any), params []byte, discovered string) (*carrier, []byte) {
+	b := carried(New(Options{Client: mcp.Legacy}))
 	out := b.FromClient(jsonrpc.AppendRequest(nil, []byte(`"init"`), "initialize", params), start)
 	if len(out.ToServer) != 1 {
 		fail("initialize led to %q", out)
 	}
-	asked := slices.Clone(out.ToServer[0])
+	asked := slices.Clone(out.ToServer[0].Line)
 	id := member(asked, "id")
 	out = b.FromServer(jsonrpc.AppendResult(nil, id, []byte(discovered)), start)
 	if len(out.ToClient) != 1 {
@@ -90,7 +90,7 @@ func TestRequestsOfALegacyClientAreValidForModernServers(t *testing.T) {
 			if len(out.ToServer) != 1 {
 				rt.Fatalf("%s led to %q", line, out)
 			}
-			mustBeValid(rt, t, mcp.ModernVersion, r.request, out.ToServer[0], line)
+			mustBeValid(rt, t, mcp.ModernVersion, r.request, out.ToServer[0].Line, line)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func TestRequestsOfAModernClientAreValidForLegacyServers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 4 {
 			r := rapid.SampledFrom(requests).Draw(rt, "request")
-			b := New(Options{Client: mcp.Modern, Key: make([]byte, 32)})
+			b := carried(New(Options{Client: mcp.Modern, Key: make([]byte, 32)}))
 			make := maker{rt, t, mcp.ModernVersion}
 			line := set(set(make.one(r.request), []byte(`"2026-07-28"`), "params", "_meta", mcp.MetaProtocolVersion), []byte("5"), "id")
 			line = set(line, without(member(line, "params"), "requestState"), "params")
@@ -107,10 +107,11 @@ func TestRequestsOfAModernClientAreValidForLegacyServers(t *testing.T) {
 			if len(out.ToServer) != 1 {
 				rt.Fatalf("%s led to %q", line, out)
 			}
-			mustBeValid(rt, t, mcp.NewestLegacy, "InitializeRequest", out.ToServer[0], line)
-			out = b.FromServer(jsonrpc.AppendResult(nil, member(out.ToServer[0], "id"), []byte(initialized)), start)
-			last := out.ToServer[len(out.ToServer)-1]
-			if before := out.ToServer[len(out.ToServer)-2]; jsonrpc.EqualString(member(before, "method"), mcp.SetLevel.String()) {
+			hello := out.ToServer[0].Line
+			mustBeValid(rt, t, mcp.NewestLegacy, "InitializeRequest", hello, line)
+			said := lines(b.FromServer(jsonrpc.AppendResult(nil, member(hello, "id"), []byte(initialized)), start).ToServer)
+			last := said[len(said)-1]
+			if before := said[len(said)-2]; jsonrpc.EqualString(member(before, "method"), mcp.SetLevel.String()) {
 				mustBeValid(rt, t, mcp.NewestLegacy, "SetLevelRequest", before, line)
 			}
 			mustBeValid(rt, t, mcp.NewestLegacy, r.request, last, line)

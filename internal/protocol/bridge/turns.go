@@ -9,7 +9,7 @@ import (
 )
 
 // takeTurn runs a call that may be asked something, or makes it wait for another one.
-func (s *modernSide) takeTurn(next *call) {
+func (s *modernSide) takeTurn(next *Call) {
 	if !s.Questions.busy(next) && (len(s.Queue) == 0 || !s.Questions.inLine(next.Target)) {
 		s.run(next)
 		return
@@ -28,9 +28,9 @@ func (s *modernSide) takeTurn(next *call) {
 }
 
 // place is where in the queue a call waits. One client's answers go before its new calls, which may have to wait longer.
-func (s *modernSide) place(next *call) int {
+func (s *modernSide) place(next *Call) int {
 	if next.State != nil && !s.Questions.Shared {
-		if i := slices.IndexFunc(s.Queue, func(c *call) bool { return c.State == nil }); i >= 0 {
+		if i := slices.IndexFunc(s.Queue, func(c *Call) bool { return c.State == nil }); i >= 0 {
 			return i
 		}
 	}
@@ -38,7 +38,7 @@ func (s *modernSide) place(next *call) int {
 }
 
 // run starts or continues a call.
-func (s *modernSide) run(next *call) {
+func (s *modernSide) run(next *Call) {
 	if next.State != nil {
 		s.resume(next)
 	} else {

@@ -79,7 +79,7 @@ func (s *legacySide) subscribe(m mcp.Method, line []byte) {
 
 // subscribing reports whether a resources/subscribe waits for a stream.
 func (s *legacySide) subscribing() bool {
-	return s.Calls.has(func(c *call) bool { return c.Method == mcp.Subscribe })
+	return s.Calls.has(func(c *Call) bool { return c.Method == mcp.Subscribe })
 }
 
 // openWatch listens for list changes, if the server supports any.
@@ -134,15 +134,15 @@ func (s *legacySide) renew() {
 		w.Now = nil
 		return
 	}
-	id := s.private()
-	w.Next = &stream{ID: string(id), URIs: slices.Clone(w.URIs), Until: s.now.Add(listenFor)}
+	next := &stream{URIs: slices.Clone(w.URIs), Until: s.now.Add(listenFor)}
+	params := set(set([]byte("{}"), s.envelope(), "_meta"), filter, "notifications")
+	next.ID = s.askOwn(mcp.Listen, params, func(line []byte) { s.watchEnded(next.ID, line) }).Wire
+	w.Next = next
 	for _, c := range s.Calls {
 		if c.Method == mcp.Subscribe {
-			c.Stream = w.Next.ID
+			c.Stream = next.ID
 		}
 	}
-	params := set(set([]byte("{}"), s.envelope(), "_meta"), filter, "notifications")
-	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
 }
 
 // replaced is the reason for ending a stream whose filter is outdated.
@@ -201,25 +201,24 @@ func (s *legacySide) settle(one *stream, granted, why []byte) {
 	}
 }
 
-// watchEnded handles the end of a stream by the server. It reports whether the raw id was one.
-func (s *legacySide) watchEnded(id, line []byte) bool {
+// watchEnded handles the end of a stream, by its raw id, which the server has told with a line.
+func (s *legacySide) watchEnded(id string, line []byte) {
 	w := &s.Watch
 	switch {
-	case w.Next != nil && string(id) == w.Next.ID:
+	case w.Next != nil && id == w.Next.ID:
 		why := []byte(tellsNothing)
 		if s.env.Kind == jsonrpc.ErrorResponse && s.mayListen(line) {
 			why = s.env.Error.Of(line)
 		}
 		s.settle(w.Next, nil, why)
 		w.Next = nil
-	case w.Now != nil && string(id) == w.Now.ID:
+	case w.Now != nil && id == w.Now.ID:
 		w.Now = nil
 		w.Missed = true
 	default:
-		return false
+		return
 	}
 	s.openLater(s.mayListen(line))
-	return true
 }
 
 // openLater replaces a stream that has ended: now for those who subscribed while it was being opened, or after a pause
