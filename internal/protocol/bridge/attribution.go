@@ -101,7 +101,7 @@ func (qs *questions) makeRoom() {
 	}
 	qs.Open = nil
 	qs.Calls.dropCancelled()
-	qs.Calls.add(&Call{Wire: string(qs.private()), Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)})
+	qs.Calls.add(&Call{Level: -1, Cancelled: qs.now, Ends: qs.now.Add(cancelledFor)})
 }
 
 // candidates are those of the cancelled calls that a message of the server may belong to, besides the given other calls. Calls of a
