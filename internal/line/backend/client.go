@@ -187,7 +187,7 @@ func (b *Backend) clientRequest(line []byte, of *bridge.Call) {
 	c := b.calls.add(env, line, m, b.client.Keep)
 	c.came, c.spans, c.of = b.now, spans, of
 	if of != nil {
-		c.progress = append(c.progress, of.Progress...) // its client has seen that in an earlier round
+		c.progress, c.later = append(c.progress, of.Progress...), len(of.Progress) > 0
 	}
 	if jsonrpc.OddID(id) || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID()...)

@@ -133,9 +133,9 @@ func (e *eras) tellBridge(what func(*bridge.Bridge, time.Time) bridge.Output) {
 	}
 }
 
-// answered gives the bridge the answer to what it asks for with a call.
-func (e *eras) answered(of *bridge.Call, line []byte) {
-	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Answered(of, line, now) })
+// answered gives the bridge the answer to c.
+func (e *eras) answered(c *call, line []byte) {
+	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Answered(c.of, line, c.progress, now) })
 	e.moved()
 }
 

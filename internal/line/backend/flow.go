@@ -176,7 +176,7 @@ func (f *flow) drop(c *call, why string) {
 func (f *flow) answer(c *call, line []byte) {
 	f.showing.answered(c, line)
 	if c.of != nil {
-		f.eras.answered(c.of, line)
+		f.eras.answered(c, line)
 	} else {
 		f.client.SendToClient(line)
 	}
@@ -216,7 +216,7 @@ func (f *flow) deliver(c *call, line, said []byte) {
 	f.showing.delivered(c, said, line, end)
 	switch {
 	case c.of != nil:
-		f.eras.answered(c.of, line)
+		f.eras.answered(c, line)
 	case bytes.Equal(raw, c.id):
 		f.client.ForwardToClient(line)
 	default:

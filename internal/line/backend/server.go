@@ -201,8 +201,8 @@ func (p *process) mayNotify(m mcp.Method) bool {
 	return p.role == retired
 }
 
-// progressGoesOn lets progress through only upwards, and only for open requests: a request that was sent again starts at
-// zero again, which a client must not see.
+// progressGoesOn lets progress through only upwards, and only for open requests. A request that was sent again, or that is a later
+// round of its call, starts at zero again, which a client must not see.
 func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	token := b.env.ProgressToken.Of(line)
 	if token == nil || jsonrpc.IsNull(token) {
@@ -215,12 +215,13 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	if c.gen != p.gen {
 		return false // another process has the request now
 	}
+	c.touched = b.now
 	value := b.env.Progress.Of(line)
-	if c.resent > 0 && len(c.progress) > 0 && !jsonrpc.Greater(value, c.progress) {
+	if (c.resent > 0 || c.later) && len(c.progress) > 0 && !jsonrpc.Greater(value, c.progress) {
 		return false
 	}
 	c.progress = append(c.progress[:0], value...)
-	c.touched, c.told = b.now, b.now
+	c.told = b.now
 	return true
 }
 

@@ -122,9 +122,10 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 }
 
 // Answered takes the answer to a request of the bridge, which has come with what the request was for. A call that the client has given up
-// meanwhile is not in the table any more.
-func (b *Bridge) Answered(c *Call, line []byte, now time.Time) Output {
+// meanwhile is not in the table any more. progress is what the client was told last of it, raw.
+func (b *Bridge) Answered(c *Call, line, progress []byte, now time.Time) Output {
 	b.begin(now)
+	c.Progress = bytes.Clone(progress)
 	switch {
 	case b.env.Scan(line) != nil:
 	case c.then != nil:

@@ -25,7 +25,7 @@ type Call struct {
 
 	// Of a legacy client:
 
-	Progress []byte   // raw progress that it was last told
+	Progress []byte   // raw progress that it had been told when the server last answered
 	Round    *round   // of questions that it is asked; nil while the server works
 	URLs     [][]byte // raw ids of elicitations by URL that have not been declared complete
 	URI      string   // of a resources/subscribe: what it wants to hear of

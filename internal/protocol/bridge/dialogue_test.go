@@ -32,7 +32,7 @@ func (k *carrier) FromServer(line []byte, now time.Time) Output {
 		return k.carry(k.Bridge.FromServer(line, now))
 	}
 	if c := k.forget(env.ID.Of(line)); c != nil {
-		return k.carry(k.Answered(c, line, now))
+		return k.carry(k.Answered(c, line, nil, now))
 	}
 	return Output{}
 }

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"bytes"
-
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -32,8 +30,6 @@ func (s *legacySide) served(c *Call, line []byte) {
 // told takes a notification of the server.
 func (s *legacySide) told(line []byte) {
 	switch mcp.Lookup(s.env.Method.Of(line)) {
-	case mcp.NoteProgress:
-		s.progressed(line)
 	case mcp.NoteAcknowledged:
 		s.acknowledged(line)
 	case mcp.NoteCancelled:
@@ -43,15 +39,4 @@ func (s *legacySide) told(line []byte) {
 	default:
 		s.toClient(s.plain(line))
 	}
-}
-
-// progressed hands progress on, upwards only: each round of a call begins again.
-func (s *legacySide) progressed(line []byte) {
-	token, value := s.env.ProgressToken.Of(line), s.env.Progress.Of(line)
-	c := s.Calls.first(func(c *Call) bool { return jsonrpc.SameID(c.Token, token) })
-	if c == nil || c.Progress != nil && c.Rounds > 0 && !jsonrpc.Greater(value, c.Progress) {
-		return
-	}
-	c.Progress = bytes.Clone(value)
-	s.toClient(s.plain(line))
 }

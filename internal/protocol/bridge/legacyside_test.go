@@ -78,7 +78,6 @@ c {"jsonrpc":"2.0","id":1000000004,"result":{"action":"accept"}}
 c {"jsonrpc":"2.0","id":1000000004,"result":{"action":"decline"}}
 c {"jsonrpc":"2.0","id":"1000000003","result":{"roots":[ ]}}
 S {"jsonrpc":"2.0","id":"b~5","method":"tools/call","params":{"name":"t","_meta":{$meta,"progressToken":"p"},"inputResponses":{"a":{"roots":[ ]},"b":{"action":"accept"}},"requestState":"state-1"}}
-s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":3}}
 C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":3}}
 s {"jsonrpc":"2.0","id":"b~5","result":{"resultType":"input_required","requestState":"state-2"}}

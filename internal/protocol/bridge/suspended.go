@@ -124,8 +124,8 @@ func (s *modernSide) beginAgain(c *Call, answers []byte) {
 			return
 		}
 	}
-	again := *c // for who remembers calls of the server, it is another one
-	again.Asks, again.Afresh = nil, false
+	again := *c                                                // for who remembers calls of the server, it is another one
+	again.Asks, again.Afresh, again.Progress = nil, false, nil // the round's progress has another token
 	s.forward(&again)
 }
 
