@@ -52,10 +52,13 @@ func cutSection(t *testing.T, text, heading string) (before, section, after stri
 	return before, section, after
 }
 
+// writesDocument reports whether docs/COMPATIBILITY.md is to be written with what is seen, in place of being compared.
+func writesDocument() bool { return os.Getenv("E2E_WRITE_COMPATIBILITY") == "1" }
+
 // compareDocument compares the document with what a test has seen, or writes that down.
 func compareDocument(t *testing.T, text, now, test string) {
 	t.Helper()
-	if os.Getenv("E2E_WRITE_COMPATIBILITY") == "1" {
+	if writesDocument() {
 		if err := os.WriteFile(documentPath(), []byte(now), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func (f *faults) document(t *testing.T) {
 	}
 }
 
-// keep takes the cells that were not filled from the section.
+// keep takes the cells that were not filled from the section, and those of a client alone that has lost the tool in other words: which
+// error it meets first depends on what it does while the server dies.
 func (f *faults) keep(section string) {
 	for _, kinds := range clientTables {
 		_, table, _ := strings.Cut(section, "\n| "+titleOf(kinds))
@@ -98,7 +99,11 @@ func (f *faults) keep(section string) {
 			}
 			line, _, _ = strings.Cut(line, "\n")
 			for i, word := range strings.Split(strings.TrimSuffix(line, " |"), " | ") {
-				f.fill(columns[i].name(), r.key, word)
+				u := columns[i]
+				f.fill(u.name(), r.key, word)
+				if !u.behind && !writesDocument() && lost(word) && lost(f.cells[u.name()][r.key]) {
+					f.cells[u.name()][r.key] = word
+				}
 			}
 		}
 	}
@@ -111,6 +116,11 @@ func (f *faults) fill(name, row, word string) {
 	if _, ok := f.cells[name][row]; !ok {
 		f.cells[name][row] = word
 	}
+}
+
+// lost reports whether a cell says that the client has the tool no more.
+func lost(word string) bool {
+	return word == gone || strings.HasPrefix(word, "error: ") && !strings.Contains(word, "timed out")
 }
 
 func (f *faults) render(t *testing.T) string {

@@ -61,7 +61,7 @@ var oddTitles = map[string]string{"": "a client of a few lines", "ts1": "TypeScr
 // document writes the section, if it is to be written and all forms were tried. It names the commit: it is not compared, because what
 // SDKs make of odd servers, and how late, is not ours.
 func (b *oddBoard) document(t *testing.T) {
-	if tierOf() != "hunt" || os.Getenv("E2E_WRITE_COMPATIBILITY") != "1" {
+	if tierOf() != "hunt" || !writesDocument() {
 		return
 	}
 	if forms := len(oddForms(t)); len(b.rows) < forms {
