@@ -166,7 +166,9 @@ defaults
 	timeout connect 2s
 	timeout client 1h
 	timeout server 1h
-	option redispatch
+	retries 2
+	retry-on conn-failure 503
+	option redispatch 1
 frontend clients
 	bind LISTEN
 	default_backend gateways
