@@ -109,6 +109,9 @@ func newPlayer(ts *testscript.TestScript, argv []string) *player {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, stderrPatience
+	// In the group of the tests, a dialogue that stops its process would end them all: where nobody's terminal has that group, the kernel
+	// sends it SIGHUP when a server of --mode inherit ends and something in the group is stopped.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	inR, inW, err := os.Pipe()
 	ts.Check(err)
 	outR, outW, err := os.Pipe()
