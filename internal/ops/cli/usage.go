@@ -59,6 +59,10 @@ func insteadOf(verb, flag string) string {
 	switch verb + " " + flag {
 	case "outlive gateway replica", "outlive gateway core", "outlive gateway core-idle", "outlive gateway core-listen", "outlive gateway core-at", "outlive gateway core-secret-file":
 		return "there are no replicas with a core any more, but several gateways that are equal: --peer-listen ADDRESS --peer-secret-file FILE, and sessions: fleet in the configuration"
+	case "outlive monitor replay":
+		return "outlive agent explain NAME says how an agent is judged, and why"
+	case "outlive agent attach detach-keys":
+		return "Ctrl-\\ leaves the terminal, whatever else is typed"
 	case "outlive tap record":
 		return "outlive tap NAME --json --bodies > FILE keeps the messages"
 	case "outlive top follow":
