@@ -151,7 +151,18 @@ func send(fd int, b []byte, fds ...int) error {
 
 // receive reads one datagram and its descriptors, close-on-exec, without blocking: EAGAIN if there is none. No bytes and
 // no error is the end.
+//
+// It asks twice before it says that: Linux looks for a datagram and then for the end, and tells of the end alone where the peer
+// has sent and closed between the two looks. What was sent before is there at the next.
 func receive(fd int, b []byte) (n int, fds []int, err error) {
+	if n, fds, err = receiveOnce(fd, b); n == 0 && err == nil {
+		closeFds(fds...)
+		return receiveOnce(fd, b)
+	}
+	return n, fds, err
+}
+
+func receiveOnce(fd int, b []byte) (n int, fds []int, err error) {
 	rights := make([]byte, unix.CmsgSpace(requestFds*4))
 	var got int
 	for {

@@ -2,6 +2,7 @@ package child
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -75,6 +76,39 @@ func FuzzDecodeMessage(f *testing.F) {
 			t.Errorf("%+v", m)
 		}
 	})
+}
+
+// TestTheEndComesAfterTheLastMessage: a peer that sends and closes at once is heard, however the reader's look falls between the two.
+// Otherwise the end of one server is taken for the end of the keeper, which is killed then with all others.
+func TestTheEndComesAfterTheLastMessage(t *testing.T) {
+	last, closed := message{kind: kindExited, number: 7}.encode(), 0
+	for range 20_000 {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan error, 1)
+		go func() {
+			err := send(pair[1], last)
+			closeFds(pair[1])
+			told <- err
+		}()
+		var b [messageSize]byte
+		n, _, err := receive(pair[0], b[:])
+		for errors.Is(err, unix.EAGAIN) {
+			n, _, err = receive(pair[0], b[:])
+		}
+		if err := errors.Join(err, <-told); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			closed++
+		}
+		closeFds(pair[0])
+	}
+	if closed > 0 {
+		t.Errorf("%d times of 20,000 the end came before the message", closed)
+	}
 }
 
 func TestDescriptorsTravelOnceAndCloseOnExec(t *testing.T) {
