@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // A wait that was interrupted at its very end does not become one without end.
@@ -116,6 +118,10 @@ func TestWhatAKeeperLeavesIsEnded(t *testing.T) {
 			_ = c.Process.Kill()
 			_ = c.Wait()
 		}()
+		// Linux says that a program runs before /proc shows its environment.
+		await.Until(t, fmt.Sprintf("the tag of process %d is seen", c.Process.Pid), func() bool {
+			return newProcReader().environTag(c.Process.Pid).valid()
+		})
 	}
 	RestKeeper()
 	if err := unix.Kill(left.Process.Pid, 0); err != unix.ESRCH {
