@@ -280,13 +280,24 @@ func (s *survey) changes(before, now *state) []string {
 				continue
 			}
 			p := path.Join(dir, name)
-			if _, is := glance(filepath.FromSlash(p)); !is {
-				changed = append(changed, s.name(p))
+			if _, is := glance(filepath.FromSlash(p)); !is || s.shows(now.rules, dir) && s.sel.hasFile(now.rules, p) {
+				changed = append(changed, s.name(p)) // gone, or back since the scan
 			}
 		}
 	}
 	slices.Sort(changed)
 	return changed
+}
+
+// shows reports whether a scan with these rules looks into a directory that is there.
+func (s *survey) shows(r *rules, dir string) bool {
+	for !slices.Contains(s.sel.starts, dir) {
+		if !s.sel.hasDir(r, dir) {
+			return false
+		}
+		dir = path.Dir(dir)
+	}
+	return true
 }
 
 // name is a path in the user's form.

@@ -425,6 +425,27 @@ func begin(t testing.TB, root string, globs ...string) *survey {
 	return s
 }
 
+// TestBackSinceTheScan: what was away during a scan and is back before it is compared is not forgotten: the next comparison would take it
+// for new. What an ignore rule hides since then is no change.
+func TestBackSinceTheScan(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "src/a.py", "a", "hidden/b.py", "b")
+	s := begin(t, root, "**/*.py")
+	before, src, away := s.told, filepath.Join(root, "src"), filepath.Join(t.TempDir(), "src")
+	if err := os.Rename(src, away); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, ".gitignore", "hidden/\n")
+	s.lost()
+	now := s.scan(true)
+	if err := os.Rename(away, src); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join("src", "a.py")}, s.changes(before, now)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Lost events: everything is looked at.
 func TestOverflow(t *testing.T) {
 	root := t.TempDir()
