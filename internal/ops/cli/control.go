@@ -72,13 +72,6 @@ func listenControl(k *sinks, name, unseen string, source control.Source) (closeI
 	return func() { _ = srv.Close() } // its file is removed by who listens next, or by the next discovery
 }
 
-// serveControl opens that of a run concurrently, so that the server's first start does not wait.
-func serveControl(r reachable) (closeIt func()) {
-	opened := make(chan func(), 1)
-	go func() { opened <- listenControl(r.sinks, r.settings.backend.Name, "this run", r) }()
-	return func() { (<-opened)() }
-}
-
 // status is what every process tells of itself.
 func (k *sinks) status(b backend.Status) control.Status {
 	s := control.Status{

@@ -235,7 +235,7 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "--watch: %w", err)
 	}
 	defer unwatch()
-	done := serveControl(reachable{server, s, k, p, ourClient()})
+	done := listenControl(k, s.backend.Name, "this run", reachable{server, s, k, p, ourClient()})
 	defer done()
 	k.startTelemetry()
 	code := p.Run()
@@ -267,7 +267,7 @@ func runInherit(io streams, s *settings) (err error) {
 	k.say(event.ProxyStarted, "Watchdog supervisor starting")
 	stop := handleSignals(h, k)
 	defer stop()
-	done := serveControl(reachable{server: h, settings: s, sinks: k, client: ourClient()})
+	done := listenControl(k, s.backend.Name, "this run", reachable{server: h, settings: s, sinks: k, client: ourClient()})
 	defer done()
 	code := h.Run()
 	k.say(event.ProxyStopped, "Watchdog supervisor stopped", slog.Int(event.KeyExitCode, code))
