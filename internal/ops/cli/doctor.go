@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/charmbracelet/x/term"
@@ -87,7 +88,7 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 		}
 		swept = endStrays(ctx, tell)
 	}
-	strays, looked := lookForStrays()
+	strays, looked := leftOver(child.Strays)
 	if looked != nil {
 		looked = fail(exitFailure, "look for leftover processes: %w", looked)
 	}
@@ -116,14 +117,20 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 // keeperTime is how long the keeper of an outlive that has just ended may take to end what is left, with room to spare.
 const keeperTime = time.Second
 
-// lookForStrays gives a keeper that is still at work its time, as the sweep does.
-func lookForStrays() ([]child.Stray, error) {
-	for end := time.Now().Add(keeperTime); ; time.Sleep(keeperTime / 20) {
-		strays, err := child.Strays()
-		if err != nil || len(strays) == 0 || time.Now().After(end) {
-			return strays, err
-		}
+// leftOver looks for strays, and gives a keeper that is still at work its time, as the sweep does. What has lost its outlive
+// only meanwhile has a keeper with time of its own.
+func leftOver(strays func() ([]child.Stray, error)) ([]child.Stray, error) {
+	began := time.Now()
+	first, err := strays()
+	left := first
+	for err == nil && len(left) > 0 && time.Since(began) < keeperTime {
+		time.Sleep(keeperTime / 20)
+		left, err = strays()
+		left = slices.DeleteFunc(left, func(s child.Stray) bool {
+			return !slices.ContainsFunc(first, func(f child.Stray) bool { return f.Outlive == s.Outlive })
+		})
 	}
+	return left, err
 }
 
 func (f *doctorFlags) show(w io.Writer, d diagnosis) error {
