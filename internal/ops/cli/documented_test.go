@@ -297,7 +297,8 @@ func (s *sandbox) recordLogs() {
 }
 
 // otherPorts takes the place of addresses that others on this machine may have.
-var otherPorts = strings.NewReplacer("127.0.0.1:8080", "127.0.0.1:0", "0.0.0.0:8080", "0.0.0.0:0")
+var otherPorts = strings.NewReplacer("127.0.0.1:8080", "127.0.0.1:0", "0.0.0.0:8080", "0.0.0.0:0",
+	"outlive dashboard", "outlive dashboard --listen 127.0.0.1:0")
 
 // command runs one, as m says. One that ends with & goes on until the block is over.
 func (s *sandbox) command(text string, m manner) {
