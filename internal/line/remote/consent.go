@@ -26,13 +26,6 @@ const storeLook = 500 * time.Millisecond
 // errGrantedElsewhere is the end of the asking because another process has been granted what was asked for.
 var errGrantedElsewhere = errors.New("authorized by another process")
 
-// byBrowser is [OAuth.userGrant] as a way to ask the user.
-func (o *OAuth) byBrowser(anew bool) consentWay {
-	return func(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
-		return o.userGrant(ctx, g, server, scopes, anew)
-	}
-}
-
 // userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252). Unless it is to be
 // anew, what another process is granted meanwhile will do.
 func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scopes []string, anew bool) (Grant, error) {
@@ -70,8 +63,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
 	check := redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer}
-	page := Page{URL: client.AuthCodeURL(state, more...), Device: server.DeviceEndpoint != ""}
-	code, err := o.askUser(ctx, listener, page, check, anew)
+	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), check, anew)
 	if err != nil {
 		return g, err
 	}
@@ -99,8 +91,8 @@ func byName(redirect string) string {
 	return strings.Replace(redirect, "//127.0.0.1:", "//localhost:", 1)
 }
 
-// askUser shows the page and waits for the redirect with the code.
-func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page Page, check redirectCheck, anew bool) (string, error) {
+// askUser shows the page and waits for the redirect with the code: by the browser itself, or as an address that the user has copied.
+func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck, anew bool) (string, error) {
 	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.opts.Patience, defaultPatience))
 	defer cancel()
@@ -121,8 +113,17 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page Page, c
 			_ = server.Close()
 		}
 	}()
-	if err := o.opts.Authorize(asked, page); err != nil {
-		return "", fmt.Errorf("show the user %s: %w", page.URL, err)
+	arrived := func(address string) error {
+		address, _, _ = strings.Cut(address, "#")
+		_, query, _ := strings.Cut(address, "?")
+		q, err := url.ParseQuery(query)
+		if err != nil || !q.Has("code") && !q.Has("error") || errors.Is(check.take(q, came), errForeignRedirect) {
+			return errForeignRedirect
+		}
+		return nil
+	}
+	if err := o.opts.Authorize(asked, Page{URL: page, Arrived: arrived}); err != nil {
+		return "", fmt.Errorf("show the user %s: %w", page, err)
 	}
 	look := time.Tick(storeLook)
 	for {
@@ -155,7 +156,7 @@ type redirect struct {
 func (r redirectCheck) handler(came chan<- redirect) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+redirectPath, func(w http.ResponseWriter, req *http.Request) {
-		code, err := r.code(req.URL.Query())
+		err := r.take(req.URL.Query(), came)
 		if errors.Is(err, errForeignRedirect) {
 			http.Error(w, "This is not the page that was asked for.", http.StatusBadRequest)
 			return
@@ -166,12 +167,21 @@ func (r redirectCheck) handler(came chan<- redirect) http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte(text)) // a browser that is gone need not be told
-		select {
-		case came <- redirect{code, err}:
-		default:
-		}
 	})
 	return mux
+}
+
+// take hands the redirect with these parameters to who waits for it, unless it belongs to another login. The error is what it brings.
+func (r redirectCheck) take(q url.Values, came chan<- redirect) error {
+	code, err := r.code(q)
+	if errors.Is(err, errForeignRedirect) {
+		return err
+	}
+	select {
+	case came <- redirect{code, err}:
+	default:
+	}
+	return err
 }
 
 // redirectCheck is what a redirect must match before its content is used.
@@ -182,7 +192,7 @@ type redirectCheck struct {
 }
 
 // errForeignRedirect is a redirect with another state than ours.
-var errForeignRedirect = errors.New("a redirect with another state")
+var errForeignRedirect = errors.New("this login ends at another address")
 
 // code extracts the code from a redirect (RFC 6749, 4.1.2; RFC 9207).
 func (r redirectCheck) code(q url.Values) (string, error) {

@@ -38,7 +38,6 @@ type authServer struct {
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
 	RegistrationEndpoint  string   `json:"registration_endpoint"`
-	DeviceEndpoint        string   `json:"device_authorization_endpoint"` // RFC 8628, 4
 	Scopes                []string `json:"scopes_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	TokenAuth             []string `json:"token_endpoint_auth_methods_supported"`

@@ -58,11 +58,11 @@
 // Headers, tokens and the server's own cookies, which are kept in memory as long as the connection, go to the origin of [Options.URL] and
 // nowhere else: a redirect to another origin is refused, but for one of the same host from http to https, both at their own port.
 // Authorization is OAuth 2.1 as the protocol asks for it ([OAuth]): protected-resource and authorization-server metadata, resource
-// indicators, PKCE, dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207; where no browser can come back to this
-// machine, device codes (RFC 8628), as a client of their own. One [OAuth] belongs to all
-// connections to one server; those of several processes share a [GrantStore] with a lock, so that a refresh token is used once. The
-// authorization server is the configured one or that of the first login, and no address is asked that the MCP server has no business with.
-// Names of servers and resources are compared letter by letter, but for the "/" of an empty path (RFC 3986, 6.2.3). Metadata that
+// indicators, PKCE, dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207; where the browser is on another machine,
+// its user copies the address at which it ends. One [OAuth] belongs to all connections to one server; those of several processes share a
+// [GrantStore] with a lock, so that a refresh token is used once. The authorization server is the configured one or that of the first
+// login, and no address is asked that the MCP server has no business with. Names of servers and resources are compared letter by letter,
+// but for the "/" of an empty path (RFC 3986, 6.2.3). Metadata that
 // name no authorization server or no resource mean the MCP server itself.
 //
 // # Libraries
@@ -71,9 +71,7 @@
 //
 // The token exchange: the code or the refresh token is used up when the answer comes, and a client that cannot read it has lost the login.
 // The types of x/oauth2 (v0.37.0) fail, and keep the answer to themselves, if its JSON calls itself text/plain or the lifetime has a fraction, as
-// with some servers (TestTokenAnswer); its TokenSource renews without resource and scope, and keeps the new token in memory only. Its
-// DeviceAuth knows no client_secret_basic, though RFC 8628 (3.1) wants the client's usual way there, and fails for an interval in quotes; its
-// DeviceAccessToken gives the login up at the first failure of the network or 503, and reads the token as above.
+// with some servers (TestTokenAnswer); its TokenSource renews without resource and scope, and keeps the new token in memory only.
 //
 // Of the official SDK (github.com/modelcontextprotocol/go-sdk v1.8.0, auth and oauthex) nothing is used. It would make the program 1.2 %
 // larger and every start of outlive and its keeper 0.15 ms longer: before main, oauthex makes a transport and looks for proxies. And:

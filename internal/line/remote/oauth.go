@@ -36,7 +36,7 @@ type OAuthOptions struct {
 	Authorize func(ctx context.Context, page Page) error
 	// Login is the command that does it interactively, for that error.
 	Login string
-	// Patience is how long the user may take. 0: 5 minutes, or as long as a device code is valid.
+	// Patience is how long the user may take. 0: 5 minutes.
 	Patience time.Duration
 
 	// Store keeps the grant from run to run. nil: it is forgotten.
@@ -49,8 +49,9 @@ type OAuthOptions struct {
 // Page is where the user is asked for consent.
 type Page struct {
 	URL string
-	// Device says that the authorization server gives device codes, too: [OAuth.LoginByDevice] needs no browser on this machine.
-	Device bool
+	// Arrived takes the address at which a browser on another machine ended, as its user copies it. The error says why that is not the
+	// address that the login ends at; the login waits on.
+	Arrived func(address string) error
 }
 
 // defaultPatience is how long a user may take to consent if nothing else is said.
@@ -125,11 +126,6 @@ func (o *OAuth) Login(ctx context.Context) error {
 	if o.opts.Authorize == nil {
 		return errors.New("there is no user to ask")
 	}
-	return o.login(ctx, o.byBrowser(true))
-}
-
-// login is [OAuth.Login] in one way of asking the user.
-func (o *OAuth) login(ctx context.Context, way consentWay) error {
 	if err := o.lock(ctx); err != nil {
 		return err
 	}
@@ -139,7 +135,7 @@ func (o *OAuth) login(ctx context.Context, way consentWay) error {
 	}
 	asked := o.ask(ctx)
 	asked.scopes = append(asked.scopes, o.grant.Wanted...)
-	return o.authorize(ctx, asked, true, way)
+	return o.authorize(ctx, asked, true)
 }
 
 // ask asks the server without a token, to hear where its metadata is and what it wants. One that cannot be asked is looked for
@@ -290,7 +286,7 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 			}
 			return fmt.Errorf("the server has been granted %s, and refuses still: only those who run it can say what it wants", what)
 		}
-		err := o.authorize(ctx, asked, false, o.byBrowser(false))
+		err := o.authorize(ctx, asked, false)
 		if err == nil {
 			o.vain.granted(asked)
 		}
@@ -344,12 +340,9 @@ func (o *OAuth) wanted() string {
 	return WantsLogin + ": run " + o.opts.Login
 }
 
-// consentWay gets a grant for the scopes from an authorization server by asking the user.
-type consentWay func(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error)
-
 // authorize gets a grant from the beginning: who may give it, who we are to them, and what they say. With anew the
 // user wants it from whichever authorization server the server names.
-func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way consentWay) error {
+func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error {
 	d, err := o.discover(ctx, asked)
 	if err != nil {
 		return err
@@ -366,7 +359,7 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way c
 		g.ClientID, g.ClientSecret, g.ClientAuth = "", "", ""
 	}
 	scopes := o.scopes(d, asked, g.Scopes)
-	g, err = way(ctx, g, d.server, scopes)
+	g, err = o.userGrant(ctx, g, d.server, scopes, anew)
 	if errors.Is(err, errGrantedElsewhere) {
 		return nil
 	}

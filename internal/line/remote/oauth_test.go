@@ -43,15 +43,10 @@ type authority struct {
 	granted  int
 	valid    map[string]string // tokens with their scopes
 
-	registered []map[string]any   // what clients said of themselves
-	scopeless  bool               // no client is registered with scopes
-	named      bool               // nor with an address in its redirect
-	forgets    bool               // the clients registered until now
-	codes      []url.Values       // of the device authorization endpoint
-	code       map[string]any     // changes to its answer
-	refuseCode string             // its error
-	polled     []time.Time        // when the device code was asked about
-	says       func(n int) string // error for that, from 1 on; "": the token
+	registered []map[string]any // what clients said of themselves
+	scopeless  bool             // no client is registered with scopes
+	named      bool             // nor with an address in its redirect
+	forgets    bool             // the clients registered until now
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -70,7 +65,6 @@ func (a *authority) handler() http.Handler {
 	mux.HandleFunc("GET /as/authorize", a.authorize)
 	mux.HandleFunc("POST /as/token", a.token)
 	mux.HandleFunc("POST /as/register", a.register)
-	mux.HandleFunc("POST /as/device", a.device)
 	return mux
 }
 
@@ -179,9 +173,6 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
-	if form.Get("grant_type") == deviceGrantType && a.stillWaits(w) {
-		return
-	}
 	switch {
 	case form.Get("grant_type") == "refresh_token" && form.Has("scope") && a.unscoped != "":
 		a.json(w, 400, map[string]any{"error": a.unscoped})
@@ -771,6 +762,45 @@ func TestForeignRedirect(t *testing.T) {
 	}})
 	c.say(ping)
 	c.wantLine(pong)
+}
+
+// A browser on another machine ends at an address that only the user can bring here. Other addresses change nothing.
+func TestTheUserCopiesTheRedirect(t *testing.T) {
+	a := newAuthority(t)
+	c, _ := a.open(OAuthOptions{Authorize: func(ctx context.Context, page Page) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page.URL, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		for _, other := range []string{page.URL, "http://127.0.0.1:1/callback?code=x&state=y", "127.0.0.1?code=%", ""} {
+			if page.Arrived(other) == nil {
+				t.Errorf("%q is taken", other)
+			}
+		}
+		return page.Arrived(resp.Header.Get("Location"))
+	}})
+	c.say(ping)
+	c.wantLine(pong)
+}
+
+// A refusal that is copied ends the login with what it says.
+func TestTheUserCopiesARefusal(t *testing.T) {
+	a := newAuthority(t)
+	c, _ := a.open(OAuthOptions{Authorize: func(_ context.Context, page Page) error {
+		u, err := url.Parse(page.URL)
+		if err != nil {
+			return err
+		}
+		q := url.Values{"error": {"access_denied"}, "state": {u.Query().Get("state")}, "iss": {a.URL + "/as"}}
+		return page.Arrived(u.Query().Get("redirect_uri") + "?" + q.Encode())
+	}})
+	c.say(ping)
+	c.wantError("1", "not authorized: access_denied")
 }
 
 func TestTheUserTakesTooLong(t *testing.T) {

@@ -42,13 +42,9 @@ type registration struct {
 }
 
 func (o *OAuth) register(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
-	grants := []string{"authorization_code", "refresh_token"}
-	if g.RedirectURI == deviceRedirect {
-		grants = append(grants, deviceGrantType)
-	}
 	text, err := json.Marshal(registration{
 		ClientName: "outlive", RedirectURIs: []string{g.RedirectURI}, ApplicationType: "native",
-		GrantTypes: grants, ResponseTypes: []string{"code"},
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		TokenAuth: preferredAuth(server.TokenAuth), Scope: joinScopes(scopes),
 	})
 	if err != nil {

@@ -32,8 +32,7 @@ func (r tokenRefusal) Error() string {
 	return strings.TrimSuffix(oneLineText(r.Code+": "+r.Description), ":")
 }
 
-// refusalIn is the refusal in an authorization server's answer. Some servers say authorization_pending with 200,
-// so a caller whose question has that answer does not look at the status first; a login must not end by such an answer.
+// refusalIn is the refusal in an authorization server's answer.
 func refusalIn(status int, body []byte) (refusal tokenRefusal, refused bool) {
 	return refusal, json.Unmarshal(body, &refusal) == nil && refusal.Code != "" && status < 500
 }
@@ -44,11 +43,6 @@ func refusalCode(err error) string {
 	errors.As(err, &refusal)
 	return refusal.Code
 }
-
-// passing is a failure in which nothing was decided, and which may be over in a moment: of the network, or a server's.
-type passing struct{ error }
-
-func (p passing) Unwrap() error { return p.error }
 
 // tokenAnswer is its yes (RFC 6749, 5.1). The code or the refresh token is used up by then, so the answer is not given up for a
 // lifetime or a scope that cannot be read, nor for its Content-Type.
@@ -96,25 +90,18 @@ func (o *OAuth) redeem(ctx context.Context, g Grant, form url.Values) (Grant, er
 	}
 	status, body, err := o.answerTo(req)
 	if err != nil {
-		return g, passing{fmt.Errorf("ask %s for a token: %w", g.Issuer, err)}
+		return g, fmt.Errorf("ask %s for a token: %w", g.Issuer, err)
 	}
 	refusal, refused := refusalIn(status, body)
 	switch done := status == http.StatusOK || status == http.StatusCreated; {
 	case refused && !done:
 		return g, fmt.Errorf("%s gives no token: %w", g.Issuer, refusal)
 	case !done:
-		err := fmt.Errorf("%s gives no token: HTTP %d %s", g.Issuer, status, excerpt(body))
-		if status >= 500 || status == http.StatusTooManyRequests {
-			err = passing{err}
-		}
-		return g, err
+		return g, fmt.Errorf("%s gives no token: HTTP %d %s", g.Issuer, status, excerpt(body))
 	}
 	var answer tokenAnswer
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return g, fmt.Errorf("read the token of %s: %w", g.Issuer, err)
-	}
-	if refused && answer.AccessToken == "" && form.Get("grant_type") == deviceGrantType {
-		return g, fmt.Errorf("%s gives no token: %w", g.Issuer, refusal)
 	}
 	return answer.grant(g, form)
 }

@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -23,7 +22,6 @@ import (
 type loginFlags struct {
 	config   string
 	remote   remoteFlags
-	device   bool
 	patience time.Duration
 }
 
@@ -35,14 +33,14 @@ func newLogin(std streams) *cobra.Command {
 		Long: `Authorize outlive at the remote server at URL, or at SERVER of a configuration, in the browser (OAuth 2.1). What is granted is
 kept in the state directory, for you only; every outlive of yours uses and renews it. Those that run take it up by themselves.
 
-Where there is no browser, as over SSH, --use-device-code prints an address and a code to enter there, in a browser on any machine
-(RFC 8628), if the authorization server offers that.
+Where there is no browser, as over SSH, open the page that is printed in one on any machine. It ends at an address of 127.0.0.1 that
+cannot be opened there: copy that address and paste it here.
 
 EXIT STATUS
   0  authorized
   1  it was not granted
   2  the command line or the configuration is wrong`,
-		Example: "  outlive login https://mcp.linear.app/mcp\n  outlive login linear -c outlive.yaml\n  outlive login https://mcp.example/mcp --use-device-code",
+		Example: "  outlive login https://mcp.linear.app/mcp\n  outlive login linear -c outlive.yaml",
 		Args:    takes(1, 1),
 		RunE:    interruptibly(func(ctx context.Context, args []string) error { return f.login(ctx, std, args[0]) }),
 	}
@@ -52,8 +50,7 @@ EXIT STATUS
 
 func (f *loginFlags) table() []setting {
 	return slices.Concat([]setting{{name: "config", short: "c", to: &f.config, usage: "of SERVER: " + configUsage}}, f.remote.loginTable(), []setting{
-		{name: "use-device-code", to: &f.device, usage: "print a page and a code to enter there in a browser on any machine, as for a login over SSH"},
-		{name: "timeout", to: &f.patience, usage: "how long to wait for your consent (default: 5m, or as long as a device code is valid)", natural: true},
+		{name: "timeout", to: &f.patience, usage: "how long to wait for your consent (default: 5m)", natural: true},
 	})
 }
 
@@ -61,9 +58,6 @@ func (f *loginFlags) table() []setting {
 func (f *loginFlags) check() error {
 	if err := checkEach(f.table()); err != nil {
 		return fail(exitUsage, "login: %w", err)
-	}
-	if f.device && f.remote.callbackPort != 0 {
-		return fail(exitUsage, "login: leave out --callback-port or --use-device-code: with a code no browser comes back to this machine")
 	}
 	return nil
 }
@@ -112,59 +106,41 @@ func (f *loginFlags) login(ctx context.Context, std streams, name string) error 
 	}
 	opts := oauthOptions(server)
 	opts.Patience = f.patience
-	if f.device {
-		err = remote.NewOAuth(opts).LoginByDevice(ctx, func(code remote.DeviceCode) error { return showCode(std.out, code) })
-	} else {
-		opts.Authorize = func(_ context.Context, page remote.Page) error { return f.showPage(std.out, page) }
-		err = remote.NewOAuth(opts).Login(ctx)
-	}
-	if err != nil {
-		return fail(exitFailure, "login %s: %w%s", server.Name, err, deviceHint(err))
+	opts.Authorize = func(_ context.Context, page remote.Page) error { return f.showPage(std, page) }
+	if err := remote.NewOAuth(opts).Login(ctx); err != nil {
+		return fail(exitFailure, "login %s: %w", server.Name, err)
 	}
 	_, err = fmt.Fprintf(std.out, "%s: authorized\n", server.Name)
 	return err
 }
 
-// showPage opens the page of a login in the browser, and prints it.
-func (f *loginFlags) showPage(out io.Writer, page remote.Page) error {
-	if _, err := fmt.Fprintf(out, "Open this page in a browser on this machine, if it does not open by itself:\n\n    %s\n\n", page.URL); err != nil {
+// showPage prints the page of a login and opens it in the browser. Where that is on another machine, the address at which it ends is
+// read from stdin.
+func (f *loginFlags) showPage(std streams, page remote.Page) error {
+	const text = `Open this page in a browser, if it does not open by itself:
+
+    %s
+
+If the browser is on another machine, it ends at an address that cannot be opened there: paste that address here.
+`
+	if _, err := fmt.Fprintf(std.out, text, page.URL); err != nil {
 		return err
 	}
-	opener := pageOpener(page.URL)
-	if page.Device && (opener == nil || os.Getenv("SSH_CONNECTION") != "") {
-		const text = "If this machine has no browser, stop this with Ctrl-C and add --use-device-code: then one on any machine will do."
-		if _, err := fmt.Fprintln(out, text); err != nil {
-			return err
+	go func() { // until the command ends
+		for lines := bufio.NewScanner(std.in); lines.Scan(); {
+			address := strings.TrimSpace(lines.Text())
+			if address == "" {
+				continue
+			}
+			if err := page.Arrived(address); err != nil {
+				_, _ = fmt.Fprintf(std.out, "%v: copy all of it from the browser, with code= and state=\n", err)
+			}
 		}
-	}
-	if opener != nil && !f.remote.noBrowser {
+	}()
+	if opener := pageOpener(page.URL); opener != nil && !f.remote.noBrowser {
 		open(opener)
 	}
 	return nil
-}
-
-// showCode prints what to do with a device code.
-func showCode(out io.Writer, code remote.DeviceCode) error {
-	text := "Open this page in a browser on any machine:\n\n    " + code.Page + "\n\nand enter this code:\n\n    " + code.Code + "\n\n"
-	if code.Complete != "" {
-		text += "Or open this one, and check that it shows the same code:\n\n    " + code.Complete + "\n\n"
-	}
-	_, err := fmt.Fprintf(out, "%sThis waits for you for %s.\n", text, briefly(code.Valid))
-	return err
-}
-
-// deviceHint says what to do where a login by device code fails.
-func deviceHint(err error) string {
-	const forwarded = "leave out --use-device-code; over SSH forward the login's port: ssh -L 9696:127.0.0.1:9696 HOST, and there --no-browser --callback-port 9696"
-	switch {
-	case errors.Is(err, remote.ErrNoDeviceLogin):
-		return ": " + forwarded
-	case errors.Is(err, remote.ErrDeviceClient):
-		return ": name one that may with --client-id (of a configuration: auth.oauth.client_id), or " + forwarded
-	case errors.Is(err, remote.ErrDeviceTooLate), errors.Is(err, remote.ErrDeviceDenied):
-		return ": run it again for a new code"
-	}
-	return ""
 }
 
 // remoteServer returns a server of a configuration that has a login.

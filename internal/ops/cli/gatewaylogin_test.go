@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,7 +41,6 @@ func guarded(t *testing.T) *httptest.Server {
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, map[string]any{"issuer": srv.URL, "authorization_endpoint": srv.URL + "/authorize", "token_endpoint": srv.URL + "/token",
 			"registration_endpoint": srv.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
-			"device_authorization_endpoint":         srv.URL + "/code",
 			"token_endpoint_auth_methods_supported": []string{"none"}})
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, _ *http.Request) {
@@ -52,23 +50,7 @@ func guarded(t *testing.T) *httptest.Server {
 		q := r.URL.Query()
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {"code"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 	})
-	mux.HandleFunc("POST /code", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, map[string]any{"device_code": "dc", "user_code": "WDJB-MJHT", "verification_uri": srv.URL + "/device",
-			"verification_uri_complete": srv.URL + "/device?user_code=WDJB-MJHT", "expires_in": 60, "interval": 1})
-	})
-	var consent atomic.Bool
-	mux.HandleFunc("GET /device", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("user_code") == "WDJB-MJHT" {
-			consent.Store(true)
-			_, _ = io.WriteString(w, "Authorized")
-		}
-	})
-	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
-		if r.FormValue("device_code") != "" && !consent.Load() {
-			w.WriteHeader(http.StatusBadRequest)
-			say(w, map[string]any{"error": "authorization_pending"})
-			return
-		}
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, map[string]any{"access_token": "granted", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "again"})
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
@@ -212,11 +194,12 @@ func statusOf(t *testing.T, dir string) string {
 // login is `outlive gateway login far`, with this test as the browser.
 func login(t *testing.T, dir string) {
 	t.Helper()
-	loginBy(t, dir, ownCommand(t, dir, "gateway", "login", "far", "-c", "outlive.yaml", "--no-browser"))
+	cmd := ownCommand(t, dir, "gateway", "login", "far", "-c", "outlive.yaml", "--no-browser")
+	loginBy(t, dir, cmd, func(page string) { browse(t, page) })
 }
 
-// loginBy is a command that logs in, with this test as the browser. What it prints is returned.
-func loginBy(t *testing.T, dir string, cmd *exec.Cmd) string {
+// loginBy is a command that logs in, with visit as the user who opens the page. What it prints is returned.
+func loginBy(t *testing.T, dir string, cmd *exec.Cmd, visit func(page string)) string {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -226,17 +209,10 @@ func loginBy(t *testing.T, dir string, cmd *exec.Cmd) string {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	lines, page := bufio.NewScanner(out), ""
-	for lines.Scan() {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
-		switch word := strings.TrimSpace(lines.Text()); {
-		case strings.HasSuffix(page, "/device") && strings.HasPrefix(lines.Text(), "    "):
-			browse(t, page+"?user_code="+word)
-			page = ""
-		case strings.HasPrefix(word, "http"):
-			if page = word; !strings.HasSuffix(page, "/device") {
-				browse(t, page)
-			}
+		if page := strings.TrimSpace(lines.Text()); strings.HasPrefix(page, "http") {
+			visit(page)
 		}
 	}
 	if err := cmd.Wait(); err != nil {
@@ -252,25 +228,36 @@ func loginBy(t *testing.T, dir string, cmd *exec.Cmd) string {
 	return said.String()
 }
 
-// Over SSH, where no browser can be opened, `outlive login URL` says that a code would do; with it a browser anywhere serves, and the next run
-// uses what was granted.
-func TestDeviceLogin(t *testing.T) {
+// Over SSH, where no browser can be opened, `outlive login URL` takes the address at which a browser on another machine ends, and the next
+// run uses what was granted.
+func TestLoginFromAnotherMachine(t *testing.T) {
 	srv, dir := guarded(t), ownOutlive(t, "")
-	url := srv.URL + "/mcp"
-	u := openUser(t, withoutBrowser(ownCommand(t, dir, "run", url)), "legacy", "secret")
+	address := srv.URL + "/mcp"
+	u := openUser(t, withoutBrowser(ownCommand(t, dir, "run", address)), "legacy", "secret")
 	if u.waitFor("wants a login"); runtime.GOOS == "linux" { // other systems always have a command for a browser
-		u.waitFor("In a terminal run: outlive login " + url + " --use-device-code")
-		elsewhere := ownOutlive(t, "")
-		if said := loginBy(t, elsewhere, withoutBrowser(ownCommand(t, elsewhere, "login", url))); !strings.Contains(said, "add --use-device-code") {
-			t.Errorf("no word of a code:\n%s", said)
-		}
+		u.waitFor("In a terminal run: outlive login " + address)
 	}
-	said := loginBy(t, dir, withoutBrowser(ownCommand(t, dir, "login", url, "--use-device-code")))
-	want := "Open this page in a browser on any machine:\n\n    " + srv.URL + "/device\n\nand enter this code:\n\n    WDJB-MJHT\n\n" +
-		"Or open this one, and check that it shows the same code:\n\n    " + srv.URL + "/device?user_code=WDJB-MJHT\n\n" +
-		"This waits for you for 1m.\n127.0.0.1: authorized\n"
-	if d := cmp.Diff(want, said); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	cmd := withoutBrowser(ownCommand(t, dir, "login", address))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := loginBy(t, dir, cmd, func(page string) {
+		req, err := http.NewRequest(http.MethodGet, page, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		fmt.Fprintf(in, "%s\n\n  %s  \n", page, resp.Header.Get("Location"))
+	})
+	for _, want := range []string{"paste that address here", "this login ends at another address: copy all of it", "127.0.0.1: authorized"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
 	}
 	if line := u.wait("0"); !strings.Contains(line, "guarded") {
 		t.Errorf("the handshake: %s", line)
@@ -278,17 +265,6 @@ func TestDeviceLogin(t *testing.T) {
 	u.call()
 	if err := u.client.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// A server without device codes says what to do instead.
-func TestNoDeviceLogin(t *testing.T) {
-	srv, dir := newRotating(t, 60), ownOutlive(t, "")
-	out, err := ownCommand(t, dir, "login", srv.URL+"/mcp", "--use-device-code").CombinedOutput()
-	want := "outlive: login 127.0.0.1: " + srv.URL + " gives no device codes: its metadata has no device_authorization_endpoint: leave out --use-device-code; " +
-		"over SSH forward the login's port: ssh -L 9696:127.0.0.1:9696 HOST, and there --no-browser --callback-port 9696\n"
-	if d := cmp.Diff(want, string(out)); d != "" || err == nil {
-		t.Errorf("(-want +got):\n%s%v", d, err)
 	}
 }
 

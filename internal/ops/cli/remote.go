@@ -160,12 +160,9 @@ const pageTurn = time.Second
 // processes that wait for the same login, one opens the page.
 func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, page remote.Page) error {
 	return func(ctx context.Context, page remote.Page) error {
-		opener, device := pageOpener(page.URL), ""
-		if opener == nil && page.Device {
-			device = " --use-device-code"
-		}
+		opener := pageOpener(page.URL)
 		if s.noBrowser || opener == nil {
-			s.tellLogin(k, "no browser is opened here. In a terminal run: "+s.login+device+"  This goes on by itself then.")
+			s.tellLogin(k, "no browser is opened here. In a terminal run: "+s.login+"  This goes on by itself then.")
 			return nil
 		}
 		s.tellLogin(k, "its page opens in the browser. Where none is seen, run in a terminal: "+s.login)

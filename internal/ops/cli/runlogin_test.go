@@ -49,7 +49,7 @@ func TestRunWaitsForALoginElsewhere(t *testing.T) {
 	if got := statusOf(t, dir); !strings.Contains(got, "127.0.0.1: failing: the server wants a login: run outlive login "+url) {
 		t.Errorf("status does not say what to do:\n%s", got)
 	}
-	loginBy(t, dir, ownCommand(t, dir, "login", url, "--no-browser"))
+	loginBy(t, dir, ownCommand(t, dir, "login", url, "--no-browser"), func(page string) { browse(t, page) })
 	if line := u.wait("0"); !strings.Contains(line, "guarded") {
 		t.Errorf("the handshake: %s", line)
 	}
@@ -144,7 +144,7 @@ func TestRunKeepsThePageOfAProbe(t *testing.T) {
 	u.wait("7")
 	u.client.GoID("0", "initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
 	u.waitFor("wants a login")
-	loginBy(t, dir, ownCommand(t, dir, "login", srv.URL+"/mcp", "--no-browser"))
+	loginBy(t, dir, ownCommand(t, dir, "login", srv.URL+"/mcp", "--no-browser"), func(page string) { browse(t, page) })
 	u.wait("0")
 	_ = u.client.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	u.call()

@@ -67,6 +67,8 @@ func insteadOf(verb, flag string) string {
 		return "outlive tap NAME --json --bodies > FILE keeps the messages"
 	case "outlive top follow":
 		return "outlive watch goes on with what changes"
+	case "outlive login use-device-code", "outlive gateway login use-device-code":
+		return "leave it out: open the page in a browser on any machine, and paste the address at which it ends"
 	case "outlive wrap gateway":
 		return "outlive gateway -c COPY takes a copy of the client's file, which then names the gateway only"
 	}
