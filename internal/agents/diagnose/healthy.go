@@ -46,7 +46,7 @@ func beatIdle(e *Evidence, p Policy) answer {
 
 // busy reports whether the session is in a turn, according to its files.
 func (s Session) busy() bool {
-	return s.Status != agentcli.Idle && s.Status != agentcli.Waiting && !s.Ended
+	return (s.Status != agentcli.Idle && s.Status != agentcli.Waiting || s.mayEnd()) && !s.Ended
 }
 
 // worked reports whether the agent's descendants work, or have been idle for less than the limit for a tool: a build

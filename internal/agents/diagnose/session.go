@@ -1,6 +1,10 @@
 package diagnose
 
-import "github.com/outlive-mcp/outlive/internal/agents/agentcli"
+import (
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+)
 
 // Session is one session of an agent CLI that belongs to the living process, as its own files show it.
 type Session struct {
@@ -39,6 +43,15 @@ type Session struct {
 	// ProgressAge is the time since a file was edited, something was committed, a phase changed, or a long call
 	// ended.
 	ProgressAge Span `json:"progress_age,omitzero"`
+}
+
+func (s Session) showsDialog() bool {
+	return s.Status == agentcli.Waiting && s.WaitingFor == agentcli.ForDialog
+}
+
+// mayEnd reports whether its dialog is so young that the end of the turn before it may not have been written down yet.
+func (s Session) mayEnd() bool {
+	return s.showsDialog() && !s.Unwritten && s.StatusAge > 0 && s.StatusAge < Span(2*time.Second)
 }
 
 // SessionError is an error that is a session's last event.

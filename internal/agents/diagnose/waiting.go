@@ -95,7 +95,7 @@ func sessionAsks(e *Evidence, _ Policy) answer {
 // the dialog.
 func sessionDialog(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
-		if s.Status == agentcli.Waiting && s.WaitingFor == agentcli.ForDialog && !s.Ended {
+		if s.showsDialog() && !s.Ended && !s.mayEnd() {
 			return yes(s.StatusAge, "%s shows a dialog%s%s; %s", s.name(), noted(s.openText()), e.onTitle(), e.heard())
 		}
 	}
