@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +15,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 // TestMain lets many tests run at once, unless somebody wants another number: they wait for quiet times, and need little of a processor.
@@ -118,6 +121,17 @@ func (w *watching) must(err error) {
 	}
 }
 
+// change changes a directory. Windows refuses that at a moment at which a program, such as the watcher, looks into it: tools try again there.
+func (w *watching) change(do func() error) {
+	w.t.Helper()
+	var err error
+	await.Until(w.t, "a directory can be changed", func() bool {
+		err = do()
+		return err == nil || runtime.GOOS != "windows"
+	})
+	w.must(err)
+}
+
 // quietTime is the debounce of the tests: within it, the events of what was written have to come in.
 const quietTime = 300 * time.Millisecond
 
@@ -162,9 +176,9 @@ func TestChanges(t *testing.T) {
 		w.want("src/new/er/e.py")
 		w.must(os.Remove(w.path("b.py")))
 		w.want("b.py")
-		w.must(os.RemoveAll(w.path("src/new")))
+		w.change(func() error { return os.RemoveAll(w.path("src/new")) })
 		w.want("src/new/er/e.py")
-		w.must(os.Rename(w.path("src"), w.path("lib")))
+		w.change(func() error { return os.Rename(w.path("src"), w.path("lib")) })
 		w.want("lib/c.py", "lib/deep/d.py", "src/c.py", "src/deep/d.py")
 		write(w.t, w.root, "lib/deep/d.py", "again")
 		w.want("lib/deep/d.py")
@@ -259,15 +273,15 @@ func TestReplacedDirectory(t *testing.T) {
 	inModes(t, []string{"src/**/*.py", "!src/next"}, func(w *watching) {
 		write(w.t, w.root, "src/next/c.py", "c", "src/next/deep/d.py", "d2")
 		w.wantNothing()
-		w.must(os.Rename(w.path("src/next"), w.path("next")))
-		w.must(os.Rename(w.path("src"), w.path("old")))
-		w.must(os.Rename(w.path("next"), w.path("src")))
+		w.change(func() error { return os.Rename(w.path("src/next"), w.path("next")) })
+		w.change(func() error { return os.Rename(w.path("src"), w.path("old")) })
+		w.change(func() error { return os.Rename(w.path("next"), w.path("src")) })
 		w.want("src/deep/d.py")
 		write(w.t, w.root, "old/deep/d.py", "not ours any more", "src/deep/d.py", "d3")
 		w.want("src/deep/d.py")
 		write(w.t, w.root, "src/c.py", "c2")
 		w.want("src/c.py")
-		w.must(os.RemoveAll(w.path("src")))
+		w.change(func() error { return os.RemoveAll(w.path("src")) })
 		w.want("src/c.py", "src/deep/d.py")
 		write(w.t, w.root, "src/c.py", "c3")
 		w.want("src/c.py")
@@ -290,7 +304,7 @@ func TestBinary(t *testing.T) {
 			write(t, top, "out/bin/server.new", strings.Repeat("2", 2<<20))
 			w.must(os.Rename(bin+".new", bin))
 			w.want(filepath.ToSlash(bin))
-			w.must(os.RemoveAll(filepath.Join(top, "out")))
+			w.change(func() error { return os.RemoveAll(filepath.Join(top, "out")) })
 			w.want(filepath.ToSlash(bin))
 			write(t, top, "out/bin/server", "3")
 			w.want(filepath.ToSlash(bin))
