@@ -62,7 +62,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	if slices.Contains(scopes, offline) {
 		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
-	check := redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer}
+	check := redirectCheck{state: state, issuer: server.CallsItself, told: server.TellsIssuer}
 	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), check, anew)
 	if err != nil {
 		return g, err
@@ -191,6 +191,16 @@ type redirectCheck struct {
 	told   bool // the server says that its redirects name it
 }
 
+// isFrom compares letter by letter with the issuer of the metadata (RFC 9207, 2.4). Those of Entra ID for all tenants leave the tenant open.
+func (r redirectCheck) isFrom(issuer string) bool {
+	before, after, open := strings.Cut(r.issuer, "{tenantid}")
+	if !open {
+		return issuer == r.issuer
+	}
+	tenant := strings.TrimSuffix(strings.TrimPrefix(issuer, before), after)
+	return issuer == before+tenant+after && !strings.Contains(tenant, "/")
+}
+
 // errForeignRedirect is a redirect with another state than ours.
 var errForeignRedirect = errors.New("this login ends at another address")
 
@@ -200,7 +210,7 @@ func (r redirectCheck) code(q url.Values) (string, error) {
 		return "", errForeignRedirect
 	}
 	switch {
-	case q.Has("iss") && q.Get("iss") != r.issuer: // letter by letter, with the issuer of the metadata (RFC 9207, 2.4)
+	case q.Has("iss") && !r.isFrom(q.Get("iss")):
 		return "", errors.New("the redirect names another authorization server than was asked (RFC 9207)")
 	case r.told && !q.Has("iss"):
 		return "", errors.New("the redirect does not name its authorization server, though that says it would (RFC 9207)")

@@ -42,6 +42,9 @@ type authServer struct {
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	TokenAuth             []string `json:"token_endpoint_auth_methods_supported"`
 	TellsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
+
+	// CallsItself is the issuer as the metadata have it, and as redirects name it. Issuer may have been put right since.
+	CallsItself string `json:"-"`
 }
 
 // byteOrderMark is what some servers put before their JSON (RFC 8259, 8.1).
@@ -145,17 +148,29 @@ func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error)
 		if err != nil {
 			return found, fmt.Errorf("read the metadata of %s: %w", issuer, err)
 		}
-		if !sameURI(found.Issuer, issuer) {
-			return found, fmt.Errorf("the metadata of %s is that of %s", issuer, found.Issuer)
+		if !sameURI(found.Issuer, issuer) && !found.givesTokens() {
+			return found, fmt.Errorf("the metadata of %s is that of %s, and its token endpoint is elsewhere: %s", issuer, found.Issuer, found.TokenEndpoint)
+		}
+		if found.CallsItself = found.Issuer; !sameURI(found.Issuer, o.opts.Issuer) {
+			found.Issuer = issuer
 		}
 		return found, o.checkServer(found)
 	}
 	root := base.String()
 	server := authServer{
-		Issuer:                issuer,
+		Issuer: issuer, CallsItself: issuer,
 		AuthorizationEndpoint: root + "/authorize", TokenEndpoint: root + "/token", RegistrationEndpoint: root + "/register",
 	}
 	return server, o.checkServer(server)
+}
+
+// givesTokens reports whether the issuer that the metadata name has the token endpoint, by its origin. Several large servers call
+// themselves otherwise than they are called by the MCP server (Atlassian, Slack, Entra ID), against RFC 8414 (3.3). That rule keeps a
+// code from whoever is not its issuer (mix-up), and so does this one: the code goes to the issuer that the redirect must name.
+func (s authServer) givesTokens() bool {
+	issuer, err1 := url.Parse(s.Issuer)
+	endpoint, err2 := url.Parse(s.TokenEndpoint)
+	return err1 == nil && err2 == nil && issuer.Host != "" && sameOrigin(issuer, endpoint)
 }
 
 // checkServer refuses endpoints that a secret must not be sent to.

@@ -62,8 +62,8 @@
 // its user copies the address at which it ends. One [OAuth] belongs to all connections to one server; those of several processes share a
 // [GrantStore] with a lock, so that a refresh token is used once. The authorization server is the configured one or that of the first
 // login, and no address is asked that the MCP server has no business with. Names of servers and resources are compared letter by letter,
-// but for the "/" of an empty path (RFC 3986, 6.2.3). Metadata that
-// name no authorization server or no resource mean the MCP server itself.
+// but for the "/" of an empty path (RFC 3986, 6.2.3), and but for metadata whose issuer gives the tokens ([authServer.givesTokens]).
+// Metadata that name no authorization server or no resource mean the MCP server itself.
 //
 // # Libraries
 //

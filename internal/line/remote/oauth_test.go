@@ -634,9 +634,8 @@ func TestIssuerWithAndWithoutSlash(t *testing.T) {
 		{name: "the metadata has it, the redirect has not", names: "SELF/", issuer: "SELF/", iss: "SELF", want: "another authorization server"},
 		{name: "configured with the slash", names: "SELF", issuer: "SELF", iss: "SELF", configured: "SELF/"},
 		{name: "logged in before with the slash", names: "SELF", issuer: "SELF", iss: "SELF", pinned: "SELF/"},
-		{name: "a path", names: "SELF/as", issuer: "SELF/as/", want: "the metadata of SELF/as is that of SELF/as/"},
 		{name: "a path, in the redirect", names: "SELF/as", issuer: "SELF/as", iss: "SELF/as/", want: "another authorization server"},
-		{name: "another host", names: "SELF/", issuer: "SELF.example", want: "the metadata of SELF/ is that of SELF.example"},
+		{name: "another host", names: "SELF/", issuer: "SELF.example", want: "the metadata of SELF/ is that of SELF.example, and its token endpoint is elsewhere"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := newAuthority(t)
@@ -651,6 +650,43 @@ func TestIssuerWithAndWithoutSlash(t *testing.T) {
 				return
 			}
 			c.wantLine(pong)
+		})
+	}
+}
+
+// An authorization server may call itself otherwise than the MCP server calls it, as Atlassian's, Slack's and Entra ID's do, as long as
+// the issuer that it names gives the tokens. What is known of it has the name that the MCP server uses, which stays.
+func TestIssuerThatCallsItselfOtherwise(t *testing.T) {
+	for _, tc := range []struct{ name, names, issuer, iss, configured, pinned, want string }{
+		{name: "a path is left out", names: "SELF/as", issuer: "SELF", iss: "SELF", pinned: "SELF/as"},
+		{name: "a path is added", names: "SELF", issuer: "SELF/as/", iss: "SELF/as/", pinned: "SELF"},
+		{name: "a place for the tenant", names: "SELF/as", issuer: "SELF/{tenantid}/v2.0", iss: "SELF/6e37-4be7/v2.0", pinned: "SELF/as"},
+		{name: "more than a tenant", names: "SELF/as", issuer: "SELF/{tenantid}/v2.0", iss: "SELF/6e37/x/v2.0", want: "another authorization server"},
+		{name: "configured as it calls itself", names: "SELF/as", issuer: "SELF", iss: "SELF", configured: "SELF", pinned: "SELF"},
+		{name: "configured as the MCP server calls it", names: "SELF/as", issuer: "SELF", iss: "SELF", configured: "SELF/as", pinned: "SELF/as"},
+		{name: "configured as another one", names: "SELF/as", issuer: "SELF", configured: "https://good.example", want: "the configured issuer is https://good.example"},
+		{name: "the redirect has the name that was asked", names: "SELF/as", issuer: "SELF", iss: "SELF/as", want: "another authorization server"},
+		{name: "tokens are given elsewhere", names: "SELF/as", issuer: "https://good.example", iss: "https://good.example", want: "its token endpoint is elsewhere"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newAuthority(t)
+			self := func(text string) string { return strings.ReplaceAll(text, "SELF", a.URL) }
+			iss, store := self(tc.iss), &memory{}
+			a.names, a.iss = self(tc.names), &iss
+			a.metadata = map[string]any{"issuer": self(tc.issuer)}
+			for range 2 { // the second is a process that comes later
+				c, _ := a.open(OAuthOptions{Authorize: browser(t), Issuer: self(tc.configured), ClientID: "me", Store: store})
+				c.say(ping)
+				if tc.want != "" {
+					c.wantError("1", self(tc.want))
+					return
+				}
+				c.wantLine(pong)
+				a.expire()
+			}
+			if store.grant.Issuer != self(tc.pinned) || len(a.pages) != 1 {
+				t.Errorf("kept: %+v, after %d pages", store.grant, len(a.pages))
+			}
 		})
 	}
 }
