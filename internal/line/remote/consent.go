@@ -59,7 +59,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 		ClientID: g.ClientID, RedirectURL: g.RedirectURI, Scopes: scopes, Endpoint: oauth2.Endpoint{AuthURL: server.AuthorizationEndpoint},
 	}
 	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", g.Resource)}
-	if slices.Contains(scopes, offline) {
+	if slices.Contains(scopes, offline) && !strings.Contains(server.AuthorizationEndpoint, "prompt=") { // Entra ID refuses two
 		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
 	check := redirectCheck{state: state, issuer: server.CallsItself, told: server.TellsIssuer}

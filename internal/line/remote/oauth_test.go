@@ -456,6 +456,20 @@ func TestConsentPage(t *testing.T) {
 	}
 }
 
+// The page of an authorization server that says itself what is to be shown there is asked for as it is: Entra ID refuses a prompt twice.
+func TestConsentPageWithAPromptOfItsOwn(t *testing.T) {
+	a := newAuthority(t)
+	a.metadata = map[string]any{"authorization_endpoint": a.URL + "/as/authorize?prompt=select_account"}
+	c, _ := a.open(OAuthOptions{Authorize: browser(t)})
+	c.say(ping)
+	c.wantLine(pong)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.pages) != 1 || !slices.Equal(a.pages[0]["prompt"], []string{"select_account"}) {
+		t.Errorf("asked for consent with %v", a.pages)
+	}
+}
+
 // What is not as it must be ends in an error that says so, and no code and no token goes anywhere.
 func TestAuthorizationIsRefused(t *testing.T) {
 	wrong, none := "https://evil.example", ""
