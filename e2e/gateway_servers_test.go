@@ -87,7 +87,7 @@ func (s *session) checkTools(t *testing.T, least []string) {
 }
 
 // firstTools reads the first list, which must have all of least in it, although the servers have only been started for it. A gateway
-// waits 15 s for them: the door, which judges no time, takes a list that comes later, too.
+// waits 25 s for them: the door, which judges no time, takes a list that comes later, too.
 func (s *session) firstTools(t *testing.T, least []string) {
 	t.Helper()
 	if full() {

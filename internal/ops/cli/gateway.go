@@ -164,9 +164,9 @@ func (f *gatewayFlags) login(path string) func(server string) string {
 
 const configUsage = "configuration `FILE` (default: outlive.yaml in the configuration directory, ~/.config/outlive)"
 
-// firstList is how long a client's first list waits for servers that are starting. A launcher that downloads takes
-// time, but many clients ask only once, and give up after 30 s. Failed servers are not waited for.
-const firstList = 15 * time.Second
+// firstList is how long a client's first list waits for servers that are starting. A launcher that downloads takes time. Some clients ask
+// only once (Codex passes over list_changed, openai/codex#37417), and give up after 30 s. Failed servers are not waited for.
+const firstList = 25 * time.Second
 
 // mostProcesses is the default limit of processes of all sessions.
 const mostProcesses = 256
