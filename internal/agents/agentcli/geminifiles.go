@@ -81,7 +81,7 @@ func (r *geminiFiles) lookAtSubagents(s *Session) error {
 
 // plainName reports whether a name from a file leads nowhere else than to an entry of its folder.
 func plainName(name string) bool {
-	return name == filepath.Base(name) && name != "." && name != ".."
+	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
 }
 
 // geminiPlace is a directory and its folder.
