@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"encoding/binary"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // flags are properties of a string, or of all strings of a value.
@@ -57,7 +58,7 @@ func scanText(b []byte, i int) (int, flags) {
 		}
 		switch b[i] {
 		case '"':
-			if high&highs != 0 && !validUTF8(b[start:i]) {
+			if high&highs != 0 && !utf8.Valid(b[start:i]) {
 				f |= hasBadUTF8
 			}
 			return i + 1, f
