@@ -5,16 +5,10 @@ import (
 	"strconv"
 )
 
-// shortDigits is the number of digits with which every number fits an int64.
-const shortDigits = 18
-
 // Integer parses a whole JSON number in any notation (1, 1.0, 1e0), if digits and value fit an int64. It returns false for
 // another number, and for what is not a number.
 func Integer(raw []byte) (n int64, ok bool) {
-	if n, ok = parseShort(raw); ok {
-		return n, true
-	}
-	if len(raw) == 0 || scanNumber(raw, 0) != len(raw) {
+	if scanNumber(raw, 0) != len(raw) {
 		return 0, false
 	}
 	n, tens, ok := parseDigits(raw)
@@ -52,25 +46,6 @@ func parseDigits(raw []byte) (n int64, tens int, ok bool) {
 		}
 	}
 	return n, tens, true
-}
-
-// parseShort parses plain integers, which nearly all ids are.
-func parseShort(raw []byte) (int64, bool) {
-	digits, sign := raw, int64(1)
-	if len(raw) > 0 && raw[0] == '-' {
-		digits, sign = raw[1:], -1
-	}
-	if len(digits) == 0 || len(digits) > shortDigits || digits[0] == '0' && len(digits) > 1 {
-		return 0, false
-	}
-	var n int64
-	for _, c := range digits {
-		if c -= '0'; c > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(c)
-	}
-	return n * sign, true
 }
 
 // Greater reports whether raw JSON number a is more than b. What cannot be read counts as more, so that it passes where numbers
