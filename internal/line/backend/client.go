@@ -93,7 +93,7 @@ func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
 	switch {
 	case !ok:
-	case jsonrpc.HasMember(head, "result"), jsonrpc.HasMember(head, "error"):
+	case jsonrpc.FirstOf(head, "result", "error") != "":
 		// Who has asked gets an error in its place, and does not wait for ever.
 		line := jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
 			fmt.Sprintf("the client's answer of %d bytes is over the limit of outlive (see --max-message)", size), nil)

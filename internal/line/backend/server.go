@@ -238,7 +238,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	switch {
 	case !ok:
 		return
-	case jsonrpc.HasMember(head, "method") && !jsonrpc.HasMember(head, "result"): // some write a method into their answers
+	case jsonrpc.FirstOf(head, "method") != "" && jsonrpc.FirstOf(head, "result") == "": // some write a method into their answers
 		p.refuse(id, jsonrpc.InternalError, fmt.Sprintf("the request of %d bytes is over the limit of outlive (see --max-message); "+
 			"the client was not asked", size))
 		return

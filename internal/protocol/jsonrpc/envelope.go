@@ -33,17 +33,16 @@ type Envelope struct {
 	ID, Method, Params, Result, Error Span
 
 	// Members of params, when that is an object.
-	Name           Span // name
-	URI            Span // uri
-	Meta           Span // _meta
-	Level          Span // level
-	RequestID      Span // requestId
-	ProgressToken  Span // progressToken, as in notifications/progress; a request's own is in _meta
-	Progress       Span // progress
-	Cursor         Span // cursor
-	RequestState   Span // requestState
-	InputResponses Span // inputResponses
-	Task           Span // task
+	Name          Span // name
+	URI           Span // uri
+	Meta          Span // _meta
+	Level         Span // level
+	RequestID     Span // requestId
+	ProgressToken Span // progressToken, as in notifications/progress; a request's own is in _meta
+	Progress      Span // progress
+	Cursor        Span // cursor
+	RequestState  Span // requestState
+	Task          Span // task
 
 	// Members of result, when that is an object.
 	ResultType Span // resultType
@@ -220,8 +219,6 @@ func (e *Envelope) innerField(c *cursor, at level) *Span {
 		return &e.Cursor
 	case "requestState":
 		return &e.RequestState
-	case "inputResponses":
-		return &e.InputResponses
 	case "task":
 		return &e.Task
 	}

@@ -26,13 +26,11 @@ func Find(object []byte, key string) Span {
 func FindPath(doc []byte, path ...string) Span {
 	at := wholeValue(doc)
 	for _, key := range path {
-		if !at.Present() {
+		found := Find(at.Of(doc), key)
+		if !found.Present() {
 			return Span{}
 		}
-		start := at.Start
-		if at = Find(doc[start:at.End], key); at.Present() {
-			at = at.shift(start)
-		}
+		at = found.In(at)
 	}
 	return at
 }

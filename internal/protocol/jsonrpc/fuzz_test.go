@@ -67,7 +67,7 @@ func compareMembers(t *testing.T, e *Envelope, err error, line []byte, members m
 		t.Fatalf("%q: Version2 = %v", line, e.Version2)
 	}
 	params, _ := decodeObject(members["params"])
-	compare(params, "name", "uri", "_meta", "level", "requestId", "progressToken", "progress", "cursor", "requestState", "inputResponses", "task")
+	compare(params, "name", "uri", "_meta", "level", "requestId", "progressToken", "progress", "cursor", "requestState", "task")
 	result, _ := decodeObject(members["result"])
 	compare(result, "resultType")
 	if want := wantKind(members); e.Kind != want || (err == nil) != (want != Invalid) {

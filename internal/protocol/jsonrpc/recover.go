@@ -23,11 +23,8 @@ func RecoverID(head, tail []byte) ([]byte, bool) {
 	return id, id != nil
 }
 
-// HasMember reports whether the top level of a message has a member of this name. head are its first bytes: the member's value may
-// be cut off, and what is behind it is not looked at.
-func HasMember(head []byte, name string) bool { return FirstOf(head, name) == name }
-
-// FirstOf is the first of these names that the top level of a message has; "": none. head is as in [HasMember]. It does not allocate.
+// FirstOf is the first of these names that the top level of a message has; "": none. head are its first bytes: the member's value may
+// be cut off, and what is behind it is not looked at. It does not allocate.
 func FirstOf(head []byte, names ...string) string {
 	head = trimBOM(head)
 	start := skipSpace(head, 0)

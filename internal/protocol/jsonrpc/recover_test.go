@@ -97,7 +97,7 @@ func TestRecoverIDOfALongLine(t *testing.T) {
 }
 
 // What a message is stands before the value that makes it long.
-func TestHasMember(t *testing.T) {
+func TestFirstOf(t *testing.T) {
 	for _, tt := range []struct {
 		head, name string
 		want       bool
@@ -113,7 +113,7 @@ func TestHasMember(t *testing.T) {
 		{`"method"`, "method", false},
 		{``, "method", false},
 	} {
-		if got := HasMember([]byte(tt.head), tt.name); got != tt.want {
+		if got := FirstOf([]byte(tt.head), tt.name) == tt.name; got != tt.want {
 			t.Errorf("%s has %s: %v", tt.head, tt.name, got)
 		}
 	}

@@ -18,9 +18,7 @@ func (s Span) Of(line []byte) []byte {
 }
 
 // In converts a span that was found in the bytes of outer to one in the line of outer.
-func (s Span) In(outer Span) Span { return s.shift(outer.Start) }
-
-func (s Span) shift(by int) Span { return Span{s.Start + by, s.End + by} }
+func (s Span) In(outer Span) Span { return Span{s.Start + outer.Start, s.End + outer.Start} }
 
 const bom = "\xef\xbb\xbf"
 

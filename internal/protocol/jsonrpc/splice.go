@@ -57,7 +57,7 @@ func Set(dst, object, value []byte, path ...string) ([]byte, error) {
 		if !member.Present() {
 			return insert(dst, object, at.Start, value, path[depth:]), nil
 		}
-		at = member.shift(at.Start)
+		at = member.In(at)
 	}
 	return Replace(dst, object, at, value), nil
 }
