@@ -5,8 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -72,8 +70,7 @@ type keeper struct {
 	proc    procReader
 	self    tag // of our outlive; known from the first start request on
 	servers []*server
-	spares  bool // a server was started whose descendants are left alone
-	oom     oomScore
+	spares  bool                                    // a server was started whose descendants are left alone
 	kill    func(pid int, sig syscall.Signal) error // unix.Kill, but in tests
 	stuck   map[int]bool                            // orphans that nobody waits for any more, such as in a dead network file system
 
@@ -92,7 +89,7 @@ func newKeeper() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), line: keeperLine, wake: wake, oom: lowerOOMScore(), kill: unix.Kill, stuck: map[int]bool{}}
+	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), line: keeperLine, wake: wake, kill: unix.Kill, stuck: map[int]bool{}}
 	k.watchSignals()
 	return k, nil
 }
@@ -237,8 +234,6 @@ func (k *keeper) start(fds []int) (*server, error) {
 	if o.tag.valid() && o.tag.set() == nil {
 		defer func() { _ = o.tag.with(keeperSlot).set() }()
 	}
-	k.oom.raise()
-	defer k.oom.lower()
 	w.pid, err = syscall.ForkExec(o.path, o.argv, &syscall.ProcAttr{
 		Dir: o.dir, Env: o.env, Files: []uintptr{uintptr(fds[0]), uintptr(fds[1]), uintptr(fds[2])},
 		Sys: &syscall.SysProcAttr{Setsid: !w.inherits, Setpgid: w.inherits, Pgid: o.group, Pdeathsig: syscall.SIGKILL, PidFD: &w.pidfd},
@@ -333,37 +328,4 @@ func (k *keeper) candidates() []candidate {
 		list[i] = w.claim()
 	}
 	return list
-}
-
-// oomScore is the keeper's OOM score, lowered if permitted, since the process that cleans up should be killed last.
-// Servers keep outlive's.
-type oomScore struct{ low, usual string }
-
-const oomFile = "/proc/self/oom_score_adj"
-
-func lowerOOMScore() oomScore {
-	b, err := os.ReadFile(oomFile)
-	if err != nil {
-		return oomScore{}
-	}
-	usual := strings.TrimSpace(string(b))
-	n, err := strconv.Atoi(usual)
-	if err != nil {
-		return oomScore{}
-	}
-	s := oomScore{low: strconv.Itoa(min(n, max(n-500, -900))), usual: usual}
-	if s.lower() != nil {
-		return oomScore{} // only the privileged may
-	}
-	return s
-}
-
-func (s oomScore) lower() error { return s.write(s.low) }
-func (s oomScore) raise()       { _ = s.write(s.usual) }
-
-func (s oomScore) write(score string) error {
-	if score == "" {
-		return nil
-	}
-	return os.WriteFile(oomFile, []byte(score), 0)
 }
