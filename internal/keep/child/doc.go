@@ -1,8 +1,8 @@
 // Package child is one operating system process and everything it started: spawn, streams, exit, and the end of its
 // whole tree.
 //
-// [Start] makes the pipes itself and starts one goroutine for each process. That goroutine waits for the end in the
-// runtime's poller, without a thread where the system allows, calls onExit once and ends. Nothing else runs; to end a
+// [Start] makes the pipes itself and starts one goroutine for each process. That goroutine waits for the end, with a keeper in
+// the runtime's poller and without a thread, calls onExit once and ends. Nothing else runs; to end a
 // process, call [Process.Kill] and wait for onExit.
 //
 // # The keeper

@@ -63,8 +63,8 @@ func TestChildGetsThreeBlockingDescriptorsAndASession(t *testing.T) {
 	}
 }
 
-// Without pidfd the exit is seen too.
-func TestWaitThread(t *testing.T) {
+// Without a keeper the exit is seen too.
+func TestWaitExit(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "read x")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -75,7 +75,7 @@ func TestWaitThread(t *testing.T) {
 	}
 	seen := make(chan struct{})
 	go func() {
-		waitThread(cmd.Process.Pid)
+		new(tree).waitExit(cmd.Process)
 		close(seen)
 	}()
 	select {
@@ -88,7 +88,7 @@ func TestWaitThread(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("the status must be left for the reaper: %v", err)
 	}
-	waitThread(cmd.Process.Pid) // reaped by somebody else: returns
+	new(tree).waitExit(cmd.Process) // reaped by somebody else: returns
 }
 
 func TestIdleProcessesHoldNoThread(t *testing.T) {

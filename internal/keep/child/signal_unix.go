@@ -10,6 +10,10 @@ import (
 	"time"
 )
 
+func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: !inherit}
+}
+
 func (t *tree) adopt(*os.Process) {}
 
 func (t *tree) close() {}

@@ -70,7 +70,7 @@ func TestLiving(t *testing.T) {
 		t.Error("it lives")
 	}
 	_ = in.Close()
-	waitThread(pid)
+	new(tree).waitExit(cmd.Process)
 	if b.living() {
 		t.Error("it is dead, though not reaped")
 	}

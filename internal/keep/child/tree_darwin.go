@@ -17,10 +17,6 @@ type tree struct{}
 var mechanism = Mechanism{Name: "process group", InUse: true,
 	Detail: "nothing is done when outlive is killed; leftover processes that left their group while their parent died are not found"}
 
-func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: !inherit}
-}
-
 func (t *tree) signal(pid int, sig syscall.Signal) error {
 	return unlessEnded(pid, killGroup(pid, sig))
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,13 +14,19 @@ const maxrssUnit = 1024
 
 // tree finds descendants by process group, and those that left it by /proc while their parents live.
 type tree struct {
-	pidfd int   // -1: not available
-	kept  *kept // not nil: the keeper is the parent, and the rest is unused
+	kept *kept // nil: we are the parent
 }
 
-func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
-	t.pidfd = -1
-	return &syscall.SysProcAttr{PidFD: &t.pidfd, Setsid: !inherit}
+// waitExit returns when the leader has exited; it is not reaped then. It occupies a thread: the keeper waits for what it has started.
+func (t *tree) waitExit(proc *os.Process) {
+	for {
+		switch err := unix.Waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); {
+		case err == nil, errors.Is(err, unix.ECHILD):
+			return
+		case !errors.Is(err, unix.EINTR):
+			time.Sleep(retry)
+		}
+	}
 }
 
 // stray is a descendant held by a pidfd, so that its PID cannot be reused.
