@@ -14,6 +14,7 @@ type freeList struct {
 }
 
 const (
+	piecesMost  = 8 // number of buffers of queues kept
 	restingMost = 3 // number of resting buffers kept
 	longMost    = 2 // number of buffers of long lines kept: a request and its answer
 )
@@ -68,6 +69,14 @@ func (l *Loop) bigger(size int) *Hold {
 		return l.resting.take(readBuffer)
 	}
 	return l.long.take(size)
+}
+
+// piece returns a buffer of at least size bytes for a queue.
+func (l *Loop) piece(size int) *Hold {
+	if size <= copyLimit {
+		return l.pieces.take(copyLimit)
+	}
+	return &Hold{Bytes: make([]byte, size), owners: 1}
 }
 
 // longMoved records that there are long lines, and schedules fade.

@@ -19,11 +19,11 @@ type Loop struct {
 	now     time.Time // when the loop last woke up
 	alarm   *time.Timer
 	alarmAt time.Time // when the alarm is set for; zero: it has fired
-	pieces  pieces
-	current *Source // the source whose lines are being passed on
-	dirty   []*Sink // sinks with an unwritten batch
+	current *Source   // the source whose lines are being passed on
+	dirty   []*Sink   // sinks with an unwritten batch
 	stopped bool
 
+	pieces   freeList // of queues: rests of short writes
 	resting  freeList // resting buffers
 	long     freeList // buffers of long lines
 	longSeen bool     // there was a long line since the last call of fade
@@ -37,7 +37,9 @@ type Loop struct {
 
 // NewLoop returns a loop without descriptors.
 func NewLoop() (*Loop, error) {
-	l := &Loop{resting: freeList{most: restingMost}, long: freeList{most: longMost}, keepLong: keepLong}
+	l := &Loop{
+		pieces: freeList{most: piecesMost}, resting: freeList{most: restingMost}, long: freeList{most: longMost}, keepLong: keepLong,
+	}
 	l.long.moved = l.longMoved
 	if err := l.initDriver(); err != nil {
 		return nil, err

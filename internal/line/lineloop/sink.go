@@ -42,45 +42,15 @@ type Sink struct {
 	done    bool
 }
 
-// chunk is a piece of the queue; hold, if set, is the buffer with its data.
+// chunk is a piece of the queue; hold is the buffer with its data.
 type chunk struct {
-	data  []byte
-	whole []byte // data from its beginning, if the chunk owns it
-	hold  *Hold
+	data []byte
+	hold *Hold
+	own  bool // nobody else has the buffer: more can be appended to data
 }
 
 // FD is the descriptor that is written to.
 func (k *Sink) FD() int { return k.fd }
-
-// done releases the chunk's buffer.
-func (c *chunk) done(k *Sink) {
-	if c.hold != nil {
-		c.hold.Release()
-	} else {
-		k.loop.pieces.put(c.whole)
-	}
-}
-
-// pieces keeps the buffers of finished chunks for reuse.
-type pieces struct{ free [][]byte }
-
-// piecesMost is how many buffers of copyLimit bytes are kept.
-const piecesMost = 8
-
-func (s *pieces) take(size int) []byte {
-	if n := len(s.free); n > 0 && size <= copyLimit {
-		b := s.free[n-1]
-		s.free = s.free[:n-1]
-		return b[:0]
-	}
-	return make([]byte, 0, max(copyLimit, size))
-}
-
-func (s *pieces) put(b []byte) {
-	if cap(b) == copyLimit && len(s.free) < piecesMost {
-		s.free = append(s.free, b)
-	}
-}
 
 var newline = []byte{'\n'}
 
@@ -231,13 +201,13 @@ func (k *Sink) enqueue(p []byte) {
 // copyToQueue appends p to the last chunk if the chunk owns its data and has room.
 func (k *Sink) copyToQueue(p []byte) {
 	if n := len(k.queue); n > 0 {
-		if last := &k.queue[n-1]; last.hold == nil && cap(last.data)-len(last.data) >= len(p) {
+		if last := &k.queue[n-1]; last.own && cap(last.data)-len(last.data) >= len(p) {
 			last.data = append(last.data, p...)
 			return
 		}
 	}
-	data := append(k.loop.pieces.take(len(p)), p...)
-	k.queue = append(k.queue, chunk{data: data, whole: data})
+	h := k.loop.piece(len(p))
+	k.queue = append(k.queue, chunk{data: append(h.Bytes[:0], p...), hold: h, own: true})
 }
 
 // within reports whether p lies in buf.
@@ -266,7 +236,7 @@ func (k *Sink) drain() {
 		if len(c.data) > 0 {
 			return
 		}
-		c.done(k)
+		c.hold.Release()
 		k.queue[0] = chunk{}
 		if len(k.queue) == 1 {
 			k.queue = k.queue[:0]
@@ -297,7 +267,7 @@ func (k *Sink) fail(err error) {
 
 func (k *Sink) dropQueue() {
 	for i := range k.queue {
-		k.queue[i].done(k)
+		k.queue[i].hold.Release()
 	}
 	k.queue = nil
 }
