@@ -149,7 +149,7 @@ func (h *Host) Stalled() (refused int, taken uint64, running bool) {
 	if !running || s.process == nil {
 		return 0, 0, false
 	}
-	return s.input.Refused(), s.input.Written(), true
+	return s.sink.Refused(), s.sink.Written(), true
 }
 
 // byGen returns the process of a generation, nil if it is gone.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"os"
 
@@ -13,14 +12,13 @@ import (
 // joinedServer is a server that others use, too, reached by two pipes. Its backend sees it start, say lines and end like a
 // process. Its methods belong to the loop's goroutine.
 type joinedServer struct {
+	inlet
 	host    *Host
 	gen     int
 	cancel  context.CancelFunc // ends the attempt to connect
-	waiting [][]byte           // what was sent before there was a connection
-	input   *lineloop.Sink     // as the next, nil: there is no connection yet
-	output  *lineloop.Source
-	closing bool // its input is closed, or will be
-	over    bool // its end was told
+	output  *lineloop.Source   // nil: there is no connection yet
+	closing bool               // its input is closed, or will be
+	over    bool               // its end was told
 }
 
 // joinServer connects in place of a process, in the background.
@@ -47,13 +45,9 @@ func (j *joinedServer) connected(in, out *os.File, err error) {
 		j.end(err.Error())
 		return
 	}
-	j.input, j.output = j.host.relay(j.gen, out, in, func() { j.end("the daemon of shared servers has closed the connection") })
-	for _, line := range j.waiting {
-		j.input.Send(line)
-	}
-	j.waiting = nil
+	j.output = j.host.relay(&j.inlet, j.gen, out, in, func() { j.end("the daemon of shared servers has closed the connection") })
 	if j.closing {
-		j.input.CloseWhenDrained()
+		j.sink.CloseWhenDrained()
 	}
 }
 
@@ -65,9 +59,9 @@ func (j *joinedServer) end(why string) {
 	}
 	j.over = true
 	j.cancel()
-	unread, _ := j.Unread()
-	if j.input != nil {
-		j.input.Close()
+	unread := j.pending()
+	if j.sink != nil {
+		j.sink.Close()
 		j.output.Close()
 	}
 	if j.closing {
@@ -78,33 +72,10 @@ func (j *joinedServer) end(why string) {
 
 func (j *joinedServer) PID() int { return 0 }
 
-func (j *joinedServer) Forward(line []byte) {
-	if j.input == nil {
-		j.waiting = append(j.waiting, bytes.Clone(line))
-		return
-	}
-	j.input.Forward(line)
-}
-
-func (j *joinedServer) Send(line []byte) {
-	if j.input == nil {
-		j.waiting = append(j.waiting, bytes.Clone(line))
-		return
-	}
-	j.input.Send(line)
-}
-
-func (j *joinedServer) Backlog() int {
-	if j.input == nil {
-		return 0
-	}
-	return j.input.Refused()
-}
-
 func (j *joinedServer) CloseInput() {
 	j.closing = true
-	if j.input != nil {
-		j.input.CloseWhenDrained()
+	if j.sink != nil {
+		j.sink.CloseWhenDrained()
 	}
 }
 
@@ -121,15 +92,7 @@ func (j *joinedServer) Abandon()  {} // nothing comes after the end
 func (j *joinedServer) Continue() {} // it cannot be stopped
 
 // Unread counts what has not been written.
-func (j *joinedServer) Unread() (n int, known bool) {
-	for _, line := range j.waiting {
-		n += len(line) + 1
-	}
-	if j.input != nil {
-		n += j.input.Pending()
-	}
-	return n, true
-}
+func (j *joinedServer) Unread() (n int, known bool) { return j.pending(), true }
 
 func (j *joinedServer) Vitals() backend.Vitals { return backend.Vitals{Held: j.host.client.Behind()} }
 

@@ -23,15 +23,15 @@ const stderrLag = 50 * time.Millisecond
 // server is one process with its pipes. It implements backend.Server; its methods belong to the loop's goroutine, but
 // for LastStderr.
 type server struct {
+	inlet
 	gen      int
 	argv     []string
 	shortcut *shortcut // the host's
 	direct   bool      // without its launcher
 	ready    bool
 	ending   bool           // it was told to end
-	starting *starting      // it is still being started; then there is neither process nor input nor output
-	process  *child.Process // as the next two, nil of one that is starting or could not be started
-	input    *lineloop.Sink
+	starting *starting      // it is still being started; then there is neither process nor sink nor output
+	process  *child.Process // as the next and the inlet's sink, nil of one that is starting or could not be started
 	output   *lineloop.Source
 	words    *logline.Kept             // the end of its stderr: two processes may speak at once
 	spokeAt  atomic.Pointer[time.Time] // when it last wrote to its stderr
@@ -51,40 +51,17 @@ func (s *server) PID() int {
 	return s.process.PID()
 }
 
-func (s *server) Forward(line []byte) {
-	if s.starting != nil {
-		s.starting.keep(line)
-		return
-	}
-	s.input.Forward(line)
-}
-
-func (s *server) Send(line []byte) {
-	if s.starting != nil {
-		s.starting.keep(line)
-		return
-	}
-	s.input.Send(line)
-}
-
-func (s *server) Backlog() int {
-	if s.process == nil {
-		return 0
-	}
-	return s.input.Refused()
-}
-
 func (s *server) Abandon() {
 	if s.output != nil {
 		s.output.Close()
-		s.input.Close()
+		s.sink.Close()
 	}
 }
 
 func (s *server) CloseInput() {
 	s.ending = true
 	if s.process != nil {
-		s.input.CloseWhenDrained()
+		s.sink.CloseWhenDrained()
 	}
 }
 
@@ -106,12 +83,12 @@ func (s *server) Kill() {
 func (s *server) Unread() (int, bool) {
 	switch {
 	case s.starting != nil:
-		return s.starting.bytes(), true
+		return s.pending(), true
 	case s.process == nil:
 		return 0, false
 	}
 	n, ok := s.process.Unread()
-	return n + s.input.Pending(), ok
+	return n + s.pending(), ok
 }
 
 // Continue fails only for a process that is gone.
@@ -200,7 +177,7 @@ func (h *Host) forget(s backend.Server) {
 
 // join joins the pipes of a process to the loop.
 func (h *Host) join(s *server) {
-	s.input, s.output = h.relay(s.gen, s.process.Stdin(), s.process.Stdout(), func() {
+	s.output = h.relay(&s.inlet, s.gen, s.process.Stdin(), s.process.Stdout(), func() {
 		if !s.ending {
 			h.neverReady(s) // it is killed if it stays
 		}
@@ -210,9 +187,9 @@ func (h *Host) join(s *server) {
 }
 
 // relay joins the two pipes of a server of that generation to the loop. ended is called once nothing more comes from it.
-func (h *Host) relay(gen int, to, from *os.File, ended func()) (*lineloop.Sink, *lineloop.Source) {
-	input := h.loop.AddSink(to, lineloop.SinkOptions{OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) }})
-	return input, h.loop.AddSource(from, lineloop.SourceOptions{
+func (h *Host) relay(input *inlet, gen int, to, from *os.File, ended func()) *lineloop.Source {
+	input.open(h.loop.AddSink(to, lineloop.SinkOptions{OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) }}))
+	return h.loop.AddSource(from, lineloop.SourceOptions{
 		Limit:      h.opts.MaxToClient,
 		OnLine:     func(line []byte, whole bool) { h.Backend.ServerLine(h.loop.Now(), gen, line, whole) },
 		OnOversize: func(head, tail []byte, n int64) { h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n) },
@@ -249,11 +226,11 @@ func (h *Host) environment(gen int, why string) []string {
 
 // exited brings the news of a process's end to the backend, with how much of its stdin it never took.
 func (h *Host) exited(s *server, gen int, st child.Status) {
-	unread := s.input.Pending()
+	unread := s.pending()
 	if n, ok := s.process.Unread(); ok {
 		unread += n
 	}
-	s.input.Close()
+	s.sink.Close()
 	if !s.ending {
 		h.neverReady(s)
 	}

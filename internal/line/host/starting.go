@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
@@ -9,10 +8,9 @@ import (
 )
 
 // starting is a process that is being started in the background. To start one takes milliseconds, which the client of the
-// process that serves meanwhile is not to wait for. What it is given before it exists is kept for it; that it is to end
-// stands in its server. All but the two channels belongs to the loop's goroutine.
+// process that serves meanwhile is not to wait for. What it is given before it exists is kept in its server's inlet; that it is
+// to end stands in its server.
 type starting struct {
-	lines   [][]byte
 	outcome chan outcome  // gets one
 	joined  chan struct{} // closed when that is known to the loop: its end may be told
 }
@@ -21,17 +19,6 @@ type starting struct {
 type outcome struct {
 	process *child.Process
 	err     error
-}
-
-func (u *starting) keep(line []byte) { u.lines = append(u.lines, bytes.Clone(line)) }
-
-// bytes is how much it was given, newlines included.
-func (u *starting) bytes() int {
-	n := 0
-	for _, line := range u.lines {
-		n += len(line) + 1
-	}
-	return n
 }
 
 // startBeside starts a process in the background.
@@ -67,9 +54,6 @@ func (h *Host) finishStart(s *server) {
 	s.process = got.process
 	h.join(s)
 	close(u.joined)
-	for _, line := range u.lines {
-		s.input.Send(line)
-	}
 	if s.ending {
 		s.Kill() // it has begun nothing
 	}
