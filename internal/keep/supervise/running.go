@@ -118,16 +118,10 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 		m.enter(now, Stopping, Report{})
 		m.kill()
 	case MarkUnhealthy:
-		if !ev.condemns() {
-			return
-		}
 		m.why.because(ev.Cause, NoSource, ev.Reason)
 		m.enter(now, Stopping, Report{})
 		m.kill()
 	case Restart:
-		if !restarts(ev.Cause) {
-			return
-		}
 		m.why.because(ev.Cause, ev.Source, ev.Reason)
 		m.enter(now, Stopping, Report{})
 		m.terminate(now, m.grace(replaceGrace))
@@ -142,9 +136,6 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 
 // restarts reports whether a restart may be requested for this cause.
 func restarts(c Cause) bool { return c == Requested || c == Replace || c == ProbeExit }
-
-// condemns reports whether a process can be condemned for this cause.
-func (e MarkUnhealthy) condemns() bool { return e.Cause == Unhealthy || e.Cause == Memory }
 
 // exited handles the leader's death. What follows is decided when nothing of the process is left.
 func (m *Machine) exited(now time.Time, ev Exited) {

@@ -264,7 +264,7 @@ func TestCondemned(t *testing.T) {
 	if s.doing != "SDK" || s.Snapshot().Cause != Requested {
 		t.Errorf("while it is being ended: did %q because of %s", s.doing, s.Snapshot().Cause)
 	}
-	s = begin(t, Options{}).up().tell(MarkUnhealthy{Cause: Requested}, MarkUnhealthy{Gen: 7, Cause: Memory}).expect(Serving, 0)
+	s = begin(t, Options{}).up().tell(MarkUnhealthy{Gen: 7, Cause: Memory}).expect(Serving, 0)
 	if s.doing != "S" {
 		t.Errorf("did %q", s.doing)
 	}

@@ -104,7 +104,7 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 		}
 	case MarkUnhealthy:
 		// The reason stays: a request that takes too long is no crash.
-		if ev.condemns() && m.stopStep < killed {
+		if m.stopStep < killed {
 			m.kill()
 		}
 	case Start:
