@@ -143,8 +143,5 @@ func (t *Tracker) Reset() {
 	t.times = t.times[:0]
 }
 
-// Open reports whether the breaker is open or its one try is running.
-func (t *Tracker) Open() bool { return t.breaker != closed }
-
 // Restarts is the number of restarts of any cause over the lifetime; it is never reset (WD-10, restart_count).
 func (t *Tracker) Restarts() int { return t.restarts }

@@ -172,11 +172,11 @@ func TestBreakerOpensAfterTenRestartsAndDoubles(t *testing.T) {
 		}
 	}
 	l.Ready(l.now)
-	if l.Open() {
+	if l.breaker != closed {
 		t.Error("open although it came up")
 	}
 	l.up(time.Minute)
-	if l.crashes(9, 0); l.Open() {
+	if l.crashes(9, 0); l.breaker != closed {
 		t.Fatal("with the try itself these are ten restarts, which are allowed")
 	}
 	if d, open := l.crash(0); !open || d != time.Minute {
@@ -200,7 +200,7 @@ func TestResetClosesTheBreaker(t *testing.T) {
 		t.Fatal("not open")
 	}
 	l.Reset()
-	if l.Open() {
+	if l.breaker != closed {
 		t.Error("still open")
 	}
 	l.Requested(l.now)

@@ -16,8 +16,8 @@ import (
 const (
 	// MarkerFile is the name of the file that tells of the last requested restart (RT-2).
 	MarkerFile = ".mcp_restart_marker"
-	// MarkerMethod is what RT-2 writes as the method of a restart.
-	MarkerMethod = "sys.exit(42) → supervisor restart"
+	// markerMethod is what RT-2 writes as the method of a restart.
+	markerMethod = "sys.exit(42) → supervisor restart"
 	// MarkerLimit is the largest marker file that is to be read, in bytes.
 	MarkerLimit = 1 << 20
 )
@@ -35,12 +35,11 @@ type MarkerRecord struct {
 	Timestamp time.Time // when the restart was requested; microseconds
 	Reason    string
 	ExitCode  int
-	Method    string
 }
 
 // RequestedMarker is what is written when somebody asks for a restart.
 func RequestedMarker(at time.Time, reason string) MarkerRecord {
-	return MarkerRecord{Timestamp: at.UTC().Truncate(time.Microsecond), Reason: reason, ExitCode: RestartExitCode, Method: MarkerMethod}
+	return MarkerRecord{Timestamp: at.UTC().Truncate(time.Microsecond), Reason: reason, ExitCode: RestartExitCode}
 }
 
 // WriteMarker writes the marker file as Python's json.dumps(…, indent=2) does, byte for byte. Readers find the old
@@ -51,7 +50,7 @@ func WriteMarker(path string, rec MarkerRecord) error {
 
 func (rec MarkerRecord) encode() []byte {
 	return fmt.Appendf(nil, "{\n  \"timestamp\": %s,\n  \"reason\": %s,\n  \"exit_code\": %d,\n  \"method\": %s\n}",
-		pythonString(FormatTime(rec.Timestamp)), pythonString(rec.Reason), rec.ExitCode, pythonString(rec.Method))
+		pythonString(FormatTime(rec.Timestamp)), pythonString(rec.Reason), rec.ExitCode, pythonString(markerMethod))
 }
 
 // pythonString is s as Python's json.dumps writes it: in ASCII, so that the file reads the same in every locale. Invalid UTF-8
@@ -77,7 +76,7 @@ func pythonString(s string) []byte {
 }
 
 // ParseMarker reads the content of a marker file. It fails with [ErrMarkerSchema], or says why this is not JSON. Unknown
-// fields are ignored and the method may be missing, as the restart tools have always had it.
+// fields are ignored, and so is the method, which may be missing.
 func ParseMarker(raw []byte) (MarkerRecord, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -103,7 +102,7 @@ func ParseMarker(raw []byte) (MarkerRecord, error) {
 	if err != nil {
 		return MarkerRecord{}, fmt.Errorf("timestamp: %w", err)
 	}
-	return MarkerRecord{Timestamp: at, Reason: text(fields["reason"]), ExitCode: code, Method: text(fields["method"])}, nil
+	return MarkerRecord{Timestamp: at, Reason: text(fields["reason"]), ExitCode: code}, nil
 }
 
 // requiredFields are the fields without which a marker is none (RT-5).

@@ -15,7 +15,7 @@ var at = time.Date(2026, 1, 13, 22, 30, 0, 123456000, time.UTC)
 
 func TestWriteMarkerIsByteForByteThePythonFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), MarkerFile)
-	rec := MarkerRecord{Timestamp: at, Reason: "tab\t \"quoted\" \\ é 🚀 <a&b> \x01\x7f\xff", ExitCode: 42, Method: MarkerMethod}
+	rec := MarkerRecord{Timestamp: at, Reason: "tab\t \"quoted\" \\ é 🚀 <a&b> \x01\x7f\xff", ExitCode: 42}
 	if err := WriteMarker(path, rec); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func FuzzParseMarker(f *testing.F) {
 		if err != nil {
 			return
 		}
-		rec.Reason, rec.Method = strings.ToValidUTF8(rec.Reason, "\uFFFD"), strings.ToValidUTF8(rec.Method, "\uFFFD")
+		rec.Reason = strings.ToValidUTF8(rec.Reason, "\uFFFD")
 		back, err := ParseMarker(rec.encode())
 		if err != nil || !back.Timestamp.Equal(rec.Timestamp) || back.Reason != rec.Reason || back.ExitCode != rec.ExitCode {
 			t.Errorf("%q was read as %+v, which is read as %+v, %v", raw, rec, back, err)
