@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/record/queue"
 	"github.com/outlive-mcp/outlive/internal/record/rotation"
 )
@@ -89,12 +89,6 @@ const logger = "mcp_proxy"
 // stringLimit is the maximum length of one string attribute, in bytes; longer ones are cut.
 const stringLimit = 4 << 10
 
-// reserved are the keys of every line; attributes cannot have these names.
-var reserved = map[string]bool{
-	"timestamp": true, "level": true, "logger": true, "message": true, "event_type": true,
-	"proxy_pid": true, "server_pid": true, "restart_count": true, "generation": true,
-}
-
 // AppendLine appends e as one line of JSON, newline included, in TP-8's order of fields. server_pid is absent when no
 // server runs; proxyPID is the process id of outlive.
 func AppendLine(dst []byte, e event.Event, proxyPID int) []byte {
@@ -117,52 +111,31 @@ func AppendLine(dst []byte, e event.Event, proxyPID int) []byte {
 	dst = append(dst, `,"generation":`...)
 	dst = strconv.AppendInt(dst, int64(e.Generation), 10)
 	for _, a := range e.Attrs {
-		if a.Key == "" || reserved[a.Key] || len(dst) > lineLimit {
-			continue
+		if len(dst) > lineLimit {
+			break
 		}
 		dst = append(dst, ',')
 		dst = appendString(dst, a.Key)
 		dst = append(dst, ':')
-		dst = appendValue(dst, a.Value.Resolve())
+		dst = appendValue(dst, a.Value.Any())
 	}
 	return append(dst, "}\n"...)
 }
 
-func appendValue(dst []byte, v slog.Value) []byte {
-	switch v.Kind() {
-	case slog.KindInt64:
-		return strconv.AppendInt(dst, v.Int64(), 10)
-	case slog.KindUint64:
-		return strconv.AppendUint(dst, v.Uint64(), 10)
-	case slog.KindBool:
-		return strconv.AppendBool(dst, v.Bool())
-	case slog.KindDuration:
-		return strconv.AppendInt(dst, v.Duration().Milliseconds(), 10)
-	case slog.KindTime:
-		return appendString(dst, v.Time().UTC().Format(timeLayout))
-	case slog.KindString:
-		return appendString(dst, v.String())
-	case slog.KindFloat64, slog.KindAny:
-		if err, ok := v.Any().(error); ok { // most error types have no exported fields to encode
-			return appendString(dst, err.Error())
-		}
-		if b, err := marshal(v.Any()); err == nil && len(b) <= stringLimit {
+func appendValue(dst []byte, v any) []byte {
+	text, is := v.(string)
+	if !is {
+		if b, err := marshal(v); err == nil && len(b) <= stringLimit {
 			return append(dst, b...)
 		}
+		text = fmt.Sprint(v)
 	}
-	return appendString(dst, fmt.Sprint(v.Any()))
+	return appendString(dst, text)
 }
 
-// appendString appends s as a JSON string, cut at [stringLimit]; bytes that are not UTF-8 become U+FFFD.
+// appendString appends s as a JSON string, at most [stringLimit] of it; bytes that are not UTF-8 become U+FFFD.
 func appendString(dst []byte, s string) []byte {
-	if len(s) > stringLimit {
-		cut := stringLimit
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	b, err := marshal(strings.ToValidUTF8(s, "\uFFFD"))
+	b, err := marshal(strings.ToValidUTF8(logline.Head(s, stringLimit), "\uFFFD"))
 	if err != nil {
 		return append(dst, `""`...) // a string can always be encoded
 	}

@@ -234,12 +234,11 @@ func delayed(e event.Event) []line {
 	if causeOf(e) == "requested" {
 		return nil
 	}
-	v, _ := e.Attr(event.KeyDelayMS)
-	ms := integer(v)
-	if ms <= 0 {
+	ms, err := strconv.ParseFloat(number(e, event.KeyDelayMS), 64)
+	if err != nil || ms <= 0 {
 		return nil
 	}
-	return say("Crash recovery delay: %ss", pythonFloat(float64(ms)/1000))
+	return say("Crash recovery delay: %ss", pythonFloat(ms/1000))
 }
 
 // pythonFloat is Python's str(float), for values in the range of delays.
@@ -252,15 +251,11 @@ func pythonFloat(f float64) string {
 }
 
 func interrupted(e event.Event) []line {
-	sig, _ := e.Attr(event.KeySignal)
-	switch s := strings.ToLower(sig.String()); s {
-	case "interrupt", "sigint", "int", "ctrl-c":
+	sig := textOf(e, event.KeySignal)
+	if sig == "interrupt" { // as os.Interrupt is called on every system
 		return say("Keyboard interrupt received, shutting down")
-	case "", "<nil>":
-		return say("Signal received, shutting down")
-	default:
-		return say("Signal received (%s), shutting down", s)
 	}
+	return say("Signal received (%s), shutting down", sig)
 }
 
 // marked is the event's message, prefixed with the watchdog's word if it is a warning or an error.
@@ -295,17 +290,5 @@ func number(e event.Event, key string) string {
 	if !ok {
 		return "?"
 	}
-	return strconv.FormatInt(integer(v), 10)
-}
-
-func integer(v slog.Value) int64 {
-	switch v.Kind() {
-	case slog.KindInt64:
-		return v.Int64()
-	case slog.KindUint64:
-		return int64(v.Uint64())
-	case slog.KindDuration:
-		return v.Duration().Milliseconds()
-	}
-	return 0
+	return v.String()
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"time"
 	"unicode"
@@ -50,29 +49,12 @@ func appendJSON(dst []byte, e event.Event, l line) []byte {
 		dst = strconv.AppendInt(dst, int64(e.ServerPID), 10)
 	}
 	for _, a := range e.Attrs {
-		switch a.Key {
-		case "", "time", "level", "tag", "msg", "event", "generation", "restart_count", "server_pid":
-			continue
-		}
 		dst = append(dst, ',')
 		dst = appendValue(dst, a.Key)
 		dst = append(dst, ':')
-		dst = appendValue(dst, plain(a.Value.Resolve()))
+		dst = appendValue(dst, a.Value.Any())
 	}
 	return append(dst, "}\n"...)
-}
-
-// plain converts a value for JSON.
-func plain(v slog.Value) any {
-	switch v.Kind() {
-	case slog.KindDuration:
-		return v.Duration().Milliseconds()
-	case slog.KindAny:
-		if err, ok := v.Any().(error); ok {
-			return err.Error()
-		}
-	}
-	return v.Any()
 }
 
 func appendValue(dst []byte, v any) []byte {
