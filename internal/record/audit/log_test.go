@@ -53,7 +53,7 @@ func TestLineIsTheProxys(t *testing.T) {
 
 func TestEveryLineIsOneJSONObject(t *testing.T) {
 	nasty := "a\nb\r\"\\\x00\xff<é\u2028" + strings.Repeat("ü", 5000)
-	for _, typ := range event.Types() {
+	for _, typ := range []event.Type{event.ProxyStarted, event.ServerCrashed, event.ServerLogLost} {
 		e := event.Event{Type: typ, Time: at, Level: slog.LevelWarn, Message: nasty, Attrs: []slog.Attr{
 			slog.String(event.KeyRawLine, nasty), slog.Bool(event.KeyNotified, true), slog.String(event.KeyError, "boom"),
 			slog.Int(event.KeyDelayMS, 1500), slog.Any(event.KeyFiles, []string{"a"}), slog.Any("ch", make(chan int)),

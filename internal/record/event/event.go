@@ -197,21 +197,6 @@ const ProxyLost Type = "proxy_lost"
 // in place of events that are missing there, it has KeyCount.
 const ServerLogLost Type = "log_lost"
 
-// Types returns all types, in the order of a run.
-func Types() []Type {
-	return []Type{
-		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, Upgraded, UpgradeFailed, StraysSwept, FatalError,
-		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
-		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, ServerStuck, CleanShutdown, ServerSlept, ConnectionLost,
-		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
-		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
-		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
-		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ListMissing, ConfigLoaded, ConfigRejected, PeerRefused, PeerEnded, SessionsAway, SessionsBack,
-		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ProxyLost, ServerLogLost,
-	}
-}
-
 // Attribute keys. They are the field names of the audit log; durations are whole milliseconds.
 const (
 	KeyStartupMS  = "startup_time_ms"     // int: spawn to ready (TP-8)

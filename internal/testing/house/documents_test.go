@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 func docs(t *testing.T) map[string]string {
@@ -211,9 +209,17 @@ func TestScreencast(t *testing.T) {
 // Whoever searches the audit log finds each event explained.
 func TestEveryEventIsDocumented(t *testing.T) {
 	text := docs(t)["docs/OPERATIONS.md"]
-	for _, e := range event.Types() {
-		if !strings.Contains(text, "| `"+string(e)+"` |") {
-			t.Errorf("docs/OPERATIONS.md has no line for the event %s", e)
+	source, err := os.ReadFile("internal/record/event/event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := regexp.MustCompile(`(?m)^(?:\t|const )\w+ +Type = "(\w+)"`).FindAllSubmatch(source, -1)
+	if len(types) == 0 {
+		t.Error("no type of event is found")
+	}
+	for _, m := range types {
+		if !strings.Contains(text, "| `"+string(m[1])+"` |") {
+			t.Errorf("docs/OPERATIONS.md has no line for the event %s", m[1])
 		}
 	}
 }
