@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -83,7 +84,7 @@ type Host struct {
 	events   eventQueue
 	running  []backend.Server // processes, or connections in their place
 	shortcut shortcut
-	waiters  []restartWaiter
+	waiters  Waiters
 	ended    chan struct{}
 	wakeAt   time.Time
 }
@@ -129,7 +130,7 @@ func (h *Host) Close() {
 		s.Kill()
 	}
 	h.events.tell()
-	h.tellWaiters(ErrEnded)
+	h.waiters.TellOf(math.MaxInt, ErrEnded)
 	close(h.ended)
 }
 

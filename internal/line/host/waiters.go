@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,33 +18,40 @@ import (
 // ErrEnded is returned to those who ask something of a host that is no more.
 var ErrEnded = errors.New("outlive has shut down")
 
-// restartWaiter is somebody who waits for the restart he asked for.
-type restartWaiter struct {
+// Waiters are those who wait for the restart they asked for. They belong to the loop's goroutine.
+type Waiters []waiter
+
+type waiter struct {
 	newest int // the newest process when he asked: those after it were started for him
 	tell   func(error)
+}
+
+// Add adds one who asks while newest is the newest process.
+func (w *Waiters) Add(newest int, tell func(error)) { *w = append(*w, waiter{newest, tell}) }
+
+// TellOf tells those who asked before the process of that generation was started how it went.
+func (w *Waiters) TellOf(generation int, err error) {
+	*w = slices.DeleteFunc(*w, func(one waiter) bool {
+		if one.newest < generation {
+			one.tell(err)
+		}
+		return one.newest < generation
+	})
 }
 
 // Restart replaces the server and returns when the new one is ready, or says why it is not. One that sleeps, or waits until it
 // is needed, has nothing to be replaced; when it is needed its launcher is asked for it, if it has one. Any goroutine.
 func (h *Host) Restart(ctx context.Context, source supervise.Source, reason string) error {
-	done := make(chan error, 1)
-	h.loop.Post(func() {
+	failed, err := lineloop.AskLater(ctx, h.loop, h.ended, ErrEnded, func(tell func(error)) {
 		if h.Backend.Asleep() {
 			h.shortcut.command = nil
-			done <- nil
+			tell(nil)
 			return
 		}
-		h.waiters = append(h.waiters, restartWaiter{h.Backend.Newest(), func(err error) { done <- err }})
+		h.waiters.Add(h.Backend.Newest(), tell)
 		h.Backend.Restart(time.Now(), source, reason)
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-h.ended:
-		return ErrEnded
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return cmp.Or(err, failed)
 }
 
 // Status tells how the server stands. Any goroutine.
@@ -79,33 +88,16 @@ func (w *restartWatch) Emit(e event.Event) {
 	switch e.Type {
 	case event.ReloadFailed:
 		failed := errors.New(e.Message)
-		h.tellNewer(e.Generation, failed)
+		h.waiters.TellOf(e.Generation, failed)
 		if !h.Backend.Restarting() { // else another process is started for those who asked later
-			h.tellWaiters(failed)
+			h.waiters.TellOf(math.MaxInt, failed)
 		}
 	case event.ServerReady, event.ServerSpawned:
 		// A server that no client has spoken to yet is as ready as it can be once it runs.
 		if e.Type == event.ServerReady || h.Backend.Unspoken() {
-			h.tellNewer(e.Generation, nil)
+			h.waiters.TellOf(e.Generation, nil)
 		}
 	case event.SpawnFailed, event.ServerCrashed, event.ConnectionLost, event.BreakerOpened, event.StartTimeout:
-		h.tellNewer(e.Generation, fmt.Errorf("the new server did not become ready: %s", e.Message))
+		h.waiters.TellOf(e.Generation, fmt.Errorf("the new server did not become ready: %s", e.Message))
 	}
-}
-
-// tellNewer tells those who asked before the process of that generation was started.
-func (h *Host) tellNewer(generation int, err error) {
-	h.waiters = slices.DeleteFunc(h.waiters, func(w restartWaiter) bool {
-		if w.newest < generation {
-			w.tell(err)
-		}
-		return w.newest < generation
-	})
-}
-
-func (h *Host) tellWaiters(err error) {
-	for _, w := range h.waiters {
-		w.tell(err)
-	}
-	h.waiters = nil
 }

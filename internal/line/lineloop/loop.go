@@ -76,8 +76,13 @@ func (l *Loop) Post(fn func()) {
 // Ask returns what fn returns on the loop's goroutine. It returns gone once over is closed, and the context's error once that has
 // ended. Any goroutine but the loop's.
 func Ask[T any](ctx context.Context, l *Loop, over <-chan struct{}, gone error, fn func() T) (T, error) {
+	return AskLater(ctx, l, over, gone, func(answer func(T)) { answer(fn()) })
+}
+
+// AskLater is Ask of what may be answered later: fn gets the function that does, once.
+func AskLater[T any](ctx context.Context, l *Loop, over <-chan struct{}, gone error, fn func(answer func(T))) (T, error) {
 	got := make(chan T, 1)
-	l.Post(func() { got <- fn() })
+	l.Post(func() { fn(func(one T) { got <- one }) })
 	var none T
 	select {
 	case one := <-got:

@@ -1,18 +1,19 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -40,7 +41,7 @@ type Inherited struct {
 	running bool
 	since   time.Time     // when the program was started
 	exitAt  time.Time     // when the previous one ended
-	waiters []waiter      // for the next start
+	waiters host.Waiters  // for the next start
 	ended   chan struct{} // closed when Run returns
 }
 
@@ -103,38 +104,13 @@ func (h *Inherited) stop(p supervise.Profile) {
 	h.loop.Post(func() { h.step(supervise.Stop{Profile: p}) })
 }
 
-// waiter waits for a program newer than generation.
-type waiter struct {
-	after int
-	done  chan error // buffered
-}
-
-// tellWaiters reports to the waiters that a program runs, or why it does not.
-func (h *Inherited) tellWaiters(err error) {
-	h.waiters = slices.DeleteFunc(h.waiters, func(w waiter) bool {
-		if h.gen <= w.after {
-			return false
-		}
-		w.done <- err
-		return true
-	})
-}
-
 // Restart replaces the program and returns when the next one runs, or says why it does not. Any goroutine.
 func (h *Inherited) Restart(ctx context.Context, source supervise.Source, reason string) error {
-	done := make(chan error, 1)
-	h.loop.Post(func() {
-		h.waiters = append(h.waiters, waiter{h.gen, done})
+	failed, err := lineloop.AskLater(ctx, h.loop, h.ended, ErrEnded, func(tell func(error)) {
+		h.waiters.Add(h.gen, tell)
 		h.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason})
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-h.ended:
-		return ErrEnded
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return cmp.Or(err, failed)
 }
 
 // Status returns the program's state. What passes between it and its client is not known. Any goroutine.
@@ -206,13 +182,13 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 	if err != nil {
 		status, _ := child.ShellStatus(err)
 		h.exit, h.exitAt = child.Status{Code: status}, time.Now()
-		h.tellWaiters(err)
+		h.waiters.TellOf(h.gen, err)
 		h.emit(event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
 			slog.String(event.KeyError, err.Error()))
 		return supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status}
 	}
 	h.process, h.running, h.since = process, true, time.Now()
-	h.tellWaiters(nil)
+	h.waiters.TellOf(h.gen, nil)
 	h.emit(event.ServerSpawned, slog.LevelInfo, fmt.Sprintf("Server spawned (PID: %d)", process.PID()))
 	return supervise.Ready{Gen: a.Gen}
 }
