@@ -2,8 +2,8 @@
 // whole tree.
 //
 // [Start] makes the pipes itself and starts one goroutine for each process. That goroutine waits for the end, with a keeper in
-// the runtime's poller and without a thread, calls onExit once and ends. Nothing else runs; to end a
-// process, call [Process.Kill] and wait for onExit.
+// the runtime's poller and without a thread, calls onExit once and ends. Nothing else runs; to end a process, call
+// [Process.Kill] and wait for onExit.
 //
 // # The keeper
 //
