@@ -13,7 +13,6 @@ type Start struct{}
 // SpawnFailed says that the process of a [Spawn] could not be started.
 type SpawnFailed struct {
 	Gen int
-	Err error
 	// Status ends everything with this exit status if there never was a process: the command cannot be executed. 0: it is
 	// tried again.
 	Status int

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -99,7 +98,7 @@ func (w *world) obey(a Action) Event {
 		w.gen, w.noteRequest, w.needed = a.Gen, time.Time{}, time.Time{}
 		w.exits, w.gone, w.drains, w.comes = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		if rapid.IntRange(0, 9).Draw(w.rt, "spawn fails") == 0 {
-			return SpawnFailed{Gen: w.gen, Err: errors.New("no such file")}
+			return SpawnFailed{Gen: w.gen}
 		}
 		w.alive = true
 	case BeginDrain:

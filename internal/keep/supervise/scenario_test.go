@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -406,7 +405,7 @@ func TestWrongSetUpIsNotTriedAgain(t *testing.T) {
 }
 
 func TestSpawnFailureBacksOff(t *testing.T) {
-	s := begin(t, preset(t, "exponential")).tell(SpawnFailed{Err: errors.New("no such file")}).expect(Backoff, 1)
+	s := begin(t, preset(t, "exponential")).tell(SpawnFailed{}).expect(Backoff, 1)
 	if got := s.last(); got.Cause != StartFail || got.Reason != "it could not be started" || got.Delay != time.Second || got.From != Starting {
 		t.Errorf("reported %+v", got)
 	}
@@ -414,17 +413,17 @@ func TestSpawnFailureBacksOff(t *testing.T) {
 
 // TestACommandThatCannotBeExecutedEndsItAll: but not once it has run, when somebody may just be saving it, nor behind a gateway.
 func TestACommandThatCannotBeExecutedEndsItAll(t *testing.T) {
-	s := begin(t, Options{}).tell(SpawnFailed{Err: errors.New("no program"), Status: 126}).expect(Stopped, 0)
+	s := begin(t, Options{}).tell(SpawnFailed{Status: 126}).expect(Stopped, 0)
 	if s.doing != "SF" || !s.Snapshot().Over {
 		t.Errorf("did %q", s.doing)
 	}
-	s = begin(t, Options{}).up().exit(1).tell(SpawnFailed{Gen: 1, Err: errors.New("no program"), Status: 126}).expect(Backoff, 2)
+	s = begin(t, Options{}).up().exit(1).tell(SpawnFailed{Gen: 1, Status: 126}).expect(Backoff, 2)
 	if got := s.last().Cause; got != StartFail {
 		t.Errorf("reported %s", got)
 	}
 	endless := Options{}
 	endless.Exits.Endless = true
-	begin(t, endless).tell(SpawnFailed{Err: errors.New("no program"), Status: 126}).expect(Backoff, 1).pass(respawnAfter).expect(Starting, 1)
+	begin(t, endless).tell(SpawnFailed{Status: 126}).expect(Backoff, 1).pass(respawnAfter).expect(Starting, 1)
 }
 
 func TestHandshakeTimeoutCountsAsACrash(t *testing.T) {
@@ -507,7 +506,7 @@ func TestNoStartAtOnceAfterAFailedSpawn(t *testing.T) {
 	policy := backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}
 	s := begin(t, Options{Backoff: policy})
 	for n := range 4 {
-		s.tell(SpawnFailed{Gen: s.Generation(), Err: errors.New("no such file")}).expect(Backoff, n+1).pass(respawnAfter).expect(Starting, n+1)
+		s.tell(SpawnFailed{Gen: s.Generation()}).expect(Backoff, n+1).pass(respawnAfter).expect(Starting, n+1)
 	}
 }
 

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -52,7 +51,7 @@ var columns = []struct {
 	ev   func(gen, spare int) Event
 }{
 	{"Start", func(int, int) Event { return Start{} }},
-	{"SpawnFail", func(g, _ int) Event { return SpawnFailed{Gen: g, Err: errors.New("no such file")} }},
+	{"SpawnFail", func(g, _ int) Event { return SpawnFailed{Gen: g} }},
 	{"Handshake", func(g, _ int) Event { return Handshake{g} }},
 	{"Ready", func(g, _ int) Event { return Ready{g} }},
 	{"Refused", func(g, _ int) Event { return Refused{Gen: g} }},

@@ -143,7 +143,7 @@ func (lc *lifecycle) spawn(a supervise.Spawn) {
 		if !lc.unspoken() {
 			status = 0 // a client waits, and is told
 		}
-		lc.step(supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status})
+		lc.step(supervise.SpawnFailed{Gen: a.Gen, Status: status})
 		lc.handshake.firstTryFailed()
 		return
 	}

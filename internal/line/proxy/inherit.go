@@ -185,7 +185,7 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 		h.waiters.TellOf(h.gen, err)
 		h.emit(event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
 			slog.String(event.KeyError, err.Error()))
-		return supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status}
+		return supervise.SpawnFailed{Gen: a.Gen, Status: status}
 	}
 	h.process, h.running, h.since = process, true, time.Now()
 	h.waiters.TellOf(h.gen, nil)
