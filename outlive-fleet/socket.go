@@ -81,10 +81,6 @@ func (m *member) routes() http.Handler {
 		}
 		_ = json.NewEncoder(w).Encode(doEntry(r.Context(), m.engine, e)) // who has asked may be gone
 	})
-	mux.HandleFunc("GET /v1/hosts", func(w http.ResponseWriter, r *http.Request) {
-		out := newLines(w)
-		_ = m.view.eachHost(r.Context(), func(h fleetsocket.Host) error { return out.json(h) }) // it ends when who has asked is gone
-	})
 	mux.HandleFunc("GET /v1/follow", func(w http.ResponseWriter, r *http.Request) {
 		out := newLines(w)
 		if e := m.view.follow(r.Context(), r.URL.Query().Get("host"), r.URL.Query().Get("after"), out.line); e != nil {

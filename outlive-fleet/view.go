@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -508,27 +507,4 @@ func stateOf(n judge.Record) string {
 		return fleetsocket.Telling
 	}
 	return fleetsocket.Found
-}
-
-// eachHost hands on every machine, also those that join later.
-func (v *view) eachHost(ctx context.Context, each func(fleetsocket.Host) error) error {
-	defer v.acquire()()
-	told := map[string]bool{}
-	for {
-		names, _, changed := v.names()
-		for _, name := range names {
-			if told[name] {
-				continue
-			}
-			told[name] = true
-			if err := each(v.at(name).Host); err != nil {
-				return fmt.Errorf("tell of %s: %w", name, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		}
-	}
 }

@@ -21,7 +21,7 @@ import (
 // fleetProgram is the helper that connects machines. It is a program of its own because its libraries would cost every start.
 const fleetProgram = "outlive-fleet"
 
-// memberAgain is the pause before the member is asked again for those that join.
+// memberAgain is how often the member is asked for machines that have joined since.
 const memberAgain = 2 * time.Second
 
 const fleetLong = `Join machines that cannot reach each other over ssh, or that are many: each of them connects to one hub, outwards only, and says
@@ -139,8 +139,10 @@ func (f *hostFlags) followFleet(o *collect.Options, set *hosts.Set) {
 	}
 	o.Joining = func(ctx context.Context, join func(collect.Remote)) {
 		for ctx.Err() == nil {
-			// Its end is told by those that follow a machine.
-			_ = m.Hosts(ctx, func(h fleetsocket.Host) { join(&fleetHost{m: m, name: h.Name}) })
+			s, _ := m.Status(ctx) // that it does not answer is told by those that follow a machine
+			for _, h := range s.Hosts {
+				join(&fleetHost{m: m, name: h.Name})
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(memberAgain):

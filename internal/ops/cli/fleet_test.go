@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/fleetsocket"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
 )
 
 // memberSays has a member of a fleet run on this machine that says how the fleet stands, and whose machines have nothing to tell.
@@ -32,6 +35,24 @@ func memberSays(t *testing.T, s fleetsocket.Status) {
 	served, server := make(chan struct{}), http.Server{Handler: mux}
 	go func() { defer close(served); _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close(); <-served })
+}
+
+// Machines that were not there at first are followed, too.
+func TestMachinesThatJoin(t *testing.T) {
+	memberSays(t, fleetsocket.Status{Host: "a", Connected: true, Hosts: []fleetsocket.Host{{Name: "a"}, {Name: "b"}}})
+	var o collect.Options
+	(&hostFlags{}).followFleet(&o, &hosts.Set{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var joined []string
+	o.Joining(ctx, func(r collect.Remote) {
+		if joined = append(joined, r.Name()); len(joined) == 2 {
+			cancel()
+		}
+	})
+	if !slices.Equal(joined, []string{"a", "b"}) {
+		t.Errorf("%q are followed", joined)
+	}
 }
 
 // A verb that was interrupted waits for no member.

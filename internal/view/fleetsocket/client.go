@@ -48,23 +48,6 @@ func (c Client) Entry(ctx context.Context, e Entry) (a EntryAnswer, err error) {
 	return a, err
 }
 
-// Hosts calls each with every machine of the fleet, also those that join later, until ctx or the member ends.
-func (c Client) Hosts(ctx context.Context, each func(Host)) error {
-	body, err := c.do(ctx, http.MethodGet, "/v1/hosts", nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	return lines(body, func(line []byte) error {
-		var h Host
-		err := json.Unmarshal(line, &h)
-		if err == nil {
-			each(h)
-		}
-		return err
-	})
-}
-
 // endedLine is how the last line of a stream begins.
 var endedLine = []byte(`{"ended":`)
 

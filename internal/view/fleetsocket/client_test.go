@@ -86,7 +86,7 @@ func TestNoMember(t *testing.T) {
 	_, status := c.Status(ctx)
 	_, run := c.Run(ctx, Command{}, nil, nil)
 	for what, err := range map[string]error{
-		"status": status, "run": run, "leave": c.Leave(ctx), "hosts": c.Hosts(ctx, nil), "follow": c.Follow(ctx, "b", "", nil),
+		"status": status, "run": run, "leave": c.Leave(ctx), "follow": c.Follow(ctx, "b", "", nil),
 	} {
 		if e := endingOf(t, err, NoMember); !strings.Contains(e.Error(), "outlive fleet join") {
 			t.Errorf("%s: %v", what, err)
@@ -102,7 +102,7 @@ func TestRefused(t *testing.T) {
 	ctx := t.Context()
 	_, run := c.Run(ctx, Command{}, nil, nil)
 	for err, want := range map[error]string{
-		run: "POST /v1/run", c.Leave(ctx): "POST /v1/leave", c.Hosts(ctx, nil): "GET /v1/hosts", c.Follow(ctx, "b", "", nil): "GET /v1/follow",
+		run: "POST /v1/run", c.Leave(ctx): "POST /v1/leave", c.Follow(ctx, "b", "", nil): "GET /v1/follow",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "the member of this machine: bad request: "+want) {
 			t.Errorf("%v, want %s", err, want)
@@ -124,21 +124,6 @@ func TestStatus(t *testing.T) {
 		if _, err := member(t, says(broken)).Status(t.Context()); err == nil {
 			t.Errorf("%q is a status", broken)
 		}
-	}
-}
-
-// Each machine is told of, until the member ends; what is no machine ends it with an error.
-func TestHosts(t *testing.T) {
-	var names []string
-	each := func(h Host) { names = append(names, h.Name) }
-	if err := member(t, says(`{"name":"a"}`, `{"name":"b"}`)).Hosts(t.Context(), each); err != nil || len(names) != 2 {
-		t.Errorf("%q, %v", names, err)
-	}
-	if err := member(t, says(`{"name":"c"}`, `no`)).Hosts(t.Context(), each); err == nil || len(names) != 3 {
-		t.Errorf("%q, %v", names, err)
-	}
-	if err := member(t, dies(`{"name":"d"}`)).Hosts(t.Context(), each); err == nil || len(names) != 4 {
-		t.Errorf("%q, %v", names, err)
 	}
 }
 

@@ -3,7 +3,6 @@
 // program outlive links nothing of the fleet but this.
 //
 //	GET /v1/status              a [Status]
-//	GET /v1/hosts               JSON lines: a [Host] for each machine, and one for each that joins later
 //	GET /v1/follow?host=NAME    the lines of "outlive watch --json --state" there, and at the end an [Ending]
 //	POST /v1/run                a [Command]; JSON lines come back, each a [Frame]
 //	POST /v1/share              a list of [Trouble]; [ShareAnswer] comes back
