@@ -71,7 +71,7 @@ func (m *member) request(ctx context.Context, host string, o order, first bool) 
 		case ctx.Err() != nil:
 			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: ctx.Err().Error()}
 		case errors.Is(err, engine.ErrNoOwner) && (first && !(m.view.hears(host) && time.Since(began) < reconnects) || time.Since(began) > patience):
-			e := m.silent(ctx, host)
+			e := m.view.missed(ctx, host)
 			e.Why += outcome
 			return part{}, e
 		case !connected && (first && time.Since(since) > reconnects || time.Since(began) > patience):
@@ -98,23 +98,4 @@ func (m *member) send(ctx context.Context, host string, o order) (p part, err er
 		return p, err
 	}
 	return p, json.Unmarshal(answer, &p)
-}
-
-// silent is the ending of a machine that is not there, with when it was heard last.
-func (m *member) silent(ctx context.Context, host string) *fleetsocket.Ending {
-	var d judge.Digest
-	if e, err := m.engine.Get(ctx, engine.Key(digestTable, host)); err == nil {
-		_ = json.Unmarshal(e.Value, &d) // then it is not known
-	}
-	how := ""
-	key := judge.Case{Kind: judge.Silent, Subject: host}.Key()
-	if e, err := m.engine.Get(ctx, key); err == nil {
-		if r, err := judge.ReadRecord(key, e.Value); err == nil && r.State != judge.Over {
-			how = string(r.Standing)
-		}
-	}
-	if !d.At.IsZero() {
-		d.At = d.At.Add(-m.view.clockOf(host))
-	}
-	return fleetsocket.SilentFor(host, d.At, how)
 }

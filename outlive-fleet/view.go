@@ -399,14 +399,19 @@ func (v *view) at(name string) glance {
 	return g
 }
 
-// clockOf is how far a machine's clock is ahead of ours, where that is known.
-func (v *view) clockOf(name string) time.Duration {
+// missed is the ending of a machine that is not there, with when it was heard last.
+func (v *view) missed(ctx context.Context, name string) *fleetsocket.Ending {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	defer v.acquire()()
+	v.await(ctx)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if h := v.hosts[name]; h != nil {
-		return h.ahead
+	h := v.hosts[name]
+	if h == nil {
+		h = newKnownHost()
 	}
-	return 0
+	return fleetsocket.SilentFor(name, h.digest.At.Add(-h.ahead), v.howSilent(name))
 }
 
 // names are all machines, in order.
