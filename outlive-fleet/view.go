@@ -65,7 +65,7 @@ type view struct {
 	cases   map[string]judge.Record // that are not over, by key
 	asked   time.Time               // when our own beat was asked for, to see whether the registry tells anything; zero: it was not
 	heard   time.Time               // when the registry began to tell again, after it had told nothing
-	changed chan struct{}           // closed when a machine is new or gone, and with all that concerns more than one
+	changed chan struct{}           // closed when a machine is new, and with all that concerns more than one
 }
 
 func newView(m *member) *view {
@@ -152,7 +152,7 @@ func (v *view) tell() {
 	}
 }
 
-// tellNames wakes who wants to know which machines there are. The lock is held.
+// tellNames wakes who waits for a machine that is not there. The lock is held.
 func (v *view) tellNames() {
 	close(v.changed)
 	v.changed = make(chan struct{})
@@ -201,7 +201,6 @@ func (v *view) takeOf(name, table string, c engine.Change) {
 		if h != nil && (table == digestTable || !h.named) {
 			delete(v.hosts, name)
 			h.tell()
-			v.tellNames()
 		}
 		return
 	}
@@ -210,10 +209,7 @@ func (v *view) takeOf(name, table string, c engine.Change) {
 		v.hosts[name] = h
 		v.tellNames()
 	}
-	if table == digestTable && !h.named {
-		h.named = true
-		v.tellNames()
-	}
+	h.named = h.named || table == digestTable
 	was := *h
 	h.take(table, c.Value, v.synced && !v.again, func(at time.Time) bool {
 		young, known := v.m.publisher.young(c.Revision, time.Now())
