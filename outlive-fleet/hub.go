@@ -58,12 +58,12 @@ EXIT STATUS
   2  a mistake in the command line`,
 		Example: "  outlive fleet hub\n  outlive fleet hub --listen 10.0.0.1:4242",
 		Args:    cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cluster != "" || self != "" {
 				return wrong("--cluster: %s", noCluster)
 			}
 			return s.runHub(cmd.Context(), listen)
-		}),
+		},
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false

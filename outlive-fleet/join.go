@@ -96,7 +96,7 @@ EXIT STATUS
   2  a mistake in the command line`,
 		Example: "  outlive fleet join hub.example:4242 --token outlive1.…\n  outlive fleet join --nats tls://nats1.example,tls://nats2.example,tls://nats3.example --creds fleet.creds\n  outlive fleet join",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    does(func(cmd *cobra.Command, args []string) error { return s.join(cmd.Context(), f, strings.Join(args, "")) }),
+		RunE:    func(cmd *cobra.Command, args []string) error { return s.join(cmd.Context(), f, strings.Join(args, "")) },
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
@@ -427,7 +427,7 @@ func (m *member) unwritten() (since time.Time, why string) {
 func newLeave(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "Take this machine out of its fleet", Args: cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var m membership
 			there, err := readFile(s.memberFile(), &m)
 			if err != nil {
@@ -460,6 +460,6 @@ func newLeave(s *settings) *cobra.Command {
 				}
 			}
 			return nil
-		}),
+		},
 	}
 }

@@ -19,7 +19,8 @@ import (
 type settings struct {
 	state, socket, program, release string
 
-	read tokensRead
+	read  tokensRead
+	began bool // the command line was understood
 }
 
 // usage is the error of a mistake in the command line.
@@ -31,38 +32,20 @@ func main() {
 	service.SignalCrashes(os.Getenv)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := command().ExecuteContext(ctx)
+	var s settings
+	err := command(&s).ExecuteContext(ctx)
 	if err == nil {
 		return
 	}
 	fmt.Fprintln(logline.NewScreen(os.Stderr), "outlive: "+err.Error())
 	stop()
-	var ours failed
-	if errors.As(err, &ours) {
+	if s.began && !errors.As(err, new(usage)) {
 		os.Exit(1)
 	}
-	os.Exit(2) // cobra's own errors are usage errors, as ours are
+	os.Exit(2) // a mistake in the command line
 }
 
-// failed is the error of what could not be done.
-type failed struct{ error }
-
-func (f failed) Unwrap() error { return f.error }
-
-// does makes a verb's error one of what could not be done, unless it is a mistake in the command line.
-func does(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		var u usage
-		if err == nil || errors.As(err, &u) {
-			return err
-		}
-		return failed{err}
-	}
-}
-
-func command() *cobra.Command {
-	var s settings
+func command(s *settings) *cobra.Command {
 	root := &cobra.Command{
 		Use: "fleet", SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "outlive fleet"},
@@ -70,6 +53,7 @@ func command() *cobra.Command {
 			if s.state == "" || s.socket == "" {
 				return wrong("start it as: outlive fleet; see docs/FLEET.md")
 			}
+			s.began = true
 			return nil
 		},
 	}
@@ -81,7 +65,7 @@ func command() *cobra.Command {
 	for _, name := range []string{"state", "socket", "program", "release"} {
 		_ = fl.MarkHidden(name) // it is there
 	}
-	root.AddCommand(newHub(&s), newToken(&s), newJoin(&s), newStatus(&s), newLeave(&s), newNATSUser(&s))
+	root.AddCommand(newHub(s), newToken(s), newJoin(s), newStatus(s), newLeave(s), newNATSUser(s))
 	return root
 }
 

@@ -26,12 +26,12 @@ the line and have the servers read their configuration again.
 Machines may not make the fleet's tables. The first user needs --makes-tables, which leaves out all restrictions.`,
 		Example: "  outlive fleet nats-user build1 --file build1.nk",
 		Args:    cobra.ExactArgs(1),
-		RunE: does(func(_ *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if file == "" {
 				file = args[0] + ".nk"
 			}
 			return makeNATSUser(args[0], file, makesTables)
-		}),
+		},
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false

@@ -138,7 +138,7 @@ it is not known yet how far that is ahead.
 EXIT STATUS
   0  shown, also when machines are silent: --json says which
   1  this machine is in no fleet, its member does not run, it has no connection to the hub, or nothing is written there`,
-		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.showStatus(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -209,15 +208,15 @@ no other. The hub keeps no token, only what it needs to know one again.`,
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "Show which machines have a token", Args: cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error { return s.listTokens(asJSON) }),
+		RunE: func(*cobra.Command, []string) error { return s.listTokens(asJSON) },
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
 	cmd.AddCommand(&cobra.Command{
 		Use: "make NAME", Short: "Print a new token for the machine that is to be called NAME", Args: cobra.ExactArgs(1),
-		RunE: does(func(cmd *cobra.Command, args []string) error { return s.makeToken(args[0]) }),
+		RunE: func(_ *cobra.Command, args []string) error { return s.makeToken(args[0]) },
 	}, list, &cobra.Command{
 		Use: "revoke NAME", Short: "Let a machine in no more, and forget what it has said", Args: cobra.ExactArgs(1),
-		RunE: does(func(cmd *cobra.Command, args []string) error { return s.revokeToken(cmd.Context(), args[0]) }),
+		RunE: func(_ *cobra.Command, args []string) error { return s.revokeToken(args[0]) },
 	})
 	return cmd
 }
@@ -262,7 +261,7 @@ func (s *settings) hubIsHere() error {
 	return nil
 }
 
-func (s *settings) revokeToken(_ context.Context, name string) error {
+func (s *settings) revokeToken(name string) error {
 	if err := s.hubIsHere(); err != nil {
 		return err
 	}
