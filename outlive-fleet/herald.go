@@ -21,8 +21,8 @@ const (
 	// tellLimit is how long the monitor may take until its message has arrived: it looks every 5 s, and a channel has 10 s for a message.
 	tellLimit = 40 * time.Second
 	tellLook  = 250 * time.Millisecond
-	// recordEvery is how often it is looked whether what this machine has told of is over.
-	recordEvery = 10 * time.Second
+	// recordEvery is how often it is looked whether what this machine has told of is over, whichever machine judges.
+	recordEvery = 5 * time.Second
 	// overKept is how long a case that is over stays in the file, for a monitor that does not run just then.
 	overKept = time.Hour
 	// unknownFor is how long a case may be unknown to the hub, which may have lost its disk, until it counts as over.
@@ -36,7 +36,6 @@ var prefixes = map[judge.Kind]string{judge.Silent: "machine:", judge.Machines: "
 type herald struct {
 	m    *member
 	path string
-	wake chan struct{}
 
 	mu      sync.Mutex
 	cases   []fleetcases.Case    // that this machine tells of, or has told of
@@ -44,7 +43,7 @@ type herald struct {
 }
 
 func newHerald(m *member) *herald {
-	return &herald{m: m, path: m.casesFile(), wake: make(chan struct{}, 1), missing: map[string]time.Time{}}
+	return &herald{m: m, path: m.casesFile(), missing: map[string]time.Time{}}
 }
 
 // load reads what an earlier run has told of.
@@ -75,10 +74,10 @@ func (h *herald) reach() judge.Reach {
 }
 
 // Tell implements judge.Teller: it returns when the monitor's message has arrived, or where there is no channel when the monitor shows it.
-func (h *herald) Tell(ctx context.Context, c judge.Case, repeated bool) (string, error) {
+func (h *herald) Tell(ctx context.Context, c judge.Case, repeated bool) error {
 	id, err := h.open(c, repeated)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", judge.ErrNotSent, err)
+		return fmt.Errorf("%w: %w", judge.ErrNotSent, err)
 	}
 	h.m.log.Info("the monitor here is to tell of the fleet", "what", c.Kind, "of", c.Subject, "standing", c.Standing)
 	late := time.After(tellLimit)
@@ -86,18 +85,18 @@ func (h *herald) Tell(ctx context.Context, c judge.Case, repeated bool) (string,
 		shown, arrived, refused := h.seen(id)
 		switch {
 		case shown && (arrived || h.reach() == judge.Views):
-			return h.m.Host, nil
+			return nil
 		case refused:
 			h.withdraw(id)
-			return "", fmt.Errorf("%w: the monitor's channels refuse it", judge.ErrNotSent)
+			return fmt.Errorf("%w: the monitor's channels refuse it", judge.ErrNotSent)
 		}
 		select {
 		case <-ctx.Done():
 			h.withdraw(id)
-			return "", context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-late:
 			h.withdraw(id)
-			return "", errors.New("the monitor here has not told of it in time")
+			return errors.New("the monitor here has not told of it in time")
 		case <-time.After(tellLook):
 		}
 	}
@@ -115,14 +114,6 @@ func (h *herald) seen(id string) (shown, arrived, refused bool) {
 		}
 	}
 	return false, false, false
-}
-
-// Over implements judge.Teller. Whoever has told of a case sees by itself that it is over, also when another machine judges by then.
-func (h *herald) Over(context.Context, judge.Case) {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
 }
 
 // open has the monitor open an incident, and returns the case's id.
@@ -284,7 +275,6 @@ func (h *herald) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-h.wake:
 		}
 		h.mu.Lock()
 		open := slices.DeleteFunc(slices.Clone(h.cases), func(t fleetcases.Case) bool { return t.Over != "" })

@@ -193,8 +193,7 @@ func (m *simulated) live(ctx context.Context, b *testing.B) {
 // nobody tells nobody.
 type nobody struct{}
 
-func (nobody) Tell(context.Context, judge.Case, bool) (string, error) { return "", judge.ErrNotSent }
-func (nobody) Over(context.Context, judge.Case)                       {}
+func (nobody) Tell(context.Context, judge.Case, bool) error { return judge.ErrNotSent }
 
 // startFleetProcess starts outlive-fleet, and returns when it has printed what is looked for.
 func startFleetProcess(b *testing.B, programs, state, want string, args ...string) (pid int, found string) {

@@ -492,7 +492,7 @@ func (v *view) openCases() []fleetsocket.Case {
 // has it has told by itself.
 func by(n judge.Record) string {
 	if n.State == judge.Sent {
-		return n.Message // see [herald.Tell]
+		return n.Message
 	}
 	return n.Judge()
 }

@@ -24,7 +24,7 @@ var quick = []change{
 
 	{"outlive-fleet/publish.go", "stateEvery  = time.Minute", "stateEvery  = 12 * time.Second"},
 	{"outlive-fleet/view.go", "silentAfter = 2 * beatEvery", "silentAfter = 4 * beatEvery"},
-	{"outlive-fleet/herald.go", "recordEvery = 10 * time.Second", "recordEvery = 2 * time.Second"},
+	{"outlive-fleet/herald.go", "recordEvery = 5 * time.Second", "recordEvery = time.Second"},
 	{"outlive-fleet/hub.go", "forgetAgain = 5 * time.Second", "forgetAgain = time.Second"},
 	{"internal/fleet/judge/judge.go", "Beat    = 5 * time.Second", "Beat    = time.Second"},
 	{"internal/fleet/judge/judge.go", "silence = 30 * time.Second", "silence = 6 * time.Second"},

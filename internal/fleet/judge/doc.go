@@ -27,7 +27,7 @@
 //
 // Each case is a record in "esc.<kind>.<subject>", which only CAS changes:
 //
-//	(none) ──> sending(epoch) ──> sent(message) ──> over ──> sending, the next episode
+//	(none) ──> sending(epoch) ──> sent(machine) ──> over ──> sending, the next episode
 //	   └──> pending ──┘ while nobody can be told
 //
 // A later holder takes over what an earlier one has left: what is pending is sent, what was being sent is sent again and marked as

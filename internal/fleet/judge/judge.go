@@ -57,13 +57,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Teller brings messages to people.
+// Teller brings messages to people. That a case is over it reads from the case's record.
 type Teller interface {
-	// Tell tells of a case and returns the message's id in its channel, if there is one. repeated: the message may have been sent
-	// before. The error wraps ErrNotSent if it is known that nothing was sent.
-	Tell(ctx context.Context, c Case, repeated bool) (id string, err error)
-	// Over says that the case of a message is over. It is called once at most; a failure is its own matter.
-	Over(ctx context.Context, c Case)
+	// Tell tells of a case. repeated: the message may have been sent before. The error wraps ErrNotSent if it is known that nothing
+	// was sent.
+	Tell(ctx context.Context, c Case, repeated bool) error
 }
 
 // ErrNotSent says that a message was certainly not sent.
@@ -113,7 +111,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	defer context.AfterFunc(ctx, cancel)()
 	j := &judge{
 		fleet: fleet, machine: machine, held: held, to: to, opts: opts, view: view{}, gone: map[string]time.Time{}, open: map[string]Record{},
-		book: book{registry: fleet, term: held.Term, reach: opts.Reach, done: map[episode]done{}},
+		book: book{registry: fleet, machine: machine, term: held.Term, reach: opts.Reach, done: map[episode]done{}},
 	}
 	err = j.watch(judging)
 	releasing, cancel := context.WithTimeout(holding, askFor)
@@ -280,7 +278,7 @@ func (j *judge) look(ctx context.Context) error {
 }
 
 func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Time) {
-	for key, r := range j.open {
+	for key := range j.open {
 		if seen[key] {
 			continue
 		}
@@ -290,13 +288,8 @@ func (j *judge) closeOver(ctx context.Context, seen map[string]bool, now time.Ti
 		if now.Sub(j.gone[key]) < settle {
 			continue
 		}
-		told, err := j.book.close(ctx, key)
-		if err != nil {
-			continue // it is tried again
-		}
-		delete(j.gone, key)
-		if told {
-			j.to.Over(ctx, r.Case)
+		if j.book.close(ctx, key) == nil { // otherwise it is tried again
+			delete(j.gone, key)
 		}
 	}
 }

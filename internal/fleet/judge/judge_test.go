@@ -267,7 +267,8 @@ func TestGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := ReadRecord(key, entry.Value); err != nil || !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent || n.Shown {
+		n, err := ReadRecord(key, entry.Value)
+		if err != nil || !slices.Equal(n.Agents, []string{"m2", "m3", "m4"}) || n.State != Sent || n.Shown || n.Message != "m0" {
 			t.Errorf("written down is %+v", n)
 		}
 		w.machines[1].network.Cut() // again: it is a case of its own

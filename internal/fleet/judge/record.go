@@ -41,7 +41,7 @@ type Record struct {
 	// Holder and Epoch are those of the judge that wrote it. Of two judges the one with the higher epoch goes on.
 	Holder  string `json:"holder"`
 	Epoch   uint64 `json:"epoch"`
-	Message string `json:"message,omitempty"` // its id in the channel; "" of a Sent one: a machine has told by itself
+	Message string `json:"message,omitempty"` // the machine that has told of a Sent one; "": one that has it told by itself
 	Shown   bool   `json:"shown,omitempty"`   // of a Sent one: the monitor that told of it had no channel, so nobody was reached
 	Case
 }
@@ -73,6 +73,7 @@ func (r Record) Judge() string {
 // book is the records of all cases, and what this judge did about them.
 type book struct {
 	registry lease.Registry
+	machine  string
 	term     func() (lease.Term, error)
 	reach    func() Reach
 	done     map[episode]done
@@ -86,10 +87,9 @@ type episode struct {
 
 // done is what this judge did about an episode.
 type done struct {
-	begun   bool   // the channel has got the message, perhaps
-	sent    bool   // and has it
-	message string // its id there
-	shown   bool   // see [Record]
+	begun bool // the channel has got the message, perhaps
+	sent  bool // and has it
+	shown bool // see [Record]
 }
 
 // Key is where the record of a case is.
@@ -194,7 +194,7 @@ func (b *book) send(ctx context.Context, key string, r Record, revision engine.R
 	}
 	at := episode{key, r.Episode}
 	b.done[at] = done{begun: true}
-	id, err := to.Tell(ctx, c, repeated)
+	err := to.Tell(ctx, c, repeated)
 	if errors.Is(err, ErrNotSent) && !repeated {
 		b.done[at] = done{}
 		_, _, again := b.move(ctx, key, r, revision, Pending)
@@ -203,13 +203,13 @@ func (b *book) send(ctx context.Context, key string, r Record, revision engine.R
 	if err != nil {
 		return &failed{err}
 	}
-	b.done[at] = done{begun: true, sent: true, message: id, shown: b.reach() < People}
+	b.done[at] = done{begun: true, sent: true, shown: b.reach() < People}
 	return b.finish(ctx, key, r, revision)
 }
 
 func (b *book) finish(ctx context.Context, key string, r Record, revision engine.Revision) error {
 	at := episode{key, r.Episode}
-	r.Message, r.Shown = b.done[at].message, b.done[at].shown
+	r.Message, r.Shown = b.machine, b.done[at].shown
 	_, _, err := b.move(ctx, key, r, revision, Sent)
 	if err == nil {
 		delete(b.done, at)
@@ -228,12 +228,12 @@ func (b *book) change(ctx context.Context, c Case) error {
 	return err
 }
 
-// close notes that a case is over. The one judge that has noted it is told whether there is a message to be ended.
-func (b *book) close(ctx context.Context, key string) (told bool, err error) {
+// close notes that a case is over.
+func (b *book) close(ctx context.Context, key string) error {
 	r, revision, err := b.read(ctx, key)
 	if err != nil || r.State == "" || r.State == Over {
-		return false, err
+		return err
 	}
 	_, _, err = b.move(ctx, key, r, revision, Over)
-	return err == nil && r.Message != "", err
+	return err
 }

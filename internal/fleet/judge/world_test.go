@@ -45,12 +45,12 @@ type channel struct {
 	machine string
 }
 
-func (c channel) Tell(_ context.Context, about Case, repeated bool) (string, error) {
+func (c channel) Tell(_ context.Context, about Case, repeated bool) error {
 	c.mu.Lock()
 	broken, slow := c.broken[c.machine], c.slow[c.machine]
 	c.mu.Unlock()
 	if broken {
-		return "", fmt.Errorf("no way: %w", ErrNotSent)
+		return fmt.Errorf("no way: %w", ErrNotSent)
 	}
 	text := strings.TrimSpace(fmt.Sprint(about.Kind, " ", about.Subject, " ", about.Standing, strings.Join(about.Agents, " ")))
 	if repeated {
@@ -58,11 +58,7 @@ func (c channel) Tell(_ context.Context, about Case, repeated bool) (string, err
 	}
 	c.say(text)
 	time.Sleep(slow)
-	return "message of " + text, nil
-}
-
-func (c channel) Over(_ context.Context, about Case) {
-	c.say(fmt.Sprint("over: ", about.Kind, " ", about.Subject))
+	return nil
 }
 
 // machine is one of a fleet: its judge, its digests, and who answers for it.
@@ -107,10 +103,18 @@ type world struct {
 	*people
 	registry *enginemem.Engine
 	machines []*machine
+	stop     context.CancelFunc // looking for what is over
 }
 
 func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
 	w := &world{people: &people{broken: map[string]bool{}, slow: map[string]time.Duration{}}, registry: enginemem.New()}
+	ctx, stop := context.WithCancel(t.Context())
+	w.stop = stop
+	changes, err := w.registry.Watch(ctx, Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go w.ends(changes)
 	for i := range machines {
 		m := &machine{name: fmt.Sprint("m", i), network: enginetest.NewFaults(w.registry, seed*100+uint64(i), rate)}
 		m.reach.Store(int32(People))
@@ -119,6 +123,15 @@ func newWorld(t *testing.T, machines int, seed uint64, rate float64) *world {
 		time.Sleep(time.Second) // the first one has the lease
 	}
 	return w
+}
+
+// ends says of each case that people were told of that it is over, as those do who have told of it.
+func (w *world) ends(changes <-chan engine.Change) {
+	for c := range changes {
+		if r, err := ReadRecord(c.Key, c.Value); err == nil && r.State == Over && r.Message != "" {
+			w.say(fmt.Sprint("over: ", r.Kind, " ", r.Subject))
+		}
+	}
 }
 
 // begin starts a machine's program.
@@ -171,6 +184,7 @@ func (w *world) end() {
 		m.leave()
 		m.network.Close()
 	}
+	w.stop()
 }
 
 // wants compares what people have heard.
