@@ -278,7 +278,7 @@ func (h *hubRun) tokensChanged() error {
 			due = true
 		}
 	}
-	if len(h.hub.Drop(func(host, hash string) bool { return now[host] == hash })) > 0 || due {
+	if h.hub.Drop(func(host, hash string) bool { return now[host] == hash }) || due {
 		select {
 		case h.forgets <- struct{}{}:
 		default:

@@ -66,12 +66,15 @@ type Hub struct {
 	own    string // our own password
 
 	mu    sync.Mutex
-	conns map[string]map[uint64]string // by host, and of each the SHA-256 of its password as hex
+	conns map[uint64]conn // by the server's number
 }
+
+// conn is a machine's connection: who that is, and the SHA-256 of its password as hex.
+type conn struct{ host, hash string }
 
 // StartHub starts a hub, and returns when it can be reached.
 func StartHub(o HubOptions) (*Hub, *Engine, error) {
-	h := &Hub{opts: o, own: rand.Text(), conns: map[string]map[uint64]string{}}
+	h := &Hub{opts: o, own: rand.Text(), conns: map[uint64]conn{}}
 	so := &server.Options{
 		ServerName: "outlive", DontListen: o.Listen == "", NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: maxStore, JetStreamDomain: "hub",
@@ -159,14 +162,14 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	case o.Token != speaks:
 		err = errVersion
 	default:
-		h.note(o.Username, c.GetID(), hex.EncodeToString(sum[:])) // before it is looked whether the token is good: it may be revoked meanwhile
+		h.note(c.GetID(), conn{o.Username, hex.EncodeToString(sum[:])}) // before it is looked whether the token is good: it may be revoked meanwhile
 		err = h.opts.Admit(o.Username, o.Name, o.Password, from)
 	}
 	if errors.Is(err, ErrLater) {
 		_ = h.server.DisconnectClientByID(c.GetID()) // it comes again; whoever is refused never does
 	}
 	if err != nil {
-		h.forget(o.Username, c.GetID())
+		h.forget(c.GetID())
 		if h.opts.Refused != nil {
 			h.opts.Refused(o.Username, from, err)
 		}
@@ -180,51 +183,37 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-func (h *Hub) note(host string, id uint64, hash string) {
+func (h *Hub) note(id uint64, c conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.conns[host] == nil {
-		h.conns[host] = map[uint64]string{}
-	}
-	for old := range h.conns[host] {
-		if h.server.GetClient(old) == nil {
-			delete(h.conns[host], old) // it has gone, which nobody says
-		}
-	}
-	h.conns[host][id] = hash
+	h.conns[id] = c
 }
 
-func (h *Hub) forget(host string, id uint64) {
+func (h *Hub) forget(id uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.conns[host], id)
-	if len(h.conns[host]) == 0 {
-		delete(h.conns, host)
-	}
+	delete(h.conns, id)
 }
 
 // Drop ends the connections that are not to stay, by host and the SHA-256 of their password as hex: whoever comes again is asked anew. It
-// returns the hosts.
-func (h *Hub) Drop(stays func(host, hash string) bool) (dropped []string) {
+// reports whether there was one. It is to be called now and then, since it forgets those that have gone.
+func (h *Hub) Drop(stays func(host, hash string) bool) bool {
 	var ids []uint64
 	h.mu.Lock()
-	for host, all := range h.conns {
-		for id, hash := range all {
-			if !stays(host, hash) {
-				ids = append(ids, id)
-				delete(all, id)
-			}
-		}
-		if len(all) == 0 {
-			delete(h.conns, host)
-			dropped = append(dropped, host)
+	for id, c := range h.conns {
+		switch {
+		case !stays(c.host, c.hash):
+			ids = append(ids, id)
+			delete(h.conns, id)
+		case h.server.GetClient(id) == nil: // it has gone, which nobody says
+			delete(h.conns, id)
 		}
 	}
 	h.mu.Unlock()
 	for _, id := range ids {
 		_ = h.server.DisconnectClientByID(id) // it may have gone
 	}
-	return dropped
+	return len(ids) > 0
 }
 
 // Tables that a machine of the fleet writes its own key of.
