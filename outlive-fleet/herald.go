@@ -260,9 +260,6 @@ func (h *herald) write() error {
 	return fleetcases.Write(h.path, h.cases)
 }
 
-// forget removes the file: the monitor closes what it has.
-func (h *herald) forget() error { return forgetFile(h.path) }
-
 // casesFile is where the monitor here reads the cases of the fleet that it is to tell of.
 func (s *settings) casesFile() string { return filepath.Join(s.state, "cases.json") }
 

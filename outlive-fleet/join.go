@@ -345,7 +345,7 @@ func (m *member) leave(ctx context.Context) error {
 			failed = err
 		}
 	}
-	err := errors.Join(forgetFile(m.memberFile()), m.judging.herald.forget())
+	err := errors.Join(forgetFile(m.memberFile()), forgetFile(m.casesFile())) // the monitor closes the cases that it has
 	m.end(errLeft)
 	switch {
 	case err != nil:

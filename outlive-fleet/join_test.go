@@ -99,6 +99,9 @@ func TestLeaveWithoutAnswer(t *testing.T) {
 		if err := m.judging.begin(ctx); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := m.judging.herald.open(silent, false); err != nil {
+			t.Fatal(err)
+		}
 		over := make(chan struct{})
 		go func() { defer close(over); m.publisher.run(ctx) }()
 		m.publisher.line(stateOf1("ready", 0))
@@ -114,6 +117,9 @@ func TestLeaveWithoutAnswer(t *testing.T) {
 		}
 		if _, err := os.Stat(m.memberFile()); err == nil || !errors.Is(context.Cause(ctx), errLeft) {
 			t.Errorf("it is a member still: %v, %v", err, context.Cause(ctx))
+		}
+		if _, err := os.Stat(m.casesFile()); err == nil {
+			t.Error("a machine that has left has cases")
 		}
 		<-over
 	})

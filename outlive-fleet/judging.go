@@ -23,7 +23,6 @@ type judging struct {
 	told   time.Time       // when the monitor said so last
 
 	cancel context.CancelFunc
-	once   sync.Once
 	parts  sync.WaitGroup
 }
 
@@ -70,10 +69,8 @@ func (j *judging) troubles() []judge.Trouble {
 
 // end gives the lease up, and returns when nothing of it runs any more.
 func (j *judging) end() {
-	j.once.Do(func() {
-		j.cancel()
-		j.parts.Wait()
-	})
+	j.cancel()
+	j.parts.Wait()
 }
 
 // ended asks the hub how the connection of a machine has ended that nobody answers for.

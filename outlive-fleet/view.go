@@ -72,7 +72,7 @@ func newView(m *member) *view {
 	return &view{m: m, hosts: map[string]*knownHost{}, cases: map[string]judge.Record{}, changed: make(chan struct{})}
 }
 
-// acquire begins to look. The function that is returned ends it.
+// acquire begins to look. The function that is returned ends it, and is called once.
 func (v *view) acquire() (release func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -87,13 +87,13 @@ func (v *view) acquire() (release func()) {
 		go v.read(ctx)
 		go v.look(ctx)
 	}
-	return sync.OnceFunc(func() {
+	return func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if v.users--; v.users == 0 {
 			v.idle = time.AfterFunc(lingers, v.rest)
 		}
-	})
+	}
 }
 
 // rest ends reading if still nobody looks.
