@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -70,20 +69,14 @@ var ErrNotSent = errors.New("the message was not sent")
 // errOther says that another machine reaches more people.
 var errOther = errors.New("another machine reaches more people")
 
-// errEnded is wrapped by the end of a time with the lease.
-var errEnded = errors.New("the judge's time is over")
-
-// failed is an error of the channel: another machine may have a better one.
-type failed struct{ error }
-
-func (f *failed) Unwrap() error { return f.error }
+// errChannel is wrapped by the errors of a channel: another machine may have a better one.
+var errChannel = errors.New("people cannot be told from here")
 
 // Run judges whenever this machine has the lease, until ctx ends. Every machine of a fleet runs it. It returns ctx's error.
 func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, opts Options) error {
 	opts = opts.withDefaults()
 	for ctx.Err() == nil {
-		err := once(ctx, fleet, machine, to, opts)
-		if errors.Is(err, errEnded) && ctx.Err() == nil {
+		if err := once(ctx, fleet, machine, to, opts); ctx.Err() == nil {
 			opts.Logger.Info("this machine does not look after the others any more", slog.Any("why", err))
 		}
 		select {
@@ -94,7 +87,7 @@ func Run(ctx context.Context, fleet engine.Engine, machine string, to Teller, op
 	return context.Cause(ctx)
 }
 
-// once waits for the lease, judges while it is held, and releases it.
+// once waits for the lease, judges while it is held, and releases it. Unless ctx has ended it returns why it did.
 func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, opts Options) error {
 	holding, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a lease is released when ctx ends
 	defer cancel()
@@ -116,7 +109,7 @@ func once(ctx context.Context, fleet engine.Engine, machine string, to Teller, o
 	err = j.watch(judging)
 	releasing, cancel := context.WithTimeout(holding, askFor)
 	defer cancel()
-	return fmt.Errorf("%w: %w", errEnded, errors.Join(err, held.Release(releasing))) // if it is not released, others wait for its TTL
+	return errors.Join(err, held.Release(releasing)) // if it is not released, others wait for its TTL
 }
 
 // judge is one time with the lease.
@@ -262,9 +255,8 @@ func (j *judge) look(ctx context.Context) error {
 			err = j.book.change(ctx, c)
 		}
 		var late *behind
-		var channel *failed
 		switch {
-		case errors.As(err, &channel):
+		case errors.Is(err, errChannel):
 			return err
 		case errors.As(err, &late):
 			err = j.held.Raise(ctx, late.epoch)

@@ -198,10 +198,10 @@ func (b *book) send(ctx context.Context, key string, r Record, revision engine.R
 	if errors.Is(err, ErrNotSent) && !repeated {
 		b.done[at] = done{}
 		_, _, again := b.move(ctx, key, r, revision, Pending)
-		return &failed{errors.Join(err, again)}
+		return fmt.Errorf("%w: %w", errChannel, errors.Join(err, again))
 	}
 	if err != nil {
-		return &failed{err}
+		return fmt.Errorf("%w: %w", errChannel, err)
 	}
 	b.done[at] = done{begun: true, sent: true, shown: b.reach() < People}
 	return b.finish(ctx, key, r, revision)
