@@ -30,5 +30,5 @@ var quick = []change{
 	{"internal/fleet/judge/judge.go", "silence = 30 * time.Second", "silence = 6 * time.Second"},
 	{"internal/fleet/judge/judge.go", "settle  = time.Minute", "settle  = 12 * time.Second"},
 	{"internal/fleet/judge/judge.go", "askFor  = 5 * time.Second", "askFor  = 2 * time.Second"},
-	{"internal/fleet/lease/lease.go", "o.TTL = 30 * time.Second", "o.TTL = 10 * time.Second"},
+	{"internal/fleet/lease/lease.go", "cmp.Or(o.TTL, 30*time.Second)", "cmp.Or(o.TTL, 10*time.Second)"},
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -39,15 +40,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.TTL <= 0 {
-		o.TTL = 30 * time.Second
-	}
-	if o.Renew <= 0 {
-		o.Renew = o.TTL / 3
-	}
-	if o.Skew <= 0 {
-		o.Skew = o.TTL / 10
-	}
+	o.TTL = cmp.Or(o.TTL, 30*time.Second)
+	o.Renew = cmp.Or(o.Renew, o.TTL/3)
+	o.Skew = cmp.Or(o.Skew, o.TTL/10)
 	if o.Patience == nil {
 		o.Patience = func() time.Duration { return 0 }
 	}
