@@ -42,9 +42,9 @@ func (c *Connection) begin(m *message) {
 		c.inFlight = append(c.inFlight, m)
 		c.mu.Unlock()
 		c.exchange.Go(func() { c.carry(m) })
-		until := m.begun
+		var until <-chan struct{} = m.begun
 		if m.method == mcp.Initialize {
-			until = m.done // the session has its id then
+			until = m.ctx.Done() // the session has its id then
 		}
 		select {
 		case <-until:
@@ -131,7 +131,6 @@ func (c *Connection) settle(m *message) {
 func (c *Connection) release(m *message) {
 	m.onTheWire()
 	m.cancel()
-	close(m.done)
 }
 
 // endListens ends requests that only wait for notifications, which a closing connection need not wait for.

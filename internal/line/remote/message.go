@@ -20,10 +20,10 @@ type message struct {
 	subject string // the tool, prompt or URI, for the Mcp-Name header
 	version string // the version in its _meta; "": it relies on a handshake
 
-	ctx    context.Context // ends when the answer is not wanted any more
+	ctx    context.Context // ends when the answer is not wanted any more, or nothing more follows
 	cancel context.CancelFunc
 
-	begun, done, answered chan struct{} // closed when it is being sent; when nothing more follows; when its answer came elsewhere
+	begun, answered       chan struct{} // closed when it is being sent; when its answer came elsewhere
 	beginOnce, answerOnce sync.Once
 
 	quiet    func(line []byte) // takes the answer to a request of our own
@@ -34,7 +34,7 @@ type message struct {
 }
 
 func newMessage(ctx context.Context, line []byte) *message {
-	m := &message{line: line, begun: make(chan struct{}), done: make(chan struct{}), answered: make(chan struct{})}
+	m := &message{line: line, begun: make(chan struct{}), answered: make(chan struct{})}
 	m.ctx, m.cancel = context.WithCancel(ctx)
 	var e jsonrpc.Envelope
 	if e.Scan(line) != nil {
