@@ -259,7 +259,7 @@ func (j *judge) look(ctx context.Context) error {
 		case errors.Is(err, errChannel):
 			return err
 		case errors.As(err, &late):
-			err = j.held.Raise(ctx, late.epoch)
+			j.held.Raise(late.epoch) // it is tried again after that
 		}
 		if err != nil {
 			j.opts.Logger.Info("the registry does not answer, or has a later judge's words; it is tried again", slog.Any("error", err))

@@ -17,29 +17,17 @@ type Held struct {
 
 	ctx      context.Context
 	lose     context.CancelCauseFunc
-	commands chan command // of the goroutine that renews
+	releases chan chan<- error // to the goroutine that renews, with room for what comes of it
 
-	mu    sync.Mutex // of what follows, which that goroutine alone changes
-	term  Term
+	mu    sync.Mutex
+	least uint64        // the epoch is to be that at least
+	term  Term          // this and what follows that goroutine alone changes
 	until time.Duration // by Options.Up
 	alarm *time.Timer
 }
 
-// command is what the renewing goroutine is asked to do. done has room for its error.
-type command interface{ command() }
-
-type raise struct {
-	floor uint64
-	done  chan<- error
-}
-
-type release struct{ done chan<- error }
-
-func (raise) command()   {}
-func (release) command() {}
-
 func hold(ctx context.Context, from Registry, name string, g got, opts Options) *Held {
-	h := &Held{name: name, from: from, key: Key(name), opts: opts, commands: make(chan command)}
+	h := &Held{name: name, from: from, key: Key(name), opts: opts, releases: make(chan chan<- error)}
 	h.ctx, h.lose = context.WithCancelCause(ctx)
 	h.alarm = time.AfterFunc(opts.TTL, h.expire)
 	h.set(g)
@@ -83,22 +71,18 @@ func (h *Held) Context() context.Context { return h.ctx }
 
 func (h *Held) why() error { return fmt.Errorf("lease %s: %w", h.name, context.Cause(h.ctx)) }
 
-// Raise makes the epoch higher than floor, that of a record which is later than the present one. The lease stays ours. The error
-// is ErrLost, or ctx's.
-func (h *Held) Raise(ctx context.Context, floor uint64) error {
-	done := make(chan error, 1)
-	return h.ask(ctx, raise{floor, done}, done)
+// Raise has the next renewal make the epoch higher than floor, that of a record which is later than the present one. The lease stays ours.
+func (h *Held) Raise(floor uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.least = max(h.least, floor+1)
 }
 
 // Release gives the lease up, so that another can have it at once. On an error others have to wait for TTL.
 func (h *Held) Release(ctx context.Context) error {
 	done := make(chan error, 1)
-	return h.ask(ctx, release{done}, done)
-}
-
-func (h *Held) ask(ctx context.Context, c command, done <-chan error) error {
 	select {
-	case h.commands <- c:
+	case h.releases <- done:
 	case <-h.ctx.Done():
 		return h.why()
 	case <-ctx.Done():
@@ -122,22 +106,11 @@ func (h *Held) renew(g got) {
 		case <-h.ctx.Done():
 			return
 		case <-tick.C:
-			g = h.write(g, g.record)
-		case c := <-h.commands:
-			switch c := c.(type) {
-			case raise:
-				next := g.record
-				next.Epoch = max(next.Epoch, c.floor+1)
-				if g = h.write(g, next); h.ctx.Err() != nil {
-					c.done <- h.why()
-				} else {
-					c.done <- nil
-				}
-			case release:
-				h.lose(ErrReleased)
-				c.done <- h.free(g)
-				return
-			}
+			g = h.write(g)
+		case done := <-h.releases:
+			h.lose(ErrReleased)
+			done <- h.free(g)
+			return
 		}
 	}
 }
@@ -157,7 +130,11 @@ func (h *Held) free(g got) error {
 }
 
 // write writes what is to be ours until that is acknowledged or the lease is lost, and returns what is ours then.
-func (h *Held) write(g got, next record) got {
+func (h *Held) write(g got) got {
+	next := g.record
+	h.mu.Lock()
+	next.Epoch = max(next.Epoch, h.least)
+	h.mu.Unlock()
 	for h.ctx.Err() == nil {
 		next.Beat++
 		sent := h.opts.Up()
