@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,13 +135,9 @@ func newIdentity() (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return identity{}, err
-	}
 	now := time.Now()
 	about := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "outlive fleet hub"}, NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0),
+		Subject: pkix.Name{CommonName: "outlive fleet hub"}, NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
