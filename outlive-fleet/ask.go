@@ -70,7 +70,7 @@ func (m *member) request(ctx context.Context, host string, o order, first bool) 
 			return p, nil
 		case ctx.Err() != nil:
 			return part{}, &fleetsocket.Ending{Word: fleetsocket.NoAnswer, Why: ctx.Err().Error()}
-		case errors.Is(err, engine.ErrNoOwner) && (first && !(m.view.hears(host) && time.Since(began) < reconnects) || time.Since(began) > patience):
+		case errors.Is(err, engine.ErrNoOwner) && (first && !(m.view.at(host).ending == nil && time.Since(began) < reconnects) || time.Since(began) > patience):
 			e := m.view.missed(ctx, host)
 			e.Why += outcome
 			return part{}, e

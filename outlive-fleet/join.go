@@ -378,12 +378,11 @@ func (m *member) linkChanged(hub string, err error) {
 	switch {
 	case changed && err == nil:
 		m.log.Info("connected to the hub", "hub", hub)
-		m.view.returned()
 		m.publisher.again()
 	case changed:
 		m.log.Warn("no connection to the hub; it is tried again", "why", err)
 	}
-	m.view.wake()
+	m.view.linked(changed && err == nil)
 }
 
 func (m *member) linkNow() (connected bool, since time.Time, why string) {

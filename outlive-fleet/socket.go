@@ -32,16 +32,13 @@ const (
 
 // listen serves those who look from this machine until ctx ends.
 func (m *member) listen(ctx context.Context, listener net.Listener) {
-	ending, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s := http.Server{Handler: m.routes(), ReadHeaderTimeout: askLimit, BaseContext: func(net.Listener) context.Context { return ending }}
+	s := http.Server{Handler: m.routes(), ReadHeaderTimeout: askLimit, BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = s.Serve(listener) // it ends below
 	}()
 	<-ctx.Done()
-	cancel()
 	last, end := context.WithTimeout(context.Background(), goodbye)
 	defer end()
 	if s.Shutdown(last) != nil {
@@ -261,8 +258,7 @@ func caseLine(c fleetsocket.Case, heard bool) string {
 		return text + "; people were told by " + cmp.Or(c.By, "a machine that has it") + " (outlive ack --fleet)."
 	case fleetsocket.Telling:
 		return text + "; people are being told by " + c.By + "."
-	}
-	if c.State == fleetsocket.Shown {
+	case fleetsocket.Shown:
 		return text + "; " + c.By + " shows it (outlive ack --fleet), and nobody could be told: its monitor had no channel."
 	}
 	return text + "; nobody was told of it yet."

@@ -120,13 +120,6 @@ func (v *view) close() {
 	}
 }
 
-// returned says that the connection is there again, with which everything is told once more.
-func (v *view) returned() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.again = v.synced
-}
-
 // meet notes machines of an older outlive.
 func (v *view) meet(older []string) {
 	v.mu.Lock()
@@ -137,10 +130,11 @@ func (v *view) meet(older []string) {
 // olderThere is said of them.
 const olderThere = "it has joined with an older outlive, and does not see those with this one, nor they it: upgrade it. If it is not there any more, nats kv del outlive_digest digest."
 
-// wake tells everybody who waits that something may be different.
-func (v *view) wake() {
+// linked tells everybody who waits that the connection stands otherwise. If it is there again, everything is told once more.
+func (v *view) linked(again bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.again = again && v.synced || v.again
 	v.tell()
 }
 
@@ -437,9 +431,6 @@ func (v *view) await(ctx context.Context) {
 		}
 	}
 }
-
-// hears reports that a machine is not silent, as far as anybody looks.
-func (v *view) hears(host string) bool { return v.at(host).State == fleetsocket.Connected }
 
 // status is how the fleet stands.
 func (v *view) status(ctx context.Context) fleetsocket.Status {

@@ -211,7 +211,7 @@ func TestToldOnceMore(t *testing.T) {
 		heard := says(2, time.Now()).beaten
 		last := time.Now().Add(beatEvery)
 		time.Sleep(time.Minute) // there is no connection
-		w.returned()
+		w.linked(true)
 		if b := says(3, last); !b.beaten.Equal(heard) || b.ahead != 0 || b.digest.Beat != 3 {
 			t.Errorf("it was heard %s later, and its clock is said to be %s ahead", b.beaten.Sub(heard), b.ahead)
 		}
