@@ -49,13 +49,11 @@ type vainConsents struct {
 	of map[string]int
 }
 
-func (v *vainConsents) key(asked challenge) string { return strings.Join(asked.scopes, " ") }
-
 // enough reports whether the user should not be asked again.
 func (v *vainConsents) enough(asked challenge) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.of[v.key(asked)] >= consentsMost
+	return v.of[joinScopes(asked.scopes)] >= consentsMost
 }
 
 func (v *vainConsents) granted(asked challenge) {
@@ -64,7 +62,7 @@ func (v *vainConsents) granted(asked challenge) {
 	if v.of == nil {
 		v.of = map[string]int{}
 	}
-	v.of[v.key(asked)]++
+	v.of[joinScopes(asked.scopes)]++
 }
 
 // over notes that a request has been let through after these challenges.
@@ -72,7 +70,7 @@ func (v *vainConsents) over(asked []challenge) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, one := range asked {
-		delete(v.of, v.key(one))
+		delete(v.of, joinScopes(one.scopes))
 	}
 }
 

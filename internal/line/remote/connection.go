@@ -208,9 +208,6 @@ func (c *Connection) end() {
 	<-idle
 	c.streams.Wait()
 	c.leave()
-	c.mu.Lock()
-	c.closing = true
-	c.mu.Unlock()
 	err := context.Cause(c.failed)
 	if err != nil && !errors.Is(err, ErrKilled) {
 		c.logf("%v", err)
