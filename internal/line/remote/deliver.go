@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -149,7 +150,7 @@ func (c *Connection) reply(m *message, v decision) {
 		return
 	}
 	if m.kind != jsonrpc.Request {
-		c.logf("%s: %s was not accepted: %s", c.opts.Name, m.what(), v.text())
+		c.logf("%s: %s was not accepted: %s", c.opts.Name, m.what(), cmp.Or(string(v.rpc), v.why))
 		return
 	}
 	line := c.refusal(m, v)
@@ -172,13 +173,6 @@ func (m *message) what() string {
 		return m.name + " " + m.subject
 	}
 	return m.name
-}
-
-func (v decision) text() string {
-	if v.rpc != nil {
-		return string(v.rpc)
-	}
-	return v.why
 }
 
 // refusal is the answer to a request without one from the server. A tool call of unknown outcome gets a tool result,
