@@ -355,4 +355,4 @@ const (
 )
 
 // tables are all that a machine writes of itself.
-var tables = []string{digestTable, stateTable, newsTable}
+var tables = natsengine.OwnTables

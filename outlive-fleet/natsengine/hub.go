@@ -216,8 +216,8 @@ func (h *Hub) Drop(stays func(host, hash string) bool) bool {
 	return len(ids) > 0
 }
 
-// Tables that a machine of the fleet writes its own key of.
-var ownTables = []string{"digest", "state", "news"}
+// OwnTables are those that a machine of the fleet writes its own key of: all that it writes of itself.
+var OwnTables = []string{"digest", "state", "news"}
 
 // inboxes is how the subjects begin at which machines get answers, each below its own name.
 const inboxes = "_INBOX"
@@ -236,7 +236,7 @@ func Rights(host string) (publish, subscribe []string) {
 		"$KV." + bucketPrefix + leaseBucket + ".lease.judge", said + "esc.>", // of whichever machine is the judge
 		"$KV." + bucketPrefix + leaseBucket + "." + sessions.Leases() + ".*", "$KV." + bucketPrefix + sessions.Table + "." + sessions.Table + ".>", // has a gateway's sessions
 	}
-	for _, table := range ownTables {
+	for _, table := range OwnTables {
 		publish = append(publish, said+table+"."+self)
 	}
 	for _, bucket := range []string{saidBucket, leaseBucket, sessions.Table} {

@@ -148,7 +148,7 @@ func (e *Engine) makeBucket(ctx context.Context, bucket string) error {
 // kept: without it people would be told again.
 func (e *Engine) replace(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	kept := e.openCases(ctx)
-	gone := append([]string{"esc", "beat"}, ownTables...)
+	gone := append([]string{"esc", "beat"}, OwnTables...)
 	if !e.hub { // older machines may go on on these servers
 		gone = []string{"state", "news"} // which take much room
 	}
