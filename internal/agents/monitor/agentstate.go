@@ -121,28 +121,8 @@ func (s *store) agentStates(ctx context.Context) (map[string]agentState, error) 
 	return m, err
 }
 
-// setAgentStates keeps what was seen of some agents, all or nothing.
-func (s *store) setAgentStates(ctx context.Context, names []string, all map[string]agentState) error {
-	if len(names) == 0 {
-		return nil
-	}
-	return s.do(ctx, func(tx *sql.Tx) error {
-		for _, name := range names {
-			if err := putState(ctx, tx, name, all[name]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 func putState(ctx context.Context, tx *sql.Tx, name string, v agentState) error {
 	_, err := write(ctx, tx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, name, asJSON{v})
-	return err
-}
-
-func (s *store) dropState(ctx context.Context, project string) error {
-	_, err := write(ctx, s.db, `DELETE FROM sight WHERE project = ?`, project)
 	return err
 }
 
@@ -160,18 +140,30 @@ func (s *stateCache) note(name string, v agentState) {
 	s.changed = append(s.changed, name)
 }
 
+// save stores what was noted, all or nothing.
 func (s *stateCache) save(ctx context.Context) error {
 	changed := s.changed
 	s.changed = nil
-	return s.store.setAgentStates(ctx, changed, s.all)
+	if len(changed) == 0 {
+		return nil
+	}
+	return s.store.do(ctx, func(tx *sql.Tx) error {
+		for _, name := range changed {
+			if err := putState(ctx, tx, name, s.all[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (s *stateCache) set(ctx context.Context, name string, v agentState) error {
-	s.all[name] = v
-	return s.store.setAgentStates(ctx, []string{name}, s.all)
+	s.note(name, v)
+	return s.save(ctx)
 }
 
 func (s *stateCache) drop(ctx context.Context, name string) error {
 	delete(s.all, name)
-	return s.store.dropState(ctx, name)
+	_, err := write(ctx, s.store.db, `DELETE FROM sight WHERE project = ?`, name)
+	return err
 }

@@ -367,11 +367,10 @@ func (r *round) problem(c *examined) recovery.Problem {
 }
 
 func (r *round) dropVanished(ctx context.Context, a agent) error {
-	delete(r.agentStates.all, a.Key)
 	for _, i := range r.incidents.open(a.Key) {
 		if err := r.incidents.tell(ctx, a, i, incident.Gone{Why: "it is no longer in the registry"}, nil); err != nil {
 			return err
 		}
 	}
-	return r.store.dropState(ctx, a.Key)
+	return r.agentStates.drop(ctx, a.Key)
 }

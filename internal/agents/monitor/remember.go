@@ -210,40 +210,37 @@ func (r *round) hear(ctx context.Context) error {
 		return nil
 	}
 	return hooks.Drain(hooks.Dir(r.opts.Home), func(events []hooks.Event, dropped bool) error {
-		var changed []string
 		if dropped {
-			changed = r.unhear()
+			r.unhear()
 		}
 		for _, e := range events {
-			if a := r.sources.agentOf(e, r.snapshot.Agents, r.agentStates.all); a != nil && r.agentStates.hear(a.Key, e) {
-				changed = append(changed, a.Key)
+			if a := r.sources.agentOf(e, r.snapshot.Agents, r.agentStates.all); a != nil {
+				r.agentStates.hear(a.Key, e)
 			}
 		}
-		return r.store.setAgentStates(ctx, changed, r.agentStates.all)
+		return r.agentStates.save(ctx)
 	})
 }
 
-// unhear records that events were dropped: each agent with hooks may have asked for a permission with one of them. It
-// returns those agents.
-func (r *round) unhear() (names []string) {
+// unhear records that events were dropped: each agent with hooks may have asked for a permission with one of them.
+func (r *round) unhear() {
 	for _, a := range r.snapshot.Agents {
 		if a.says("hooks") {
 			s := r.agentStates.all[a.Key]
 			s.Unheard = r.now.Wall.Round(0)
-			r.agentStates.all[a.Key] = s
-			names = append(names, a.Key)
+			r.agentStates.note(a.Key, s)
 		}
 	}
-	return names
 }
 
-// hear takes one hook event, and reports whether it is new information.
-func (ss *stateCache) hear(name string, e hooks.Event) bool {
-	s := ss.all[name]
+// hear takes one hook event.
+func (ss *stateCache) hear(name string, e hooks.Event) {
+	was := ss.all[name]
+	s := was
 	s.Unheard = time.Time{}
 	switch {
 	case slices.Contains(questions, e.Tool): // the transcript shows what is asked
-		return false
+		return
 	case slices.Contains(asking, e.Name):
 		s.Asks = hookState{Tool: e.Tool, Text: e.Input, Unasked: e.Unasked, At: e.Time.Round(0)}
 		s.Asks.Text = cmp.Or(s.Asks.Text, e.Text)
@@ -254,9 +251,9 @@ func (ss *stateCache) hear(name string, e hooks.Event) bool {
 		}
 		s.Left = e.Name == "SessionEnd" && slices.Contains(leaving, e.Reason) && (s.Session == "" || s.Session == e.Session) // not that of another one there
 	}
-	was := ss.all[name]
-	ss.all[name] = s
-	return s != was
+	if s != was {
+		ss.note(name, s)
+	}
 }
 
 // agentOf is the agent of a hook event: by session, by process, or else by directory, the deepest first. Codex' hooks
