@@ -164,9 +164,7 @@ func (r *round) reconcile(ctx context.Context) error {
 	if r.snapshot.Lost == "" {
 		r.snapshot = r.registryStore.read(ctx)
 	}
-	var err error
-	r.incidents.list, err = r.store.incidents(ctx, r.now.Wall)
-	return errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
 }
 
 // action is what was done, in the words of PIV's records where it is PIV's.

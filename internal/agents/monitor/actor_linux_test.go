@@ -86,7 +86,7 @@ func (m *Monitor) once() error {
 // press presses Restart, as the listener does.
 func (m *Monitor) press() error {
 	ctx := context.Background()
-	list, err := m.store.incidents(ctx, time.Now())
+	list, err := m.store.incidentsSince(ctx, time.Now().Add(-incidentsKept))
 	if err != nil || len(list) != 1 {
 		return fmt.Errorf("%d incidents, %w", len(list), err)
 	}

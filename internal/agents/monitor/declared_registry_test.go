@@ -411,7 +411,7 @@ func TestNewsDoNotHideAFailure(t *testing.T) {
 		sending, cancel := context.WithTimeout(t.Context(), drainTime)
 		defer cancel()
 		m.notifiers.outbox.Drain(sending)
-		list, unread := m.store.incidents(t.Context(), w.wall)
+		list, unread := m.store.incidentsSince(t.Context(), w.wall.Add(-incidentsKept))
 		if err := errors.Join(failed, unread); err != nil {
 			t.Fatal(err)
 		}

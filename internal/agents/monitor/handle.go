@@ -280,13 +280,9 @@ func (r *round) tellStatuses(ctx context.Context) error {
 	if r.snapshot.Lost != "" || r.snapshot.declared() || ctx.Err() != nil {
 		return nil
 	}
-	incidents, err := r.store.incidents(ctx, r.now.Wall)
-	if err != nil {
-		return err
-	}
 	var changes []piv.Change
 	for _, a := range r.snapshot.Agents {
-		list := opened(incidents, a.Key)
+		list := r.incidents.open(a.Key)
 		if len(list) == 0 || a.Status != piv.Running {
 			continue
 		}

@@ -22,12 +22,7 @@ import (
 // incidentsKept is how long a closed incident is kept: trouble that returns within this time reopens it.
 const incidentsKept = 30 * time.Minute
 
-// incidents are those that are not over, or were not until only just, the oldest first.
-func (s *store) incidents(ctx context.Context, now time.Time) ([]incident.Incident, error) {
-	return s.incidentsSince(ctx, now.Add(-incidentsKept))
-}
-
-// incidentsSince are those that were not over at a time.
+// incidentsSince are those that were not over at a time, the oldest first.
 func (s *store) incidentsSince(ctx context.Context, since time.Time) ([]incident.Incident, error) {
 	return query(ctx, s.db, `SELECT data FROM trouble WHERE resolved = 0 OR resolved > ? ORDER BY opened, id`, scanIncident, since.UnixMilli())
 }
@@ -35,13 +30,6 @@ func (s *store) incidentsSince(ctx context.Context, since time.Time) ([]incident
 func scanIncident(r *sql.Rows) (i incident.Incident, err error) {
 	err = r.Scan(asJSON{&i})
 	return i, err
-}
-
-// opened are an agent's incidents that are not over.
-func opened(list []incident.Incident, key string) []incident.Incident {
-	return slices.DeleteFunc(slices.Clone(list), func(i incident.Incident) bool {
-		return i.Key.Agent != key || i.State == incident.Resolved
-	})
 }
 
 // incidentKey identifies the incident of an agent's trouble. PIV has only its own types.

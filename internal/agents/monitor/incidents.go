@@ -27,7 +27,11 @@ type incidents struct {
 }
 
 // open are an agent's incidents that are not over.
-func (in *incidents) open(key string) []incident.Incident { return opened(in.list, key) }
+func (in *incidents) open(key string) []incident.Incident {
+	return slices.DeleteFunc(slices.Clone(in.list), func(i incident.Incident) bool {
+		return i.Key.Agent != key || i.State == incident.Resolved
+	})
+}
 
 // policyOf says who is notified about an agent, and when again.
 func (in *incidents) policyOf(a agent) incident.Policy {

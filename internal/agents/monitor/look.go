@@ -89,7 +89,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 		m.recoveries, errs[1] = m.store.recoveries(ctx)
 	}
 	r.agentStates.all, r.ledger.all = m.agentStates, m.recoveries
-	r.incidents.list, errs[2] = m.store.incidents(ctx, r.now.Wall)
+	r.incidents.list, errs[2] = m.store.incidentsSince(ctx, r.now.Wall.Add(-incidentsKept))
 	_, errs[3] = m.store.fact(ctx, "fleet", &r.ledger.fleet)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
