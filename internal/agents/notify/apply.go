@@ -227,15 +227,6 @@ func nameOf(u *models.User) string {
 	return u.FirstName
 }
 
-// shortName is a name cut to leave room for the rest.
-func shortName(name string) string {
-	const most = 40
-	if r := []rune(name); len(r) > most {
-		return string(r[:most]) + more
-	}
-	return name
-}
-
 func (u *Updates) putAnswer(ctx context.Context, tx *sql.Tx, call, text string) error {
 	text = Text{Body: Redact(text)}.Fit(answerLimit).Body
 	_, err := tx.ExecContext(ctx, `INSERT INTO telegram_answer (bot, call, text) VALUES (?, ?, ?)`, u.me, call, text)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // MessageLimit is the length limit of a Telegram message, in UTF-16 code units, and of any channel without its own.
@@ -57,20 +59,13 @@ type Callback struct {
 // ErrCallback says that text is not a callback of ours, or a callback cannot be put into text.
 var ErrCallback = errors.New("no callback")
 
+// callbackForm is what a callback is as text.
+var callbackForm = lazyregexp.New(`^v1:([0-9A-Za-z]{8}):([0-9A-Za-z_-]{1,24}):([0-9A-Za-z]{6})$`)
+
 // Valid returns an [ErrCallback] when c does not have the form of one.
 func (c Callback) Valid() error {
-	if len(c.Incident) != 8 || len(c.Nonce) != 6 || len(c.Verb) < 1 || len(c.Verb) > 24 {
-		return fmt.Errorf("%w: %q", ErrCallback, c.String())
-	}
-	for _, part := range []struct{ text, also string }{{c.Incident, ""}, {c.Nonce, ""}, {c.Verb, "-_"}} {
-		for _, r := range part.text {
-			letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-			if !letter && !strings.ContainsRune(part.also, r) {
-				return fmt.Errorf("%w: %q", ErrCallback, c.String())
-			}
-		}
-	}
-	return nil
+	_, err := ParseCallback(c.String())
+	return err
 }
 
 // String is the callback as a channel carries it.
@@ -78,15 +73,11 @@ func (c Callback) String() string { return "v1:" + c.Incident + ":" + c.Verb + "
 
 // ParseCallback parses the result of [Callback.String]; anything else is an [ErrCallback].
 func ParseCallback(s string) (Callback, error) {
-	parts := strings.Split(s, ":")
-	if len(parts) != 4 || parts[0] != "v1" {
+	parts := callbackForm.FindStringSubmatch(s)
+	if parts == nil {
 		return Callback{}, fmt.Errorf("%w: %.80q", ErrCallback, s)
 	}
-	c := Callback{Incident: parts[1], Verb: parts[2], Nonce: parts[3]}
-	if c.Valid() != nil {
-		return Callback{}, fmt.Errorf("%w: %.80q", ErrCallback, s)
-	}
-	return c, nil
+	return Callback{Incident: parts[1], Verb: parts[2], Nonce: parts[3]}, nil
 }
 
 // check returns what is wrong with a new message.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -234,16 +235,7 @@ func sendError(err error) *SendError {
 
 // says reports whether an error of the Bot API contains one of the lower-case words: it has no codes.
 func says(err error, words ...string) bool {
-	if err == nil {
-		return false
-	}
-	text := strings.ToLower(err.Error())
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return err != nil && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(err.Error()), w) })
 }
 
 // arrived reports whether the request may have reached the server without a response. It has not if there was no

@@ -80,8 +80,13 @@ type From struct {
 	Ref     string // the message
 }
 
+// nameLimit is how much of a user's name is shown, in UTF-16 code units: the rest of the text needs room.
+const nameLimit = 41
+
 // Who names the user for people and for records. First names can be chosen freely, so the number is included.
-func (f From) Who() string { return fmt.Sprintf("%s (%d)", shortName(f.Name), f.User) }
+func (f From) Who() string {
+	return fmt.Sprintf("%s (%d)", Text{Body: f.Name}.Fit(nameLimit).Body, f.User)
+}
 
 // Private reports whether the chat has only one user besides the bot: groups and channels have negative numbers.
 func (f From) Private() bool { return f.Chat > 0 }
