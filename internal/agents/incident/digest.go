@@ -21,36 +21,23 @@ type Tally struct {
 // Digest is the daily summary: minor events, and what was done.
 type Digest struct {
 	From, To  time.Time
-	Incidents []Incident // those open at some time in the period; others are ignored
+	Incidents []Incident // those open at some time in the period, the oldest first
 	Tallies   []Tally
 }
 
 // digestLimit is how many incidents a digest lists.
 const digestLimit = 30
 
-// within returns the incidents of its period, the oldest first.
-func (d Digest) within() []Incident {
-	var list []Incident
-	for _, i := range d.Incidents {
-		if over := i.State == Resolved && !i.Resolved.After(d.From); !over && !i.Opened.IsZero() && i.Opened.Before(d.To) {
-			list = append(list, i)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Incident) int { return a.Opened.Compare(b.Opened) })
-	return list
-}
-
 // Empty reports that there is nothing to report.
 func (d Digest) Empty() bool {
-	return len(d.within()) == 0 && !slices.ContainsFunc(d.Tallies, func(t Tally) bool { return t.Acts+t.Told > 0 })
+	return len(d.Incidents) == 0 && !slices.ContainsFunc(d.Tallies, func(t Tally) bool { return t.Acts+t.Told > 0 })
 }
 
 // Message formats the digest. Critical events were reported at once and are only counted.
 func (d Digest) Message(p Policy) notify.Message {
-	list := d.within()
 	open, critical := 0, 0
 	var lines []string
-	for _, i := range list {
+	for _, i := range d.Incidents {
 		if i.State != Resolved {
 			open++
 		}
@@ -61,7 +48,7 @@ func (d Digest) Message(p Policy) notify.Message {
 		lines = append(lines, fmt.Sprintf("%s %s: %s", p.at(i.Opened, d.To), i.Trouble(), i.status(p, d.To)))
 	}
 	m := titled(fmt.Sprintf("☀️ Digest since %s", p.at(d.From, d.To)))
-	add(&m, "Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(list), critical, open))
+	add(&m, "Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(d.Incidents), critical, open))
 	for _, t := range d.Tallies {
 		if t.Acts+t.Told > 0 {
 			add(&m, t.Name, fmt.Sprintf("%d steps taken, %d of them starts; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))

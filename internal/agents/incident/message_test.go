@@ -151,8 +151,8 @@ func TestDigest(t *testing.T) {
 		return i
 	}
 	d := Digest{From: t0.Add(2 * time.Hour), To: t0.Add(20 * time.Hour), Incidents: []Incident{
-		one("blog", "loop", Warning, 13, 14), one("shop", "waiting_question", Warning, 5, 0), one("api", "crashed", Critical, 6, 7),
-		one("old", "loop", Warning, 0, 1), one("later", "loop", Warning, 21, 0), one("wiki", "rate_limited", Info, 1, 3),
+		one("wiki", "rate_limited", Info, 1, 3), one("shop", "waiting_question", Warning, 5, 0), one("api", "crashed", Critical, 6, 7),
+		one("blog", "loop", Warning, 13, 14),
 	}, Tallies: []Tally{{Name: "api", Acts: 3, Starts: 2, Recoveries: 1, Told: 1}, {Name: "quiet"}}}
 	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: 3 steps taken, 2 of them starts; worked again 1×; you were told 1×\n\n" +
 		"2026-11-20 13:00 wiki is rate limited: resolved 2026-11-20 15:00, after 1 restart\n" +
