@@ -152,14 +152,10 @@ func (g *gathering) readManifest() (phase int) {
 		m.Dated, m.Age = true, diagnose.Span(Age(at, g.now.Wall, g.sleeps))
 	}
 	for _, f := range manifest.Failures {
-		if f.Pending() {
-			m.Failures = append(m.Failures, failure(f))
-		}
+		m.Failures = append(m.Failures, failure(f))
 	}
 	for _, n := range manifest.Notifications {
-		if n.Waits() {
-			m.Blocking = append(m.Blocking, notified(n))
-		}
+		m.Blocking = append(m.Blocking, notified(n))
 	}
 	return manifest.Phase
 }

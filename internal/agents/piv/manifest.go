@@ -14,9 +14,9 @@ func ManifestPath(project string) string { return filepath.Join(project, ".agent
 
 // Manifest is what a project's manifest tells of how far it has come.
 type Manifest struct {
-	LastUpdated   time.Time // zero: it does not say
-	Failures      []Failure
-	Notifications []Notification
+	LastUpdated   time.Time      // zero: it does not say
+	Failures      []Failure      // that nobody has dealt with
+	Notifications []Notification // that the agent waits for an answer to
 	// Phase is the first that is not complete; [NoPhase] when there is none.
 	Phase int
 	// Complete says that there are phases, and that all of them are complete.
@@ -30,23 +30,14 @@ type Failure struct {
 	Category   string // error_category, such as integration_auth
 	Retries    int
 	MaxRetries int
-	Resolution string // pending, auto_fixed, rolled_back, escalated, escalated_blocking, auto_rollback_retry
 	Details    string
 }
 
-// Pending reports a failure that nobody has dealt with.
-func (f Failure) Pending() bool { return f.Resolution == "pending" }
-
 // Notification is one entry of notifications[].
 type Notification struct {
-	Category     string
-	Details      string
-	Blocking     bool
-	Acknowledged bool
+	Category string
+	Details  string
 }
-
-// Waits reports a notification that the agent waits for an answer to.
-func (n Notification) Waits() bool { return n.Blocking && !n.Acknowledged }
 
 // ParseManifest reads a manifest. What is no mapping is an error that wraps [ErrBroken]; members it does not know, and
 // entries that make no sense, are passed over.
@@ -61,10 +52,15 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	}
 	m.Phase, m.Complete = progress(root.Good("phases"))
 	for _, n := range items(root, "failures") {
-		m.Failures = append(m.Failures, failure(n))
+		// The others are auto_fixed, rolled_back, escalated, escalated_blocking or auto_rollback_retry.
+		if n.TextOf("resolution") == "pending" {
+			m.Failures = append(m.Failures, failure(n))
+		}
 	}
 	for _, n := range items(root, "notifications") {
-		m.Notifications = append(m.Notifications, notification(n))
+		if yes(n, "blocking") && !yes(n, "acknowledged") {
+			m.Notifications = append(m.Notifications, Notification{Category: n.TextOf("category"), Details: n.TextOf("details")})
+		}
 	}
 	return m, nil
 }
@@ -95,14 +91,7 @@ func progress(phases *tree.Node) (current int, complete bool) {
 func failure(n *tree.Node) Failure {
 	return Failure{
 		Command: n.TextOf("command"), Phase: numberOr(n, "phase", NoPhase), Category: n.TextOf("error_category"),
-		Retries: numberOr(n, "retry_count", 0), MaxRetries: numberOr(n, "max_retries", 0),
-		Resolution: n.TextOf("resolution"), Details: n.TextOf("details"),
-	}
-}
-
-func notification(n *tree.Node) Notification {
-	return Notification{
-		Category: n.TextOf("category"), Details: n.TextOf("details"), Blocking: yes(n, "blocking"), Acknowledged: yes(n, "acknowledged"),
+		Retries: numberOr(n, "retry_count", 0), MaxRetries: numberOr(n, "max_retries", 0), Details: n.TextOf("details"),
 	}
 }
 
