@@ -25,7 +25,7 @@ func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, 
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
 		Entry: c.Project, Declared: !c.isProject(), Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
-		Used: d.Budget.Used, Max: d.Budget.Max, Run: rand.Text(), LeftOut: leftOut(d),
+		Used: d.Budget.Used, Max: d.Budget.Max, Run: rand.Text(), LeftOut: strings.Join(d.Skipped, "; "),
 	}
 	r.equip(c, rec)
 	if err := r.ledger.writeDown(ctx, rec); err != nil {
@@ -38,15 +38,6 @@ func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, 
 		}
 	}
 	return r.executor.advance(ctx, rec)
-}
-
-// leftOut describes the earlier recovery steps that were not possible.
-func leftOut(d recovery.Decision) string {
-	var list []string
-	for _, o := range d.Skipped {
-		list = append(list, o.Why)
-	}
-	return strings.Join(list, "; ")
 }
 
 // equip fills in the target and the command of a recovery.

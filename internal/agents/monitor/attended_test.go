@@ -64,7 +64,7 @@ func TestExplainShowsWhatIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(view.Findings[0].LeftOut, "; ")
+	got := strings.Join(view.Findings[0].Decision.LeftOut, "; ")
 	if got != "ask_phone has no effect: no channel is set up; nudge was left out: no nudge command is declared; escalate has no effect: no channel is set up" {
 		t.Errorf("left out: %q", got)
 	}

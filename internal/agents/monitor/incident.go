@@ -172,8 +172,8 @@ func (c *examined) entryOf(now time.Time, d recovery.Decision) piv.Intervention 
 	if d.Rung == recovery.AskPhone {
 		e.Action = "ask a human"
 	}
-	if out := leftOut(d); out != "" {
-		e.Details += " (" + out + ")"
+	if len(d.Skipped) > 0 {
+		e.Details += " (" + strings.Join(d.Skipped, "; ") + ")"
 	}
 	return e
 }

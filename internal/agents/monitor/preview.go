@@ -28,8 +28,7 @@ type Finding struct {
 	Diagnosis       diagnose.Diagnosis
 	Since           time.Time // when it began to stand so, as far as is known; zero: not known
 	Decision        recovery.Decision
-	LeftOut         []string // steps of the ladder that cannot be done, and why
-	Action          string   // the decision, in PIV's words where it is PIV's
+	Action          string // the decision, in PIV's words where it is PIV's
 	Process         process.Identity
 	Session         string
 	incident.Ways                       // in which people reach it
@@ -140,9 +139,6 @@ func (r *round) finding(c *examined) Finding {
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
 		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Since: c.since, Decision: d,
 		Process: c.subject.process, Session: c.subject.session, Ways: r.incidents.ways(c), Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
-	}
-	for _, o := range d.LeftOut {
-		f.LeftOut = append(f.LeftOut, o.Why)
 	}
 	if c.isProject() {
 		f.Action = d.PIVAction()

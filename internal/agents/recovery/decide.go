@@ -50,10 +50,10 @@ type Decision struct {
 	Preamble Preamble
 	// Attended says that no action is taken because a person is at the session.
 	Attended bool
-	// Skipped are the steps of the ladder before this one that could not be done.
-	Skipped []LeftOut
-	// LeftOut are the recovery steps that are not possible.
-	LeftOut []LeftOut
+	// Skipped says why the steps of the ladder before this one could not be done, for people and the record.
+	Skipped []string
+	// LeftOut says the same of all steps that are not possible.
+	LeftOut []string
 	// Mass is the key of the mass incident that this [Escalate] reports, or that this agent waits for.
 	Mass string
 	// Canary says that this member of a mass is tried first.
@@ -104,7 +104,12 @@ func Decide(p Problem, h History, pol Policy, can Capabilities, f Fleet, now tim
 			break
 		}
 	}
-	d.Budget, d.Skipped, d.LeftOut = c.usage, skipped, c.out
+	d.Budget, d.Skipped = c.usage, skipped
+	for _, r := range c.ladder {
+		if why := c.leftOut(r); why != "" && !slices.Contains(d.LeftOut, why) {
+			d.LeftOut = append(d.LeftOut, why)
+		}
+	}
 	return d
 }
 
@@ -116,17 +121,15 @@ type judged struct {
 	now     time.Time
 	can     Capabilities
 	ladder  Ladder
-	out     []LeftOut // of the ladder
-	acts    []Act     // of the agent, that count
-	episode []Act     // of these, since it was last well for long enough
-	own     []Act     // of these, for the same class in the same phase
+	acts    []Act // of the agent, that count
+	episode []Act // of these, since it was last well for long enough
+	own     []Act // of these, for the same class in the same phase
 	budget  Budget
 	usage   Usage
 }
 
 func newJudged(p Problem, h History, pol Policy, can Capabilities, now time.Time) *judged {
-	c := &judged{Problem: p, h: h, pol: pol, now: now, can: can, acts: h.counted()}
-	c.ladder, c.out = pol.ladder(p, can)
+	c := &judged{Problem: p, h: h, pol: pol, now: now, can: can, ladder: pol.ladder(p, can), acts: h.counted()}
 	since := p.Since
 	if since.IsZero() {
 		since = now
@@ -211,17 +214,16 @@ func (c *judged) possible(r Rung) bool {
 	return c.can.Can(r) && (c.pol.Coarse || c.sure() || !r.Touches() || c.Stall == stallBlind)
 }
 
-// next is the lowest rung of the ladder that has not been taken in this episode, with those before it that could not be.
-func (c *judged) next() (Rung, []LeftOut) {
+// next is the lowest rung of the ladder that has not been taken in this episode. skipped says why those before it could not be.
+func (c *judged) next() (lowest Rung, skipped []string) {
 	taken := map[Rung]int{}
 	for _, a := range c.own {
 		taken[a.Rung]++
 	}
-	var skipped []LeftOut
 	var last Rung
 	for _, r := range c.ladder {
 		if !c.possible(r) {
-			skipped = append(skipped, c.leftOut(r)...)
+			skipped = append(skipped, c.leftOut(r))
 			continue
 		}
 		again := r == Hold && last == Hold // no step in between could have shown whether it has passed
@@ -233,7 +235,10 @@ func (c *judged) next() (Rung, []LeftOut) {
 			return Hold, skipped // even if it was held before: nothing else makes sense until then
 		}
 		if taken[r] == 0 {
-			return r, append(skipped, c.leftOut(r)...)
+			if why := c.leftOut(r); why != "" {
+				skipped = append(skipped, why)
+			}
+			return r, skipped
 		}
 		taken[r]--
 		skipped = nil
@@ -244,12 +249,16 @@ func (c *judged) next() (Rung, []LeftOut) {
 	return Escalate, skipped
 }
 
-func (c *judged) leftOut(r Rung) []LeftOut {
-	i := slices.IndexFunc(c.out, func(o LeftOut) bool { return o.Rung == r })
-	if i < 0 {
-		return nil
+// leftOut says why a rung is not done or has no effect; "": it is done.
+func (c *judged) leftOut(r Rung) string {
+	why := c.can.leftOut(r)
+	switch {
+	case c.Stall == stallBlind:
+		return ""
+	case why == "" && !c.possible(r):
+		return fmt.Sprintf("%s was left out: the diagnosis is of low confidence", r)
 	}
-	return c.out[i : i+1]
+	return why
 }
 
 const (

@@ -231,38 +231,21 @@ func (p Policy) key(class, stall string) string {
 	return class
 }
 
-// LeftOut is a recovery step that is not possible.
-type LeftOut struct {
-	Rung Rung
-	Why  string // for people and the record
-}
-
 // ladder is the configured or default sequence, with its impossible steps.
-func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftOut) {
+func (p Policy) ladder(pr Problem, can Capabilities) Ladder {
 	if pr.Stall == stallBlind {
-		return Ladder{Escalate}, nil
+		return Ladder{Escalate}
 	}
-	wanted = p.Ladders[p.key(pr.Class, pr.Stall)]
-	owned := len(wanted) > 0
-	if !owned {
-		wanted = slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
+	if own := p.Ladders[p.key(pr.Class, pr.Stall)]; len(own) > 0 {
+		return own
 	}
-	unsure := !p.Coarse && !pr.sure()
-	told := map[Rung]bool{}
+	wanted := slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
 	for i, r := range wanted {
-		if r == Resume && !can.Resume && can.Ended && can.Restart && !owned {
-			r, wanted[i] = Restart, Restart // there is no session to go on with, and nothing to be ended
-		}
-		why := can.leftOut(r)
-		if why == "" && unsure && r.Touches() {
-			why = fmt.Sprintf("%s was left out: the diagnosis is of low confidence", r)
-		}
-		if why != "" && !told[r] {
-			told[r] = true
-			out = append(out, LeftOut{r, why})
+		if r == Resume && !can.Resume && can.Ended && can.Restart {
+			wanted[i] = Restart // there is no session to go on with, and nothing to be ended
 		}
 	}
-	return wanted, out
+	return wanted
 }
 
 // budget is how often an agent may be started for a problem.

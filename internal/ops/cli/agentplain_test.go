@@ -73,9 +73,11 @@ func night() (monitor.Options, monitor.View) {
 
 	add(monitor.Finding{
 		Key: "wiki", Kind: agentcli.Codex, Session: "3141",
-		Decision: recovery.Decision{Rung: recovery.Restart, Reason: "step 2 of what is tried for it", Budget: recovery.Usage{Used: 1, Max: 5, Window: hour}},
-		Acts:     []recovery.Act{{Rung: recovery.Resume, Class: "crashed", Stall: "orchestrator_crashed", At: ago(2 * minute)}},
-		LeftOut:  []string{"nudge was left out: no nudge command is declared", "ask_phone has no effect: no channel is set up"},
+		Decision: recovery.Decision{
+			Rung: recovery.Restart, Reason: "step 2 of what is tried for it", Budget: recovery.Usage{Used: 1, Max: 5, Window: hour},
+			LeftOut: []string{"nudge was left out: no nudge command is declared", "ask_phone has no effect: no channel is set up"},
+		},
+		Acts: []recovery.Act{{Rung: recovery.Resume, Class: "crashed", Stall: "orchestrator_crashed", At: ago(2 * minute)}},
 	}, diagnose.Evidence{
 		Process: diagnose.Proc{Life: diagnose.Dead, Detail: "PID 4713 has ended", Gone: span(3 * minute)},
 		Exit:    diagnose.Exit{Known: true, Code: 137, Signal: "killed"},

@@ -74,7 +74,7 @@ func newAgentExplain(io streams) *cobra.Command {
 		func(_ context.Context, o monitor.Options, view monitor.View, f monitor.Finding, asJSON bool) error {
 			if asJSON {
 				return encodeJSON(io.out, explainedRecord{
-					Name: f.Key, Diagnosis: f.Diagnosis, Steps: diagnose.Explain(f.Evidence, f.Policy).Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.LeftOut,
+					Name: f.Key, Diagnosis: f.Diagnosis, Steps: diagnose.Explain(f.Evidence, f.Policy).Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.Decision.LeftOut,
 					Used: f.Decision.Budget.Used, Max: f.Decision.Budget.Max,
 				})
 			}
@@ -88,7 +88,7 @@ func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor
 	list := []aspect{{Name: "what", Text: f.Diagnosis.Details}, {Name: "would do", Text: wouldDo(f)}}
 	if !f.Diagnosis.Well() {
 		list = troubleAspects(o, view, f)
-		for i, why := range f.LeftOut {
+		for i, why := range f.Decision.LeftOut {
 			list = append(list, aspect{Name: onFirst(i, "cannot do"), Text: leftOutText(why)})
 		}
 	}
