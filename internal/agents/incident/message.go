@@ -196,17 +196,14 @@ func (i *Incident) since(p Policy, now time.Time) string {
 		return ""
 	}
 	text := p.at(i.Facts.Since, now)
-	if d := i.end(now).Sub(i.Facts.Since); d >= time.Minute {
+	until := now
+	if i.State == Resolved {
+		until = i.Resolved
+	}
+	if d := until.Sub(i.Facts.Since); d >= time.Minute {
 		text += " (" + span(d) + ")"
 	}
 	return text
-}
-
-func (i *Incident) end(now time.Time) time.Time {
-	if i.State == Resolved {
-		return i.Resolved
-	}
-	return now
 }
 
 // plainOpen is the status of an incident without further information.

@@ -143,7 +143,10 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 		}
 	}
 	if rec.Step == starting {
-		id, err := x.m.opts.processes.Start(x.launch(rec))
+		id, err := x.m.opts.processes.Start(process.Launch{
+			Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
+			Environ: slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ),
+		})
 		if err != nil {
 			return x.fail(ctx, rec, err.Error())
 		}
@@ -154,13 +157,6 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 		}
 	}
 	return x.complete(ctx, rec)
-}
-
-func (x *executor) launch(rec *attempt) process.Launch {
-	return process.Launch{
-		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
-		Environ: slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ),
-	}
 }
 
 // cameBack inspects the agent again immediately before acting, because evidence ages.

@@ -278,13 +278,3 @@ func (l *ledger) saveFleet(ctx context.Context, before recovery.Fleet) error {
 	}
 	return l.store.setFact(ctx, "fleet", l.fleet)
 }
-
-// members are the agents that fail together for a cause.
-func (l *ledger) members(key string) []string {
-	for _, m := range l.fleet.Masses {
-		if m.Key == key {
-			return m.Members
-		}
-	}
-	return nil
-}

@@ -44,12 +44,14 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	before := r.ledger.fleet
 	errs := []error{r.fault, r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.handleRequests(ctx), r.dropRemoved(ctx)}
 	cases := r.examine(ctx, &errs)
+	var problems []recovery.Problem
 	for _, c := range cases {
+		problems = append(problems, c.problem)
 		for _, id := range c.subject.answered {
 			errs = append(errs, hooks.Withdraw(hooks.Dir(m.opts.Home), id))
 		}
 	}
-	r.ledger.fleet = r.ledger.fleet.See(problems(cases), r.snapshot.fleetPolicy(), r.now.Wall)
+	r.ledger.fleet = r.ledger.fleet.See(problems, r.snapshot.fleetPolicy(), r.now.Wall)
 	for _, c := range cases {
 		if ctx.Err() != nil {
 			break
@@ -310,14 +312,6 @@ func (r *round) gather(c *examined) {
 	}
 	c.diagnosis = diagnose.Classify(c.evidence, c.expect)
 	c.diagnosis.Details, c.diagnosis.Doubt = r.opts.redact(c.diagnosis.Details), r.opts.redact(c.diagnosis.Doubt)
-}
-
-func problems(cases []*examined) []recovery.Problem {
-	var list []recovery.Problem
-	for _, c := range cases {
-		list = append(list, c.problem)
-	}
-	return list
 }
 
 // remember stores what later looks need. gone says that the agent is no longer watched.

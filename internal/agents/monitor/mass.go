@@ -41,7 +41,7 @@ func (r *round) escalateMass(ctx context.Context, c *examined, d recovery.Decisi
 	f := r.facts(c, d)
 	f.Name, f.Phase, f.Severity, f.Request, f.Input, f.Body = massName(d.Mass), "", incident.Critical, "", "", ""
 	f.Restart, f.Resume, f.Stop, f.Action = false, false, false, "one of them is tried first, the others wait"
-	f.Members = r.ledger.members(d.Mass)
+	f.Members = r.ledger.fleet.Held(c.Key).Members
 	r.fleet.share(ctx, &f, recovery.SharedCause(c.problem, d.Mass))
 	return r.incidents.raise(ctx, r.incidents.agentOf(incident.Incident{Key: key}), key, f, c.entryOf(r.now.Wall, d), nil)
 }

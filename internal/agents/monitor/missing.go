@@ -9,14 +9,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// unread is why the files of a CLI were not read completely at this look; nil: they were.
-func (s *sources) unread(kind agentcli.Kind) error {
-	if s.fault == nil {
-		return nil
-	}
-	return s.reader.Fault(kind)
-}
-
 // miss records that a source could not be read, or not completely, and why.
 func (g *gathering) miss(from diagnose.Source, why string) {
 	e := g.e
@@ -31,8 +23,10 @@ func (g *gathering) miss(from diagnose.Source, why string) {
 
 // missFiles records which of the agent's sources could not be read.
 func (g *gathering) missFiles(kind agentcli.Kind) {
-	if err := g.sources.unread(kind); err != nil {
-		g.miss(diagnose.FromSessions, err.Error())
+	if g.sources.fault != nil { // of this look
+		if err := g.sources.reader.Fault(kind); err != nil {
+			g.miss(diagnose.FromSessions, err.Error())
+		}
 	}
 	for _, v := range g.sources.sessions {
 		if v.Kind == kind && v.Unread != "" && !(v.Unfinished && g.died) && g.ours(&v) {

@@ -152,12 +152,7 @@ func (m *Monitor) hearsFrom(channel string) bool {
 // reply queues what answers a text that a person has written to the bot: in the topic of the question, before other messages.
 func (m *Monitor) reply(ctx context.Context, tx *sql.Tx, key, channel string, topic int, message notify.Message) error {
 	message.Key, message.Topic, message.Asked = key, topic, true
-	err := m.notifiers.outbox.Put(ctx, tx, channel, message)
-	if errors.Is(err, notify.ErrNoChannel) {
-		m.opts.Logger.Error("channel is gone: an answer is not sent", slog.String("channel", channel))
-		return nil
-	}
-	return err
+	return m.put(ctx, tx, []string{channel}, message)
 }
 
 // send performs the effects send and edit.

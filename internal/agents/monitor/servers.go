@@ -136,25 +136,6 @@ func (k *kept) lookAtWork(s *sources, now time.Time) {
 	}
 }
 
-// get returns the server with that key as it was seen last.
-func (k *kept) get(key string) (Server, bool) {
-	at := slices.IndexFunc(k.all, func(s Server) bool { return s.Key == key })
-	if at < 0 {
-		return Server{}, false
-	}
-	return k.all[at], true
-}
-
-// of are the servers whose client is that process or one of its descendants.
-func (k *kept) of(s *sources, agent process.Identity) (list []*Server) {
-	for i := range k.all {
-		if server := &k.all[i]; s.servedBelow(server.Client, agent) {
-			list = append(list, server)
-		}
-	}
-	return list
-}
-
 // servedBelow reports whether a server's client lives and is the agent or one of its descendants.
 func (s *sources) servedBelow(client, agent process.Identity) bool {
 	_, lives := s.entry(client)
@@ -169,7 +150,11 @@ func (g *gathering) servers() {
 	if !g.agent.says("process") || g.e.Process.Life != diagnose.Alive {
 		return
 	}
-	for _, server := range g.kept.of(g.sources, g.f.process) {
+	for i := range g.kept.all {
+		server := &g.kept.all[i]
+		if !g.sources.servedBelow(server.Client, g.f.process) {
+			continue
+		}
 		for _, c := range server.Calls {
 			if len(g.e.Servers) == mostWaits {
 				g.miss(diagnose.FromServers, fmt.Sprintf("it waits for more than %d calls", mostWaits))
@@ -206,10 +191,10 @@ func (c *examined) stalledServer() string {
 // call at it goes on.
 func (r *round) mayRestartServer(c *examined) bool {
 	key := c.stalledServer()
-	server, known := r.kept.get(key)
-	if key == "" || !known || !server.Restartable {
+	at := slices.IndexFunc(r.kept.all, func(s Server) bool { return s.Key == key })
+	if key == "" || at < 0 || !r.kept.all[at].Restartable {
 		return false
 	}
 	moves := func(o ServerCall) bool { return r.now.Wall.Sub(o.Moved) <= time.Duration(c.expect.ToolLimit()) }
-	return !slices.ContainsFunc(server.Others, moves)
+	return !slices.ContainsFunc(r.kept.all[at].Others, moves)
 }
