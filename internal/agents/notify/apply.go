@@ -71,8 +71,8 @@ func (u *Updates) apply(ctx context.Context, raw json.RawMessage, next int64) (a
 		return false, fmt.Errorf("telegram: update %d: %w", up.ID, err)
 	}
 	delete(u.failed, up.ID)
-	if u.opts.Applied != nil {
-		u.opts.Applied()
+	if u.opts.Changed != nil {
+		u.opts.Changed()
 	}
 	// The human who pressed is waiting. The answer is stored: what fails now is sent later.
 	if err := u.sendAnswers(ctx); err != nil && ctx.Err() == nil {

@@ -49,10 +49,8 @@ type UpdatesOptions struct {
 	LockDir string
 	// Applier does what was asked.
 	Applier Applier
-	// Heard is called when [Updates.Hears] changes. May be nil.
-	Heard func()
-	// Applied is called after each applied update, outside of its transaction. May be nil.
-	Applied func()
+	// Changed is called after each applied update, outside of its transaction, and when [Updates.Hears] changes. May be nil.
+	Changed func()
 	// Logger gets log messages. May be nil.
 	Logger *slog.Logger
 }
@@ -158,8 +156,8 @@ func NewUpdates(o UpdatesOptions) (*Updates, error) {
 func (u *Updates) Hears() bool { return u.hears.Load() }
 
 func (u *Updates) setHears(hears bool) {
-	if u.hears.Swap(hears) != hears && u.opts.Heard != nil {
-		u.opts.Heard()
+	if u.hears.Swap(hears) != hears && u.opts.Changed != nil {
+		u.opts.Changed()
 	}
 }
 

@@ -106,7 +106,7 @@ func TestAnswersArrive(t *testing.T) {
 	run(t, o, "me", 3)
 	woken := 0
 	u, log := listener(t, db, f.Client(), f.URL, &notebook{answer: strings.Repeat("ü", 300) + " password=hunter2"})
-	u.opts.Applied = func() { woken++ }
+	u.opts.Changed = func() { woken++ }
 	f.press(7, 5, 42, 1, ack)
 	f.reply(8, 5, 42, 1, "yes, go on")
 	f.reply(9, 5, 42, 77, "to what is forgotten")

@@ -144,7 +144,7 @@ func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, noti
 		ring := func() { _ = monitor.Ring(o.Home) } // it is seen to at the next look all the same
 		u, err := notify.NewUpdates(notify.UpdatesOptions{
 			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Own: ownChannel, Chats: []int64{chat}, Users: t.users, LockDir: stateDir(),
-			Applier: to, Logger: o.Logger, Applied: ring, Heard: ring,
+			Applier: to, Logger: o.Logger, Changed: ring,
 		})
 		if err != nil {
 			return nil, err
