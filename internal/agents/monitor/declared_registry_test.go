@@ -79,7 +79,7 @@ func TestARegistryOfTheReleaseBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(s.setFact(t.Context(), "registry", goodCopy{opts.Registry, text}), s.close()); err != nil {
+			if err := errors.Join(setFact(t.Context(), s.db, "registry", goodCopy{opts.Registry, text}), s.close()); err != nil {
 				t.Fatal(err)
 			}
 			w.claude("shop", 1001).prompt()

@@ -20,12 +20,12 @@ func (r *round) digest(ctx context.Context) error {
 	}
 	now := r.now.Wall.Round(0)
 	var last time.Time
-	known, err := r.store.fact(ctx, "digest", &last)
+	known, err := fact(ctx, r.store.db, "digest", &last)
 	if err != nil {
 		return err
 	}
 	if !known {
-		return r.store.setFact(ctx, "digest", now) // the first digest counts from here
+		return setFact(ctx, r.store.db, "digest", now) // the first digest counts from here
 	}
 	if incident.NextDigest(last, at, r.snapshot.Registry.Zone).After(now) {
 		return nil

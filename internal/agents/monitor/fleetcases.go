@@ -96,7 +96,7 @@ func (rep *fleetReporter) noteReach(ctx context.Context) error {
 	if rep.memory.reached != nil && *rep.memory.reached == now {
 		return nil
 	}
-	err := rep.m.store.setFact(ctx, "reach", now)
+	err := setFact(ctx, rep.m.store.db, "reach", now)
 	if err == nil {
 		rep.memory.reached = &now
 	}

@@ -276,5 +276,5 @@ func (l *ledger) saveFleet(ctx context.Context, before recovery.Fleet) error {
 	if reflect.DeepEqual(before, l.fleet) {
 		return nil
 	}
-	return l.store.setFact(ctx, "fleet", l.fleet)
+	return setFact(ctx, l.store.db, "fleet", l.fleet)
 }

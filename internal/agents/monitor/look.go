@@ -92,7 +92,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	r.agentStates.all, r.ledger.all = m.agentStates, m.recoveries
 	r.incidents.list, errs[2] = m.store.incidentsSince(ctx, r.now.Wall.Add(-incidentsKept))
-	_, errs[3] = m.store.fact(ctx, "fleet", &r.ledger.fleet)
+	_, errs[3] = fact(ctx, m.store.db, "fleet", &r.ledger.fleet)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (m *Monitor) passTime(ctx context.Context, now Clocks) error {
 	errs := []error{
 		errStep,
 		m.pause(ctx, now.Wall, fmt.Sprintf("the machine slept, or its clock was set, for %s", (asleep+unseen).Round(time.Second))),
-		m.store.setFact(ctx, "moment", now),
+		setFact(ctx, m.store.db, "moment", now),
 	}
 	m.opts.Logger.Info("stall detection is paused", slog.String("reason", m.why), slog.Time("until", m.grace))
 	if asleep > 0 {
@@ -174,13 +174,13 @@ func (m *Monitor) noteStep(ctx context.Context, now Clocks) error {
 		return nil
 	}
 	m.sources.steps = steps
-	return m.store.setFact(ctx, "steps", steps)
+	return setFact(ctx, m.store.db, "steps", steps)
 }
 
 // pause says why silence is no evidence for a while: every agent sends a heartbeat within it.
 func (m *Monitor) pause(ctx context.Context, now time.Time, why string) error {
 	m.grace, m.why = now.Add(resumeGrace), why
-	return m.store.setFact(ctx, "grace", m.grace)
+	return setFact(ctx, m.store.db, "grace", m.grace)
 }
 
 // agents are those of the registry, and those that vanished from a PIV registry while they were running. An agent

@@ -101,7 +101,7 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 		return err
 	}
 	for name, to := range map[string]any{"steps": &m.sources.steps, "moment": &m.last, "grace": &m.grace} {
-		if _, err = m.store.fact(ctx, name, to); err != nil {
+		if _, err = fact(ctx, m.store.db, name, to); err != nil {
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func (m *Monitor) Once(ctx context.Context) (Summary, error) {
 // report prints PIV's summary and stores the clocks for the next run.
 func (m *Monitor) report(ctx context.Context, s Summary) {
 	fmt.Fprintln(m.opts.Out, s)
-	err := m.store.setFact(ctx, "moment", m.last)
+	err := setFact(ctx, m.store.db, "moment", m.last)
 	if m.last.Wall.Sub(m.swept) > sweepEvery {
 		m.swept, m.doubtful = m.last.Wall, true
 		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.notifiers.outbox.Forget(ctx))

@@ -64,12 +64,12 @@ func (m *Monitor) pinged(key, id string) (string, error) {
 // secret is the key of a home's ping addresses, created once.
 func (s *store) secret(ctx context.Context) (string, error) {
 	var key string
-	known, err := s.fact(ctx, "ping", &key)
+	known, err := fact(ctx, s.db, "ping", &key)
 	if err != nil || known {
 		return key, err
 	}
 	key = rand.Text()
-	return key, s.setFact(ctx, "ping", key)
+	return key, setFact(ctx, s.db, "ping", key)
 }
 
 // PingUUID is the last part of an agent's ping address, in healthchecks' format.

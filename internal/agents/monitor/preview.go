@@ -105,7 +105,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 	}
 	view = View{Registry: r.snapshot.own(), Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
 	var can reach
-	if _, err := m.store.fact(ctx, "reach", &can); err != nil {
+	if _, err := fact(ctx, m.store.db, "reach", &can); err != nil {
 		return View{}, err
 	}
 	view.Channels = can.Channels

@@ -78,7 +78,7 @@ func (p *snapshot) own() *registry.Registry {
 func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore, error) {
 	b := &registryStore{path: o.Registry, opts: o, store: s}
 	var good goodCopy
-	known, err := s.fact(ctx, "registry", &good)
+	known, err := fact(ctx, s.db, "registry", &good)
 	if err != nil || !known {
 		return b, err
 	}
@@ -213,7 +213,7 @@ func (b *registryStore) save(ctx context.Context) error {
 	if b.last == nil || bytes.Equal(b.text, b.saved) {
 		return nil
 	}
-	if err := b.store.setFact(ctx, "registry", goodCopy{b.path, string(b.text)}); err != nil {
+	if err := setFact(ctx, b.store.db, "registry", goodCopy{b.path, string(b.text)}); err != nil {
 		return err
 	}
 	b.saved = b.text

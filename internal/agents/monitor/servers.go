@@ -87,7 +87,7 @@ func (k *kept) refresh(ctx context.Context, to *store, s *sources, now time.Time
 		return nil
 	}
 	if k.asked.IsZero() {
-		if _, err := to.fact(ctx, "servers", &k.state); err != nil {
+		if _, err := fact(ctx, to.db, "servers", &k.state); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (k *kept) refresh(ctx context.Context, to *store, s *sources, now time.Time
 	k.all, k.asked = all, now
 	k.lookAtWork(s, now)
 	k.lookAtTrouble(now)
-	return to.setFact(ctx, "servers", k.state)
+	return setFact(ctx, to.db, "servers", k.state)
 }
 
 // lookAtWork notes which of the servers that somebody waits for use the processor, or have started a process.

@@ -167,10 +167,6 @@ func (s *store) forget(ctx context.Context, now time.Time) error {
 }
 
 // fact reads a named fact into v and reports whether there was one.
-func (s *store) fact(ctx context.Context, name string, v any) (bool, error) {
-	return fact(ctx, s.db, name, v)
-}
-
 func fact(ctx context.Context, db querier, name string, v any) (bool, error) {
 	err := db.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, name).Scan(asJSON{v})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -180,10 +176,6 @@ func fact(ctx context.Context, db querier, name string, v any) (bool, error) {
 		return false, fmt.Errorf("monitor.db: %w", err)
 	}
 	return true, nil
-}
-
-func (s *store) setFact(ctx context.Context, name string, v any) error {
-	return setFact(ctx, s.db, name, v)
 }
 
 func setFact(ctx context.Context, db querier, name string, v any) error {

@@ -43,7 +43,7 @@ func TestAnOlderDatabaseIsMigrated(t *testing.T) {
 			t.Fatal(err)
 		}
 		var kept string
-		if ok, err := s.fact(t.Context(), "kept", &kept); !ok || err != nil || kept != "since version 0" {
+		if ok, err := fact(t.Context(), s.db, "kept", &kept); !ok || err != nil || kept != "since version 0" {
 			t.Errorf("fact %q, %v, %v", kept, ok, err)
 		}
 		if version, err := versionOf(t.Context(), s.db); version != len(migrations) || err != nil {
