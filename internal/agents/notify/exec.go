@@ -42,7 +42,6 @@ type Note struct {
 	Thread  string `json:"thread,omitempty"`
 	// Update says that an earlier message of the thread was sent before.
 	Update  bool         `json:"update"`
-	Silent  bool         `json:"silent"`
 	Text    string       `json:"text"`
 	Buttons []NoteButton `json:"buttons,omitempty"`
 }
@@ -74,7 +73,7 @@ func (x *Exec) Check(context.Context) (path string, err error) {
 
 // Send runs the program. Its messages have no ids.
 func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
-	note := Note{Version: 1, Key: m.Key, Thread: m.Thread, Update: m.Follows, Silent: m.Silent, Text: m.Text.Body}
+	note := Note{Version: 1, Key: m.Key, Thread: m.Thread, Update: m.Follows, Text: m.Text.Body}
 	for _, row := range m.Buttons {
 		for _, b := range row {
 			note.Buttons = append(note.Buttons, NoteButton{b.Label, b.Callback.String()})

@@ -33,8 +33,6 @@ type Message struct {
 	Asked bool `json:"asked,omitempty"`
 	// Line is the message in a list with others of its kind. The zero value: it is always a message of its own.
 	Line Line `json:"line,omitzero"`
-	// Silent makes no sound where the channel can do that.
-	Silent bool `json:"silent,omitempty"`
 	// Minor is a change without a message of its own: channels that cannot edit messages skip it.
 	Minor bool `json:"minor,omitempty"`
 	// Follows says that an earlier state of the thread was sent in a message that cannot be edited. The outbox sets it.

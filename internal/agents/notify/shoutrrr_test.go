@@ -37,7 +37,7 @@ func TestShoutrrr(t *testing.T) {
 		"ntfy://:tk_s3cretive@" + host + "/night?scheme=http":  "POST /night stalled: <b>&é",
 		"gotify://" + host + "/AzyoeNS.D4iJLVa?disabletls=yes": "POST /message stalled: <b>&é",
 	} {
-		c, err := Open(url, OpenOptions{})
+		c, err := Open(url, 0)
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
 			continue

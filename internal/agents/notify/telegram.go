@@ -134,7 +134,7 @@ func (t *Telegram) Send(ctx context.Context, m Message) (ref string, err error) 
 	}
 	sent, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{
 		ChatID: chat, MessageThreadID: topic, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons),
-		DisableNotification: m.Silent, LinkPreviewOptions: noPreview,
+		LinkPreviewOptions: noPreview,
 	})
 	if err == nil {
 		return messageRef(chat, sent.ID), nil

@@ -169,7 +169,6 @@ func TestOpen(t *testing.T) {
 	for url, want := range map[string]string{
 		"telegram://1:t@telegram?chats=42":                                  "*notify.Telegram",
 		"telegram://1:t@127.0.0.1:8081?chats=@c&disabletls=yes":             "*notify.Telegram",
-		"exec:///bin/page?arg=a":                                            "*notify.Exec",
 		"ntfy://host/topic":                                                 "*notify.Shoutrrr",
 		"slack://hook:T00000000-B00000000-XXXXXXXXXXXXXXXXXXXXXXXX@webhook": "*notify.Shoutrrr",
 		"discord://token@123456789":                                         "*notify.Shoutrrr",
@@ -177,13 +176,11 @@ func TestOpen(t *testing.T) {
 		"telegram://1:t@telegram?chats=-100:7":                              "*notify.Telegram",
 		"telegram://1:t@telegram?chats=-100:x":                              "telegram: behind chats=<chat>: belongs the number of a topic",
 		"telegram://1:t@telegram":                                           "telegram: the chat is missing",
-		"exec:":                                                             "exec: the command is missing",
-		"exec:///bin/page?timeout=soon":                                     `exec: timeout="soon": must be a duration greater than 0`,
-		"me":                                                                "this is not a URL: must be telegram://, exec:// or a Shoutrrr address",
+		"me":                                                                "this is not a URL: must be telegram:// or a Shoutrrr address",
 		"carrier-pigeon://x":                                                `shoutrrr: unknown service: "carrier-pigeon"`,
 		"ntfy://s3cret\x7f":                                                 "this is not a URL",
 	} {
-		c, err := Open(url, OpenOptions{})
+		c, err := Open(url, 0)
 		got := fmt.Sprintf("%T", c)
 		if err != nil {
 			got = err.Error()

@@ -27,15 +27,15 @@ func TestMessagesGoToTheirTopic(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]int{"telegram://1:t@telegram?chats=-100:7": 7, "telegram://1:t@telegram?chats=-100": 0} {
-		c, err := Open(url, OpenOptions{})
+		c, err := Open(url, 0)
 		if telegram, ok := c.(*Telegram); err != nil || !ok || telegram.topic != want || telegram.Address() != "-100" {
 			t.Errorf("%s: %+v, %v", url, c, err)
 		}
 	}
-	if c, err := Open("telegram://1:t@telegram?chats=-100:7", OpenOptions{Topic: 9}); err != nil || c.(*Telegram).topic != 9 {
+	if c, err := Open("telegram://1:t@telegram?chats=-100:7", 9); err != nil || c.(*Telegram).topic != 9 {
 		t.Errorf("the registry's topic: %+v, %v", c, err)
 	}
-	if _, err := Open("ntfy://host/x", OpenOptions{Topic: 9}); err == nil {
+	if _, err := Open("ntfy://host/x", 9); err == nil {
 		t.Error("ntfy has a topic of Telegram's")
 	}
 }

@@ -125,10 +125,10 @@ func openChannel(t telegramSetting, environ []string, c registry.Channel) (notif
 		}
 		return t.open(c.Topic)
 	}
-	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
+	if command, ok := strings.CutPrefix(address, "exec:"); ok {
 		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
 	}
-	return notify.Open(address, notify.OpenOptions{Environ: environ, Topic: c.Topic})
+	return notify.Open(address, c.Topic)
 }
 
 // listen makes the listener for answers in the chat. That works only for a chat with a number, not for a channel's name.
