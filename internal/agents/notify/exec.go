@@ -13,26 +13,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
-// execTime is how long a command has (not PIV's: ours).
+// execTime is how long a program has until it is killed with all that it has started, where the system knows groups (not PIV's: ours).
 const execTime = 30 * time.Second
 
 // exitRejected is EX_DATAERR of sysexits(3): the program rejects this message; others may work.
 const exitRejected = 65
 
-// ExecOptions describe the program.
-type ExecOptions struct {
-	// Command is the program and its arguments; no shell is between.
-	Command []string
-	// Environ is its environment. nil: empty.
-	Environ []string
-	// Timeout is how long it has until it is killed with everything it has started, where the system knows groups. 0: 30 s.
-	Timeout time.Duration
-}
-
 // Exec is the channel of a program: it gets one message on stdin, and has sent it when it exits with status 0. Status 65
 // says that it never will; after any other the message is sent again.
 type Exec struct {
-	opts ExecOptions
+	command, environ []string
+	timeout          time.Duration
 }
 
 // Note is what a program gets on stdin: one JSON object and a newline.
@@ -52,20 +43,17 @@ type NoteButton struct {
 	Data  string `json:"data"` // see [Callback]
 }
 
-// NewExec returns the channel of a program. It starts nothing.
-func NewExec(o ExecOptions) (*Exec, error) {
-	if len(o.Command) == 0 || o.Command[0] == "" {
+// NewExec returns the channel of a program with its arguments; no shell is between. It starts nothing. environ nil: it gets an empty one.
+func NewExec(command, environ []string) (*Exec, error) {
+	if len(command) == 0 || command[0] == "" {
 		return nil, errors.New("exec: the command is missing")
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = execTime
-	}
-	return &Exec{o}, nil
+	return &Exec{command, environ, execTime}, nil
 }
 
 // Check returns the path of the program.
 func (x *Exec) Check(context.Context) (path string, err error) {
-	if path, err = exec.LookPath(x.opts.Command[0]); err != nil {
+	if path, err = exec.LookPath(x.command[0]); err != nil {
 		return "", &SendError{Failure: Refused, Err: err}
 	}
 	return path, nil
@@ -83,10 +71,10 @@ func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
 	if err != nil {
 		return "", &SendError{Failure: Rejected, Err: fmt.Errorf("exec: %w", err)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, x.opts.Command[0], x.opts.Command[1:]...)
-	cmd.Env, cmd.Stdin = x.opts.Environ, bytes.NewReader(append(in, '\n'))
+	cmd := exec.CommandContext(ctx, x.command[0], x.command[1:]...)
+	cmd.Env, cmd.Stdin = x.environ, bytes.NewReader(append(in, '\n'))
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
@@ -106,7 +94,7 @@ func (x *Exec) failure(ctx context.Context, err error, said string) error {
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and left something running
 		return nil
 	}
-	failure := &SendError{Failure: Unreachable, Err: fmt.Errorf("%s: %w", x.opts.Command[0], err)}
+	failure := &SendError{Failure: Unreachable, Err: fmt.Errorf("%s: %w", x.command[0], err)}
 	if said = strings.TrimSpace(said); said != "" {
 		failure.Err = fmt.Errorf("%w: %s", failure.Err, Redact(said))
 	}

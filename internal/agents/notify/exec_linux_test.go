@@ -15,7 +15,7 @@ import (
 // What a program that is out of its time has started goes with it.
 func TestExecEndsTheGroup(t *testing.T) {
 	x := pager(t, "leave")
-	x.opts.Timeout = 2 * time.Second
+	x.timeout = 2 * time.Second
 	_, err := x.Send(t.Context(), text("x"))
 	if err == nil {
 		t.Fatal("no error")

@@ -52,7 +52,7 @@ func pager(t *testing.T, how string, args ...string) *Exec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := NewExec(ExecOptions{Command: append([]string{self}, args...), Environ: []string{pageAs + "=" + how}})
+	x, err := NewExec(append([]string{self}, args...), []string{pageAs + "=" + how})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +87,9 @@ func TestExecGetsTheMessage(t *testing.T) {
 
 func TestExecFailures(t *testing.T) {
 	slow := pager(t, "hang")
-	slow.opts.Timeout = 200 * time.Millisecond
+	slow.timeout = 200 * time.Millisecond
 	missing := pager(t, "write")
-	missing.opts.Command[0] = filepath.Join(t.TempDir(), "none")
+	missing.command[0] = filepath.Join(t.TempDir(), "none")
 	for name, tc := range map[string]struct {
 		x    *Exec
 		want SendError
@@ -111,7 +111,7 @@ func TestExecFailures(t *testing.T) {
 			}
 		})
 	}
-	if _, err := NewExec(ExecOptions{}); err == nil {
+	if _, err := NewExec(nil, nil); err == nil {
 		t.Error("no command is not an error")
 	}
 }

@@ -53,9 +53,6 @@ func NewOutbox(ctx context.Context, db *sql.DB, channels map[string]Channel, log
 	}
 	o := &Outbox{db: db, logger: logger, lanes: map[string]*lane{}, sends: &sends{last: map[string][]time.Time{}}}
 	for name, c := range channels {
-		if c == nil {
-			return nil, fmt.Errorf("outbox: channel %s: %w", name, ErrNoChannel)
-		}
 		o.lanes[name] = &lane{name: name, channel: c, wake: make(chan struct{}, 1)}
 		if err := o.follow(ctx, o.lanes[name]); err != nil {
 			return nil, err

@@ -126,7 +126,7 @@ func openChannel(t telegramSetting, environ []string, c registry.Channel) (notif
 		return t.open(c.Topic)
 	}
 	if command, ok := strings.CutPrefix(address, "exec:"); ok {
-		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
+		return notify.NewExec(strings.Fields(command), environ)
 	}
 	return notify.Open(address, c.Topic)
 }
