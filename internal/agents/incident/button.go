@@ -2,6 +2,7 @@ package incident
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
@@ -26,12 +27,6 @@ func (v Verb) Acts() bool {
 	return slices.Contains([]Verb{Restart, Resume, Stop, Allow, Deny}, v)
 }
 
-// labels are the buttons' texts.
-var labels = map[Verb]string{
-	Ack: "Ack", Snooze: "Snooze", Details: "Details", Restart: "Restart", Resume: "Resume", Stop: "Stop",
-	Allow: "Allow", Deny: "Deny",
-}
-
 // doing is the answer to the press of a button that acts on the agent.
 var doing = map[Verb]string{
 	Restart: "It is restarted", Resume: "It is resumed", Stop: "It is stopped", Allow: "Allowed", Deny: "Denied",
@@ -48,7 +43,8 @@ func (i *Incident) buttons(p Policy) (list []notify.Button) {
 		return nil
 	}
 	for _, v := range []Verb{Allow, Deny, Ack, Restart, Resume, Snooze, Stop, Details} {
-		shown, b := i.offers(v), notify.Button{Label: labels[v], Callback: notify.Callback{Incident: i.ID, Verb: string(v), Nonce: AnyNonce}}
+		label := strings.ToUpper(string(v[:1])) + string(v[1:])
+		shown, b := i.offers(v), notify.Button{Label: label, Callback: notify.Callback{Incident: i.ID, Verb: string(v), Nonce: AnyNonce}}
 		switch v {
 		case Allow, Deny:
 			shown, b.NeedsExact = shown && !p.PIV, v == Allow

@@ -26,9 +26,6 @@ func ParseClock(s string) (Clock, error) {
 	return clockOf(t), nil
 }
 
-// String formats "07:30".
-func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", c/60, c%60) }
-
 func clockOf(t time.Time) Clock { return Clock(t.Hour()*60 + t.Minute()) }
 
 // Quiet is a daily period in which only critical incidents are sent. It may include midnight.
@@ -50,9 +47,6 @@ func ParseQuiet(s string) (Quiet, error) {
 	}
 	return q, nil
 }
-
-// String returns the form that [ParseQuiet] parses.
-func (q Quiet) String() string { return fmt.Sprintf("%s-%s critical-only", q.From, q.To) }
 
 func (q Quiet) holds(c Clock) bool {
 	if q.From < q.To {

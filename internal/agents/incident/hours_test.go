@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,12 @@ func place(t interface{ Fatal(...any) }, name string) *time.Location {
 	}
 	return loc
 }
+
+// String formats "07:30".
+func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", c/60, c%60) }
+
+// String returns the form that [ParseQuiet] parses.
+func (q Quiet) String() string { return fmt.Sprintf("%s-%s critical-only", q.From, q.To) }
 
 func TestParseQuiet(t *testing.T) {
 	for text, want := range map[string]string{

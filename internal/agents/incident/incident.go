@@ -2,7 +2,6 @@ package incident
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 )
@@ -187,12 +186,3 @@ func (i *Incident) critical() bool {
 }
 
 func (i *Incident) told() bool { return !i.Rang.IsZero() }
-
-func (i *Incident) add(channels []string) {
-	i.Channels = slices.Clone(i.Channels)
-	for _, c := range channels {
-		if !slices.Contains(i.Channels, c) {
-			i.Channels = append(i.Channels, c)
-		}
-	}
-}

@@ -16,9 +16,8 @@ func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
 	s.apply(e)
 	s.advance()
 	if (s.changed || s.reworded) && len(s.before) > 0 {
-		_, quiet := p.quiet(now)
 		s.effects = append(s.effects, Edit{
-			Key: s.i.ID, Channels: s.before, Message: Compose(s.i, p, now), InPlace: !s.changed || quiet && !s.i.critical(),
+			Key: s.i.ID, Channels: s.before, Message: Compose(s.i, p, now), InPlace: !s.changed || p.Silent(now) && !s.i.critical(),
 		})
 	}
 	return s.i, append(s.effects, s.sends...)
@@ -267,7 +266,13 @@ func (s *step) advance() {
 // ring notifies a tier: first with the incident's message, later with reminders.
 func (s *step) ring(tier int) {
 	i := &s.i
-	fresh := slices.DeleteFunc(slices.Clone(s.p.Tiers[tier]), func(c string) bool { return slices.Contains(i.Channels, c) })
+	i.Channels = slices.Clone(i.Channels)
+	var fresh []string
+	for _, c := range s.p.Tiers[tier] {
+		if !slices.Contains(i.Channels, c) {
+			i.Channels, fresh = append(i.Channels, c), append(fresh, c)
+		}
+	}
 	i.Tier, i.TierAt = tier, s.now
 	s.changed = true
 	if len(fresh) == 0 {
@@ -277,7 +282,6 @@ func (s *step) ring(tier int) {
 	if i.State == Expired {
 		i.State = s.awake()
 	}
-	i.add(fresh)
 	s.rang(i.ID, fresh, Compose(*i, s.p, s.now))
 }
 
