@@ -65,11 +65,7 @@ type attempt struct {
 
 // unfinished reports a step that a killed monitor has left, and that has to be brought to an end.
 func (r *attempt) unfinished() bool {
-	switch r.Step {
-	case begun, doing, stopping, stopped, starting, started:
-		return true
-	}
-	return false
+	return slices.Contains([]step{begun, doing, stopping, stopped, starting, started}, r.Step)
 }
 
 // addRecovery writes down a new recovery.

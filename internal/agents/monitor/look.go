@@ -69,7 +69,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	m.notifiers.outbox.Wake()
 	err = errors.Join(errs...)
 	m.doubtful = m.doubtful || err != nil
-	return r.summary(), err
+	return Summary{Projects: len(r.snapshot.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}, err
 }
 
 // begin reads the clocks, the registry and the state of earlier looks.
@@ -120,11 +120,6 @@ func (r *round) join() {
 	r.incidents = incidents{m: m, snapshot: &r.snapshot, now: now}
 	r.executor = executor{m: m, snapshot: &r.snapshot, now: now, ledger: &r.ledger, incidents: &r.incidents, round: r}
 	r.fleet = fleetReporter{m: m, incidents: &r.incidents, now: now, memory: &m.reported}
-}
-
-// summary is what the look has come to.
-func (r *round) summary() Summary {
-	return Summary{Projects: len(r.snapshot.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}
 }
 
 // refresh reads what declared agents show.

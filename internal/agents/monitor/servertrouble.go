@@ -38,15 +38,10 @@ type troubled struct {
 	Ready time.Time `json:"ready,omitzero"` // since when it is ready again; zero: it is not
 }
 
-// classOf is the class of the incidents about a server in trouble.
+// classOf is the class of the incidents about a server in trouble. "": there are none about that trouble.
 func classOf(t diagnose.ServerTrouble) string {
-	switch t {
-	case diagnose.ServerPaused:
-		return "server_paused"
-	case diagnose.ServerFailed:
-		return "server_failed"
-	case diagnose.ServerLogin:
-		return "server_login"
+	if class := "server_" + string(t); incident.AboutServer(class) {
+		return class
 	}
 	return ""
 }

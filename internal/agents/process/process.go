@@ -61,13 +61,6 @@ type Target struct {
 // StopGrace is how long a process has from SIGTERM until it is looked at again, and killed (PIV-9).
 const StopGrace = 2 * time.Second
 
-func (t Target) grace() time.Duration {
-	if t.Grace <= 0 {
-		return StopGrace
-	}
-	return t.Grace
-}
-
 // Launch is something to be started.
 type Launch struct {
 	Run     string // its token: the same one is never started twice

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -31,7 +32,7 @@ func (s System) Stop(ctx context.Context, t Target) error {
 		signal syscall.Signal
 		time   time.Duration
 	}
-	phases := []phase{{syscall.SIGTERM, t.grace()}, {syscall.SIGKILL, killTime}}
+	phases := []phase{{syscall.SIGTERM, cmp.Or(t.Grace, StopGrace)}, {syscall.SIGKILL, killTime}}
 	if !canAsk {
 		phases = phases[1:]
 	}
