@@ -57,7 +57,9 @@ func (r *round) decide(c *examined) recovery.Decision {
 		can.UnderWay = true
 		can.Interrupt = can.Interrupt && c.diagnosis.Class == diagnose.BudgetExceeded // its owner wants it stopped
 	}
-	return recovery.Decide(c.problem, r.history(c), c.recovery, can, r.ledger.fleet, r.now.Wall)
+	policy := c.recovery
+	policy.Fleet = r.snapshot.fleet
+	return recovery.Decide(c.problem, r.history(c), policy, can, r.ledger.fleet, r.now.Wall)
 }
 
 // spare records once that an agent is left alone because a person is at its session.

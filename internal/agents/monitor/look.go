@@ -51,7 +51,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, hooks.Withdraw(hooks.Dir(m.opts.Home), id))
 		}
 	}
-	r.ledger.fleet = r.ledger.fleet.See(problems, r.snapshot.fleetPolicy(), r.now.Wall)
+	r.ledger.fleet = r.ledger.fleet.See(problems, r.snapshot.fleet, r.now.Wall)
 	for _, c := range cases {
 		if ctx.Err() != nil {
 			break

@@ -10,29 +10,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// fleetPolicy is the policy of all agents together, taken from the first agent that declares one.
-func (p *snapshot) fleetPolicy() recovery.FleetPolicy {
-	if len(p.Agents) == 0 {
-		return recovery.FleetPolicy{}
-	}
-	return p.Agents[0].recovery.Fleet
-}
-
-// shareFleet copies shared settings to all agents, each key from the first agent that declares it.
-func (p *snapshot) shareFleet() {
+// sharedPolicy is the policy of all agents together, each key from the first agent that declares it.
+func sharedPolicy(agents []registry.Agent) recovery.FleetPolicy {
 	fleet := recovery.Default().Fleet
 	var said registry.AtOnce
-	for _, a := range p.Agents {
-		b := a.Declared.Budget
+	for _, a := range agents {
+		b := a.Budget
 		if b.Global.Window > 0 && !b.Global.PerPhase && fleet.Global == (recovery.Budget{}) {
 			fleet.Global = b.Global
 		}
 		said.Host, said.Account = cmp.Or(said.Host, b.AtOnce.Host), cmp.Or(said.Account, b.AtOnce.Account)
 	}
 	fleet.HostStarts, fleet.AccountStarts = cmp.Or(said.Host, fleet.HostStarts), cmp.Or(said.Account, fleet.AccountStarts)
-	for i := range p.Agents {
-		p.Agents[i].recovery.Fleet = fleet
-	}
+	return fleet
 }
 
 // escalateMass notifies a human once that many agents fail together.

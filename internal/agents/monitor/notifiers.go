@@ -21,8 +21,7 @@ import (
 
 // notifiers are the channels, with the goroutines that send messages and receive answers.
 type notifiers struct {
-	names  string             // names and addresses of the channels, to detect changes
-	from   *registry.Registry // that was read last; nil: none
+	from   *registry.Registry // that the channels are of; nil: none are open
 	outbox *notify.Outbox
 	// channels are used by the outbox; other users stop the outbox first.
 	channels map[string]notify.Channel
@@ -36,44 +35,43 @@ type notifiers struct {
 // openNotifiers opens the channels that a registry names, besides PIV's. Whatever has changed in the registry, messages that
 // have failed are tried again at once.
 func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
+	n := &m.notifiers
+	before := n.outbox != nil
+	same := func(a, b registry.Channel) bool {
+		a.Pos = b.Pos
+		return a == b
+	}
+	switch {
+	case before && p.Registry == n.from:
+		return nil
+	case before && slices.EqualFunc(p.Registry.Channels, n.from.Channels, same):
+		n.from = p.Registry
+		return n.outbox.Retry(ctx)
+	}
 	channels := maps.Clone(m.opts.Channels)
 	if channels == nil {
 		channels = map[string]notify.Channel{}
 	}
-	signature := fmt.Sprint(slices.Sorted(maps.Keys(channels)))
 	var errs []error
-	for _, c := range p.Registry.Channels {
-		signature += fmt.Sprintf("\n%s %s %d", c.Name, c.Address, c.Topic)
-	}
-	changed := m.notifiers.outbox != nil && p.Registry != m.notifiers.from
-	m.notifiers.from = p.Registry
-	if signature == m.notifiers.names {
-		if changed {
-			return m.notifiers.outbox.Retry(ctx)
-		}
-		return nil
-	}
-	lanes := maps.Clone(channels)
 	if m.opts.OpenChannel != nil {
 		for _, c := range p.Registry.Channels {
 			opened, err := m.opts.OpenChannel(c)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
-				lanes[c.Name] = notify.Unopened{Err: err}
-				continue
+				opened = notify.Unopened{Err: err}
 			}
-			channels[c.Name], lanes[c.Name] = opened, opened
+			channels[c.Name] = opened
 		}
 	}
-	running := m.notifiers.stop != nil
+	running := n.stop != nil
 	m.closeNotifiers() // before another outbox treats their messages as unfinished
-	outbox, err := notify.NewOutbox(ctx, m.store.db, lanes, m.opts.Logger)
+	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
 	if err == nil {
-		if changed {
-			outbox.KeepPace(m.notifiers.outbox)
+		if before {
+			outbox.KeepPace(n.outbox)
 			errs = append(errs, outbox.Retry(ctx))
 		}
-		m.notifiers.names, m.notifiers.outbox, m.notifiers.channels = signature, outbox, channels
+		n.from, n.outbox, n.channels = p.Registry, outbox, channels
 	}
 	errs = append(errs, err)
 	if running {

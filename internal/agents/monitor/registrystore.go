@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
@@ -45,6 +46,7 @@ type snapshot struct {
 	Lost     string             // why the file cannot be used and this is the last good copy; "": it is current
 	Broken   []byte             // the content of the unusable file
 	places   map[string]int     // of Agents, by their keys
+	fleet    recovery.FleetPolicy
 }
 
 // unset is what a PIV registry sets for the monitor: no channel, no hour, no address.
@@ -111,7 +113,7 @@ func (b *registryStore) understand(text []byte, accepted bool) (*snapshot, error
 		for _, d := range p.Registry.Agents {
 			p.Agents = append(p.Agents, ofDeclaration(d))
 		}
-		p.shareFleet()
+		p.fleet = sharedPolicy(p.Registry.Agents)
 	} else {
 		if p.Projects, err = piv.ParseRegistry(text); err != nil {
 			return nil, err
