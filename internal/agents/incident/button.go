@@ -32,8 +32,8 @@ var doing = map[Verb]string{
 	Restart: "It is restarted", Resume: "It is resumed", Stop: "It is stopped", Allow: "Allowed", Deny: "Denied",
 }
 
-// AnyNonce is on buttons that may be pressed repeatedly.
-const AnyNonce = "000000"
+// anyNonce is on buttons that may be pressed repeatedly. No nonce of the others has a zero.
+const anyNonce = "000000"
 
 // buttonsInRow is how many fit side by side on a phone.
 const buttonsInRow = 3
@@ -44,7 +44,7 @@ func (i *Incident) buttons(p Policy) (list []notify.Button) {
 	}
 	for _, v := range []Verb{Allow, Deny, Ack, Restart, Resume, Snooze, Stop, Details} {
 		label := strings.ToUpper(string(v[:1])) + string(v[1:])
-		shown, b := i.offers(v), notify.Button{Label: label, Callback: notify.Callback{Incident: i.ID, Verb: string(v), Nonce: AnyNonce}}
+		shown, b := i.offers(v), notify.Button{Label: label, Callback: notify.Callback{Incident: i.ID, Verb: string(v), Nonce: anyNonce}}
 		switch v {
 		case Allow, Deny:
 			shown, b.NeedsExact = shown && !p.PIV, v == Allow

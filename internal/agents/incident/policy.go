@@ -13,7 +13,7 @@ const (
 
 // Policy is the owner's settings. With the zero value nobody is notified; everything else has a default.
 type Policy struct {
-	// Tiers are the channels to notify, those of the first tier first.
+	// Tiers are the channels to notify, those of the first tier first. None is empty.
 	Tiers [][]string
 	// AckTimeout is how long to wait for an acknowledgement before the next tier is notified, too. 0: 15 minutes.
 	AckTimeout time.Duration

@@ -215,12 +215,10 @@ func (i *Incident) nextRing(p Policy) time.Time {
 	return due
 }
 
-// tierAfter is the next tier with channels, after -1 the first one; -1: there is none.
+// tierAfter is the next tier, after -1 the first one; -1: there is none.
 func (p Policy) tierAfter(tier int) int {
-	for n := tier + 1; n < len(p.Tiers); n++ {
-		if len(p.Tiers[n]) > 0 {
-			return n
-		}
+	if tier+1 < len(p.Tiers) {
+		return tier + 1
 	}
 	return -1
 }

@@ -17,10 +17,9 @@ import (
 
 // User requests besides the verbs of the buttons.
 const (
-	verbStart  = "start"  // start an agent that does not run
-	verbSay    = "say"    // give the agent a text
-	verbReset  = "reset"  // give all budgets back
-	verbResume = "resume" // as the button
+	verbStart = "start" // start an agent that does not run
+	verbSay   = "say"   // give the agent a text
+	verbReset = "reset" // give all budgets back
 )
 
 // handleRequests handles the user requests since the last look. A request is closed in the transaction that records its action,
@@ -102,7 +101,7 @@ func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (stri
 	}
 	c := r.lookAt(a)
 	rungs := map[string]recovery.Rung{
-		verbStart: recovery.Restart, string(incident.Restart): recovery.Restart, verbResume: recovery.Resume, verbSay: recovery.Nudge, string(incident.Stop): "stop",
+		verbStart: recovery.Restart, string(incident.Restart): recovery.Restart, string(incident.Resume): recovery.Resume, verbSay: recovery.Nudge, string(incident.Stop): "stop",
 	}
 	rung, known := rungs[w.Verb]
 	can := r.capabilities(c)

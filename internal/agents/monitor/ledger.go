@@ -260,9 +260,7 @@ func (l *ledger) tallies(agents []agent, since time.Time, incidents []incident.I
 				t.Told++
 			}
 		}
-		if t != (incident.Tally{Name: a.Name}) {
-			list = append(list, t)
-		}
+		list = append(list, t)
 	}
 	return list
 }

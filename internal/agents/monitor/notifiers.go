@@ -180,19 +180,15 @@ func (a *answers) Press(ctx context.Context, tx *sql.Tx, p notify.Press) (string
 	if err != nil || i.ID == "" {
 		return "This is not known any more", err
 	}
-	nonce := p.Callback.Nonce
-	if nonce == incident.AnyNonce {
-		nonce = ""
-	}
 	if incident.Verb(p.Callback.Verb).Acts() && !a.m.mayDecide(p.From) {
 		return notListed, nil
 	}
 	answers := incident.Verb(p.Callback.Verb) == incident.Allow || incident.Verb(p.Callback.Verb) == incident.Deny
-	if answers && nonce == i.Nonce && i.Facts.Request != "" && !a.m.waits(i.Facts.Request) {
+	if answers && p.Callback.Nonce == i.Nonce && i.Facts.Request != "" && !a.m.waits(i.Facts.Request) {
 		return "The agent does not wait for this any more", nil
 	}
 	_, answer, err := a.m.stepIncident(ctx, tx, i, incident.Pressed{
-		Verb: incident.Verb(p.Callback.Verb), Nonce: nonce, By: p.Who(), Next: newNonce(),
+		Verb: incident.Verb(p.Callback.Verb), Nonce: p.Callback.Nonce, By: p.Who(), Next: newNonce(),
 	}, a.m.policyNow(i), time.Now())
 	return answer, err
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 )
 
-// hidden stands where a secret was.
-const hidden = secret.Hidden
-
 // Redact replaces what looks like a secret by "[redacted]", see [secret.Redact]. It never makes more than eleven bytes of one.
 func Redact(text string) string { return secret.Redact(text) }
 
@@ -33,7 +30,7 @@ func (t Text) hide(parts []secret.Span) Text {
 	end := 0
 	for _, p := range parts {
 		b.WriteString(t.Body[end:p.Start])
-		b.WriteString(hidden)
+		b.WriteString(secret.Hidden)
 		end = p.End
 	}
 	b.WriteString(t.Body[end:])
@@ -56,9 +53,9 @@ func shifted(at int, parts []secret.Span, end bool) int {
 	for _, p := range parts {
 		switch {
 		case at >= p.End:
-			shift += len(hidden) - (p.End - p.Start)
+			shift += len(secret.Hidden) - (p.End - p.Start)
 		case at > p.Start && end:
-			return p.Start + shift + len(hidden)
+			return p.Start + shift + len(secret.Hidden)
 		case at > p.Start:
 			return p.Start + shift
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
 )
 
 func TestRedact(t *testing.T) {
@@ -58,7 +60,7 @@ func TestRedactKeepsWhatIsBold(t *testing.T) {
 	for _, b := range got.Bold {
 		bold = append(bold, got.Body[b.Start:b.End])
 	}
-	if d := cmp.Diff([]string{"Details:", hidden, " ", "end"}, bold); d != "" {
+	if d := cmp.Diff([]string{"Details:", secret.Hidden, " ", "end"}, bold); d != "" {
 		t.Errorf("%q: %s", got.Body, d)
 	}
 }

@@ -146,25 +146,24 @@ func (r *Registry) With(changes []Change, now time.Time) ([]byte, error) {
 }
 
 // timeLayouts are the forms of ISO 8601 that JavaScript's Date reads and its writers use.
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02"}
-
-// localLayouts have no zone: JavaScript takes them as local time.
-var localLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999"}
+var timeLayouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999", // without a zone: local time
+}
 
 // ParseTime reads a heartbeat or another time of PIV.
 func ParseTime(s string) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	for _, layout := range timeLayouts {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, nil
-		}
-	}
-	for _, layout := range localLayouts {
 		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("time %.40q %w", s, ErrBroken)
+	t, err := time.Parse(time.DateOnly, s) // a date alone is in UTC
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time %.40q %w", s, ErrBroken)
+	}
+	return t, nil
 }
 
 // FormatTime writes a time as JavaScript's toISOString does.

@@ -130,10 +130,6 @@ func userOf(pid int) string {
 	return ""
 }
 
-func ageOf(s procStat) time.Duration {
-	return sinceBoot() - time.Duration(s.start)*(time.Second/hertz)
-}
-
 // send signals a process if it is still the same one. That goes through a pidfd that was opened before the process is
 // examined, so that no other one with its number is hit; or without, where the kernel (before 5.3) or a sandbox has none.
 func send(id Identity, sig unix.Signal) error {

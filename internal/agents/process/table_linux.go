@@ -31,7 +31,7 @@ func (System) All() []Process {
 func described(s procStat) Process {
 	return Process{
 		Identity: Identity{PID: s.pid, Start: s.start, Boot: bootID()}, Program: s.program, Parent: s.parent,
-		Age: ageOf(s), CPU: time.Duration(s.cpu) * (time.Second / hertz),
+		Age: sinceBoot() - time.Duration(s.start)*(time.Second/hertz), CPU: time.Duration(s.cpu) * (time.Second / hertz),
 		Group: s.group, Session: s.session, Stopped: s.state == 'T', // 't' is a debugger's
 	}
 }
