@@ -181,3 +181,16 @@ func (o Options) withDefaults() Options {
 
 // redact removes secrets from what is stored or sent.
 func (o Options) redact(s string) string { return notify.Redact(s) }
+
+// processes is the access to processes; tests replace it.
+type processes interface {
+	Look(pid int) (process.Process, error)
+	Stop(ctx context.Context, t process.Target) error
+	Start(l process.Launch) (process.Identity, error)
+	// Of declared agents only.
+	All() []process.Process
+	Args(pid int) []string
+	Files(pid int) []string
+	Variable(pid int, name string) string
+	Interrupt(id process.Identity) error
+}

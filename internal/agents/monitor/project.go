@@ -78,6 +78,9 @@ func (g *gathering) younger(started time.Time) {
 	p.AfterBeat, p.Age = true, age
 }
 
+// nearDeath is how much older than a heartbeat its process must be, to be certainly older: two clocks are compared.
+const nearDeath = time.Minute
+
 // registered looks at the process that the registry names by its number alone. The zero identity: it cannot be told from a stranger.
 func (g *gathering) registered(beatAt time.Time) process.Identity {
 	pid, was := g.agent.PID, g.known.agentState.Identity

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
@@ -60,6 +61,16 @@ const SizeLimit = 4 << 20
 
 // ErrBroken is wrapped by the errors of [ParseRegistry] and [ParseManifest]: this is not such a file, or only a part of it.
 var ErrBroken = errors.New("cannot be understood")
+
+// ReadFile reads a file of at most [SizeLimit] bytes. What is longer, or no ordinary file, is none of PIV's: the error wraps
+// [ErrBroken].
+func ReadFile(path string) ([]byte, error) {
+	text, err := atomicfile.Read(path, SizeLimit)
+	if errors.Is(err, atomicfile.ErrIrregular) || errors.Is(err, atomicfile.ErrTooLong) {
+		err = fmt.Errorf("%w: %w", err, ErrBroken)
+	}
+	return text, err
+}
 
 // ParseRegistry reads a registry. An entry that makes no sense has a Fault; a file that makes none is an error that
 // wraps [ErrBroken].

@@ -33,3 +33,6 @@ func sent(id Identity, err error) error {
 	}
 	return err
 }
+
+// detached puts an orchestrator into a session of its own: no signal for us reaches it, and all of it can be found.
+var detached = &syscall.SysProcAttr{Setsid: true}
