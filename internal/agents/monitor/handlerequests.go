@@ -101,7 +101,8 @@ func (r *round) requestAction(ctx context.Context, a agent, w UserRequest) (stri
 	}
 	c := r.lookAt(a)
 	rungs := map[string]recovery.Rung{
-		verbStart: recovery.Restart, string(incident.Restart): recovery.Restart, string(incident.Resume): recovery.Resume, verbSay: recovery.Nudge, string(incident.Stop): "stop",
+		verbStart: recovery.Restart, string(incident.Restart): recovery.Restart, string(incident.Resume): recovery.Resume,
+		verbSay: recovery.Nudge, string(incident.Stop): "stop",
 	}
 	rung, known := rungs[w.Verb]
 	can := r.capabilities(c)

@@ -74,8 +74,8 @@ func newAgentExplain(io streams) *cobra.Command {
 		func(_ context.Context, o monitor.Options, view monitor.View, f monitor.Finding, asJSON bool) error {
 			if asJSON {
 				return encodeJSON(io.out, explainedRecord{
-					Name: f.Key, Diagnosis: f.Diagnosis, Steps: diagnose.Explain(f.Evidence, f.Policy).Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.Decision.LeftOut,
-					Used: f.Decision.Budget.Used, Max: f.Decision.Budget.Max,
+					Name: f.Key, Diagnosis: f.Diagnosis, Steps: diagnose.Explain(f.Evidence, f.Policy).Steps, Evidence: f.Evidence, Action: f.Action,
+					Reason: f.Decision.Reason, LeftOut: f.Decision.LeftOut, Used: f.Decision.Budget.Used, Max: f.Decision.Budget.Max,
 				})
 			}
 			return printExplained(io.out, o, view, f)
