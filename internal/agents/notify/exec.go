@@ -13,7 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/batchfile"
 )
 
-// execTime is how long a program has until it is killed with all that it has started, where the system knows groups (not PIV's: ours).
+// execTime is how long a program has (not PIV's: ours). Then it is killed with all that it has started, where the system knows groups.
 const execTime = 30 * time.Second
 
 // exitRejected is EX_DATAERR of sysexits(3): the program rejects this message; others may work.

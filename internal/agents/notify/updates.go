@@ -82,7 +82,7 @@ type From struct {
 	Ref     string // the message
 }
 
-// nameLimit is how much of a user's name is shown, in UTF-16 code units: the rest of the text needs room.
+// nameLimit is how much of a user's name is shown, in UTF-16 code units. The rest of the text needs room.
 const nameLimit = 41
 
 // Who names the user for people and for records. First names can be chosen freely, so the number is included.
