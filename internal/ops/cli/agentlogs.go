@@ -73,7 +73,7 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 		}()
 		out, settle = text, text.Settle
 	}
-	if err := copyLog(ctx, out, path, follow, settle); err != nil {
+	if err := copyLog(ctx, out, path, func() bool { return follow }, settle); err != nil {
 		return fail(exitFailure, "logs %s: %w", name, err)
 	}
 	return nil

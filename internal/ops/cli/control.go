@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -143,11 +142,4 @@ func (r reachable) Upgrade(ctx context.Context, wait time.Duration) error {
 		return errNoUpgrade
 	}
 	return r.upgrader.Upgrade(ctx, wait)
-}
-
-func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
-	if r.upgrader == nil {
-		return errNoLog
-	}
-	return copyLog(ctx, w, r.sinks.kept.Path(), follow, nil)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -124,11 +123,3 @@ func linksOf(ctx context.Context, r *gateway.Runner, server string) ([]gateway.L
 
 // awake reports whether a process runs, or is about to.
 func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State != "asleep" }
-
-func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
-	kept := r.served.keptOf(r.meant(server))
-	if kept == nil {
-		return r.whichServer(server)
-	}
-	return copyLog(ctx, w, kept.Path(), follow, nil)
-}

@@ -19,9 +19,9 @@ const (
 	settled     = 2 * time.Second
 )
 
-// copyLog copies a log that another process appends to, the rotated files first. With follow it goes on until ctx ends.
-// After a rotation it continues with the new file. settle is called after a quiet time; it may be nil.
-func copyLog(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
+// copyLog copies a log that another process appends to, the rotated files first. It goes on while more says that something may come,
+// until ctx ends. After a rotation it continues with the new file. settle is called after a quiet time; it may be nil.
+func copyLog(ctx context.Context, out io.Writer, path string, more func() bool, settle func() error) error {
 	for _, older := range rotation.Older(path) {
 		if err := copyFile(out, older); err != nil {
 			return err
@@ -31,6 +31,7 @@ func copyLog(ctx context.Context, out io.Writer, path string, follow bool, settl
 	defer func() { _ = file.Close() }()     // nil is allowed
 	last, open := time.Now(), settle != nil // when something came; whether that has yet to settle
 	for {
+		follow := more() // asked before the copy, which has all that was written until then
 		next, n, err := copyNew(out, file, path)
 		another := next != file
 		file = next

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
-	"github.com/outlive-mcp/outlive/internal/record/rotation"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -48,12 +48,7 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
-			if follow {
-				err = followLog(cmd.Context(), logScreen(io.out), instance)
-			} else {
-				err = instance.Logs(cmd.Context(), logScreen(io.out), false)
-			}
-			if err != nil {
+			if err := showLog(cmd.Context(), io, instance, follow); err != nil {
 				return fail(exitFailure, "logs %s: %w", args[0], err)
 			}
 			return nil
@@ -64,35 +59,36 @@ EXIT STATUS
 	return cmd
 }
 
-// followLog shows a server's stderr until ctx or its outlive ends. An outlive that has become another version goes on with the same
-// files: only what was not shown yet is.
-func followLog(ctx context.Context, to io.Writer, i control.Instance) error {
-	var shown int
-	for {
-		w := &behind{to: to, skip: shown}
-		err := i.Logs(ctx, w, true)
-		shown = max(shown, w.came)
-		if err != nil || ctx.Err() != nil || !stillThere(ctx, i) {
-			return err
+// showLog shows a server's stderr from the file that its outlive writes, and with follow until that has ended. One that has become
+// another version goes on with the same file.
+func showLog(ctx context.Context, io streams, i control.Instance, follow bool) error {
+	s, err := i.Status(ctx)
+	if err != nil {
+		return err
+	}
+	path, err := logPath(s, i.Server)
+	if err != nil {
+		return err
+	}
+	return copyLog(ctx, logScreen(io.out), path, func() bool { return follow && ofTheLiving(path) }, nil)
+}
+
+// logPath is the file with the stderr of a server of the outlive that stands so. It may be omitted if there is only one.
+func logPath(s control.Status, server string) (string, error) {
+	if s.Run() {
+		if s.LogPath == "" {
+			return "", errNoLog
 		}
+		return s.LogPath, nil
 	}
-}
-
-// behind passes on what comes behind so many bytes.
-type behind struct {
-	to   io.Writer
-	skip int
-	came int
-}
-
-func (b *behind) Write(p []byte) (int, error) {
-	known := min(max(0, b.skip-b.came), len(p))
-	b.came += len(p)
-	if known == len(p) {
-		return len(p), nil
+	var names []string
+	for _, m := range s.Servers {
+		if m.Name == server || server == "" && len(s.Servers) == 1 {
+			return m.LogPath, nil
+		}
+		names = append(names, s.Name+"/"+m.Name)
 	}
-	n, err := b.to.Write(p[known:])
-	return known + n, err
+	return "", fmt.Errorf("say which of its servers: %s", cmp.Or(strings.Join(names, ", "), "it does not tell of any now"))
 }
 
 // logScreen is where a server's stderr is shown: as it is, unless a terminal would obey it.
@@ -116,11 +112,8 @@ func showLastRun(streams streams, name string, missing error) error {
 	}
 	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
 		name, last.pid, last.ended.Format(time.DateTime), last.path)
-	out := logScreen(streams.out)
-	for _, path := range append(rotation.Older(last.path), last.path) {
-		if err := copyFile(out, path); err != nil {
-			return fail(exitFailure, "logs %s: %w", name, err)
-		}
+	if err := copyLog(context.Background(), logScreen(streams.out), last.path, func() bool { return false }, nil); err != nil {
+		return fail(exitFailure, "logs %s: %w", name, err)
 	}
 	return nil
 }

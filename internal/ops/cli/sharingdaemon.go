@@ -361,11 +361,3 @@ func (r reachableDaemon) Reload() error {
 func (r reachableDaemon) Upgrade(context.Context, time.Duration) error {
 	return fmt.Errorf("not possible: end the process %d instead (kill %d); the runs start the new version and go on", os.Getpid(), os.Getpid())
 }
-
-func (r reachableDaemon) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
-	s, err := r.server(server)
-	if err != nil {
-		return err
-	}
-	return copyLog(ctx, w, s.kept.Path(), follow, nil)
-}

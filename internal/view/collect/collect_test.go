@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,9 +46,8 @@ func (s *scripted) Used() control.Status { return control.Status{} }
 func (s *scripted) Restart(context.Context, control.Order) (control.Result, error) {
 	return control.Result{}, errors.ErrUnsupported
 }
-func (s *scripted) Reload() error                                      { return errors.ErrUnsupported }
-func (s *scripted) Upgrade(context.Context, time.Duration) error       { return errors.ErrUnsupported }
-func (s *scripted) Log(context.Context, string, io.Writer, bool) error { return errors.ErrUnsupported }
+func (s *scripted) Reload() error                                { return errors.ErrUnsupported }
+func (s *scripted) Upgrade(context.Context, time.Duration) error { return errors.ErrUnsupported }
 func (s *scripted) say(kind event.Type, text string) {
 	s.feed.Emit(event.Event{Type: kind, Time: time.Now(), Message: text})
 }

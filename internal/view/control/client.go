@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,27 +162,6 @@ func (i Instance) Restart(ctx context.Context, o Order) (r Result, err error) {
 	o.Server = i.Server
 	err = i.ask(ctx, http.MethodPost, "/v1/restart", o, &r)
 	return r, err
-}
-
-// Logs copies what is kept of its server's stderr to w, and with follow goes on until ctx or the instance ends.
-func (i Instance) Logs(ctx context.Context, w io.Writer, follow bool) error {
-	path := "/v1/logs?server=" + url.QueryEscape(i.Server)
-	if follow {
-		path += "&follow=1"
-	}
-	resp, done, err := i.do(ctx, http.MethodGet, path, "", nil)
-	if err != nil {
-		return err
-	}
-	defer done()
-	_, err = io.Copy(w, resp.Body)
-	if ctx.Err() != nil || follow && errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil // a log that is followed has no other end
-	}
-	if err != nil {
-		return fmt.Errorf("log of %s (pid %d): %w", i.Name, i.PID, err)
-	}
-	return nil
 }
 
 // Reload has a gateway read its configuration again; an error says what is wrong with it.

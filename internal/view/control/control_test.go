@@ -1,10 +1,8 @@
 package control
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -21,7 +19,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/tap"
-	"github.com/outlive-mcp/outlive/internal/testing/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,14 +31,12 @@ type fake struct {
 	fail     error
 	upgrades atomic.Int32
 	stalled  atomic.Bool // the last restart was because of calls that do not go on
-	log      chan string // pieces; closed at the end
-	gone     chan struct{}
 	feed     *Feed
 	tap      *tap.Tap
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{}), feed: NewFeed(), tap: &tap.Tap{}}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), feed: NewFeed(), tap: &tap.Tap{}}
 }
 
 func (f *fake) Status() Status {
@@ -53,19 +48,13 @@ func (f *fake) Status() Status {
 func (f *fake) Used() Status { return f.Status() }
 
 func (f *fake) Restart(_ context.Context, o Order) (Result, error) {
-	f.means(o.Server)
+	if o.Server != "" {
+		f.servers <- o.Server
+	}
 	f.stalled.Store(o.Stalled)
 	f.reasons <- o.Reason
 	return Result{Generation: 2, ServerPID: 77, TookMS: 12}, f.fail
 }
-
-func (f *fake) means(server string) {
-	if server != "" {
-		f.servers <- server
-	}
-}
-
-func (f *fake) streams() (*Feed, *tap.Tap) { return f.feed, f.tap }
 
 func (f *fake) Reload() error { return f.fail }
 
@@ -78,40 +67,9 @@ func (f *fake) Upgrade(context.Context, time.Duration) error {
 	return f.fail
 }
 
-func (f *fake) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
-	f.means(server)
-	if f.fail != nil {
-		return f.fail
-	}
-	for {
-		select {
-		case piece, more := <-f.log:
-			if !more {
-				return nil
-			}
-			if _, err := io.WriteString(w, piece); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			close(f.gone)
-			return ctx.Err()
-		}
-		if !follow && len(f.log) == 0 {
-			return nil
-		}
-	}
-}
-
-// streamed is a fake, or one of another kind.
-type streamed interface {
-	Source
-	streams() (*Feed, *tap.Tap)
-}
-
-func listen(t *testing.T, dir, name string, pid int, src streamed) *Server {
+func listen(t *testing.T, dir, name string, pid int, src *fake) *Server {
 	t.Helper()
-	feed, messages := src.streams()
-	s, err := Listen(dir, name, pid, feed, messages, src)
+	s, err := Listen(dir, name, pid, src.feed, src.tap, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,105 +128,6 @@ func TestStatusAndRestart(t *testing.T) {
 		t.Errorf("failed restart: %v", err)
 	}
 	<-f.reasons
-}
-
-func TestLogs(t *testing.T) {
-	dir := shortDir(t)
-	f := newFake("x")
-	s := listen(t, dir, "x", 1, f)
-	f.log <- "one\n"
-	f.log <- "two\n"
-	var out strings.Builder
-	i := discover(t, dir)[0]
-	if err := i.Logs(t.Context(), &out, false); err != nil || out.String() != "one\ntwo\n" {
-		t.Errorf("logs: %q, %v", out.String(), err)
-	}
-
-	// With follow each piece comes at once, until we go.
-	ctx, cancel := context.WithCancel(t.Context())
-	r, w := io.Pipe()
-	ended := make(chan error)
-	go func() { ended <- i.Logs(ctx, w, true) }()
-	f.log <- "three\n"
-	buf := make([]byte, 64)
-	if n, err := r.Read(buf); err != nil || string(buf[:n]) != "three\n" {
-		t.Errorf("followed: %q, %v", buf[:n], err)
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("ended by us: %v", err)
-	}
-	<-f.gone
-
-	// Whoever follows does not hold up the end of outlive.
-	f.gone = make(chan struct{})
-	go func() { ended <- i.Logs(t.Context(), io.Discard, true) }()
-	f.log <- "four\n"
-	await.Until(t, "the line is read", func() bool { return len(f.log) == 0 })
-	if err := s.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("ended by outlive: %v", err)
-	}
-	if _, err := i.Status(t.Context()); !errors.Is(err, ErrGone) {
-		t.Errorf("after the end: %v", err)
-	}
-}
-
-// A log that breaks off, because its outlive ends, is not whole; one that is followed has no other end.
-func TestALogThatBreaksOff(t *testing.T) {
-	dir := shortDir(t)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	i := Instance{Name: "x", PID: 1, Path: filepath.Join(dir, "x.1.sock")}
-	l, err := net.Listen("unix", i.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = http.ReadRequest(bufio.NewReader(conn))
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
-			_ = conn.Close()
-		}
-	}()
-	for _, follow := range []bool{false, true} {
-		var out strings.Builder
-		if err := i.Logs(t.Context(), &out, follow); out.String() != "half" || (err == nil) != follow {
-			t.Errorf("follow %v: %q, %v", follow, out.String(), err)
-		}
-	}
-	dir = shortDir(t)
-	listen(t, dir, "y", 2, lost{newFake("y")})
-	var out strings.Builder
-	if err := discover(t, dir)[0].Logs(t.Context(), &out, false); err == nil || out.String() != "half" {
-		t.Errorf("of one that cannot be read to its end: %q, %v", out.String(), err)
-	}
-}
-
-// lost is one whose log cannot be read to its end.
-type lost struct{ *fake }
-
-func (lost) Log(_ context.Context, _ string, w io.Writer, _ bool) error {
-	_, _ = io.WriteString(w, "half")
-	return errors.New("the disk is gone")
-}
-
-func TestLogFailure(t *testing.T) {
-	dir := shortDir(t)
-	f := newFake("x")
-	f.fail = errors.New("no log is kept")
-	listen(t, dir, "x", 1, f)
-	if err := discover(t, dir)[0].Logs(t.Context(), io.Discard, false); err == nil || !strings.Contains(err.Error(), "no log is kept") {
-		t.Errorf("logs: %v", err)
-	}
 }
 
 func TestDiscoverRemovesOnlyWhatIsGone(t *testing.T) {
@@ -384,9 +243,8 @@ func TestGateway(t *testing.T) {
 	if _, err := i.Restart(t.Context(), Order{Reason: "r"}); err != nil || <-f.reasons != "r" || <-f.servers != "a" {
 		t.Errorf("restart of one server: %v", err)
 	}
-	f.log <- "one\n"
-	if err := i.Logs(t.Context(), io.Discard, false); err != nil || <-f.servers != "a" || i.Label() != "gateway@5/a" {
-		t.Errorf("log of one server: %v", err)
+	if i.Label() != "gateway@5/a" {
+		t.Errorf("it is called %s", i.Label())
 	}
 	if err := i.Reload(t.Context()); err != nil {
 		t.Errorf("reload: %v", err)

@@ -1,5 +1,5 @@
-// Package control lets other processes of the same user ask a running outlive how its server stands, restart it and
-// read its log: HTTP over a Unix socket, which Windows has too.
+// Package control lets other processes of the same user ask a running outlive how its server stands, and restart
+// it: HTTP over a Unix socket, which Windows has too.
 //
 // Each running outlive has one socket, <name>.<pid>.sock, in the user's socket directory. The directory is 0700 and the
 // socket 0600: only the user can connect. A client looks into directories that only the user may write to, and asks the
@@ -12,7 +12,6 @@
 //	GET  /v1/events                         server-sent events: the lines of the audit log as they happen; Last-Event-ID resumes
 //	GET  /v1/curves?after=MINUTE            how each server did, minute by minute (curve.Part): what has come after that minute of Unix time
 //	GET  /v1/messages?server=NAME&bodies=1  the messages as they pass, a line of JSON each (tap.Record), until the client goes; nothing is kept
-//	GET  /v1/logs?server=NAME&follow=1      the server's stderr as it is, text; with follow until the client goes
 //
 // server is one of a gateway's servers; without a gateway it is left out.
 //

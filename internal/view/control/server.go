@@ -26,7 +26,7 @@ const (
 type Server struct {
 	path   string
 	http   http.Server
-	cancel context.CancelFunc // ends those that follow a log
+	cancel context.CancelFunc // ends those that follow events or messages
 	served chan struct{}      // closed when the accepting goroutine has ended
 	noted  chan struct{}      // closed when that has ended which keeps the curves
 	curves curve.Recorder
@@ -122,18 +122,6 @@ func routes(src Source, feed *Feed, messages *tap.Tap, curves *curve.Recorder) h
 		}
 		answer(w, http.StatusOK, struct{}{})
 	})
-	mux.HandleFunc("GET /v1/logs", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		follow := r.URL.Query().Get("follow") == "1"
-		out := &flusher{w: w, c: http.NewResponseController(w)}
-		err := src.Log(r.Context(), r.URL.Query().Get("server"), out, follow)
-		switch {
-		case err != nil && out.begun:
-			panic(http.ErrAbortHandler) // the client must not take what it got for the whole log
-		case err != nil:
-			answer(w, http.StatusInternalServerError, refusal{err.Error()})
-		}
-	})
 	return mux
 }
 
@@ -163,20 +151,4 @@ func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
-}
-
-// flusher sends each piece of a log at once.
-type flusher struct {
-	w     io.Writer
-	c     *http.ResponseController
-	begun bool
-}
-
-func (f *flusher) Write(p []byte) (int, error) {
-	f.begun = true
-	n, err := f.w.Write(p)
-	if err == nil {
-		err = f.c.Flush()
-	}
-	return n, err
 }

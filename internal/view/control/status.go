@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -114,9 +113,6 @@ type Source interface {
 	// Upgrade has the program on disk take this one's place. It waits for a quiet moment, no
 	// longer than wait, and returns only if that is not possible, and says why.
 	Upgrade(ctx context.Context, wait time.Duration) error
-	// Log writes what is kept of the server's stderr to w, and with follow goes on until ctx ends. server is one of a
-	// gateway's, "" otherwise.
-	Log(ctx context.Context, server string, w io.Writer, follow bool) error
 }
 
 // Curves asks how its servers did minute by minute: what has come after a minute, by the name of the server. An older outlive keeps
