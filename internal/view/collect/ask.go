@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -89,19 +88,10 @@ func (k *known) due(now time.Time, every time.Duration) bool {
 func (c *Collector) due(found []control.Instance) map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, attended := time.Now(), map[string]bool{}
-	for key, until := range c.attended {
-		if now.After(until) {
-			delete(c.attended, key)
-			continue
-		}
-		run, _, _ := strings.Cut(key, "/")
-		attended[run] = true
-	}
-	due := map[string]bool{}
+	now, due := time.Now(), map[string]bool{}
 	for _, i := range found {
 		k := c.known[i.Path]
-		due[i.Path] = c.all || c.told[i.Path] || k == nil || attended[i.Label()] || k.due(now, c.opts.Every)
+		due[i.Path] = c.all || c.told[i.Path] || k == nil || k.due(now, c.opts.Every)
 	}
 	c.all = false
 	clear(c.told)

@@ -37,7 +37,7 @@ type Options struct {
 	History bool
 	Audit   func() []string
 	// Every is the time between two looks while somebody watches; 0: 1 s. At each of them those outlives are asked which have told of
-	// something or have worked since, and those that somebody attends to; the others at every fifth.
+	// something or have worked since; the others at every fifth.
 	Every  time.Duration
 	Curves bool // also how servers did minute by minute
 	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
@@ -80,7 +80,6 @@ type Collector struct {
 	audited   map[overview.EventKey]bool // of audit logs, and not heard of otherwise
 	followed  map[string]*followed       // by socket
 	told      map[string]bool            // by socket: something has happened since it was asked
-	attended  map[string]time.Time       // until when somebody looks at a server, by its key
 	gone      []departed                 // servers that are not there any more
 	killed    map[string]time.Time       // by the label of an outlive: when it was known to have been killed
 	nameless  bool                       // there may be events whose outlive has become known
@@ -105,7 +104,7 @@ func New(opts Options) *Collector {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), poke: make(chan struct{}, 1), followed: map[string]*followed{}, listeners: map[chan struct{}]bool{},
-		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, attended: map[string]time.Time{}, killed: map[string]time.Time{}, all: true}
+		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, killed: map[string]time.Time{}, all: true}
 	if opts.History && opts.Audit != nil {
 		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[overview.EventKey]bool{}
 		for _, e := range c.events {
@@ -142,13 +141,6 @@ func (c *Collector) State() overview.State {
 		c.lookAgain()
 	}
 	return s
-}
-
-// Attend has the server with that key asked at every look for a while: somebody looks at all that is known of it.
-func (c *Collector) Attend(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.attended[key] = time.Now().Add(wantedFor)
 }
 
 // Seen is what the last state was made of.

@@ -314,7 +314,7 @@ func TestAuditLogIsReadOnce(t *testing.T) {
 	})
 }
 
-// An outlive that is asked needs the processor: only those are asked that have told of something, or that somebody looks at.
+// An outlive that is asked needs the processor: only those are asked that have told of something.
 func TestWhatIsAtRestIsNotAsked(t *testing.T) {
 	dir := socketDir(t)
 	moves, _ := start(t, dir)
@@ -345,10 +345,6 @@ func TestWhatIsAtRestIsNotAsked(t *testing.T) {
 	if got := rests.asked.Load(); got != begun {
 		t.Errorf("the one at rest was asked %d times because of the other", got-begun)
 	}
-	rests.state.Store("backoff")
-	c.Attend(fmt.Sprintf("y@%d", os.Getpid()))
-	change("asleep")
-	shows(t, c, "one that is looked at", stands("y", "backoff"))
 	rests.state.Store("failed")
 	c.LookSoon()
 	shows(t, c, "everything is looked at", stands("y", "failed"))

@@ -24,8 +24,6 @@ type Source interface {
 	State() overview.State
 	// Listen returns a channel that hears of every look, until stop is called.
 	Listen() (news <-chan struct{}, stop func())
-	// Attend keeps all that is known of the server with that key as fresh as can be, for some seconds.
-	Attend(key string)
 }
 
 // Controls do what the buttons of a page say. An answer is one line for people.

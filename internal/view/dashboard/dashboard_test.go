@@ -47,7 +47,6 @@ func (f *fixed) State() overview.State {
 }
 
 func (f *fixed) Listen() (<-chan struct{}, func()) { return f.news, func() {} }
-func (f *fixed) Attend(string)                     {}
 func (f *fixed) Events(only overview.Filter, most int) []overview.Event {
 	return overview.Newest(f.events, only, most, f.State().At)
 }

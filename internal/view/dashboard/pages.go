@@ -159,7 +159,6 @@ func serverPage(m *maker, key string, query url.Values) (string, bool) {
 	}
 	one := m.State.Servers[at]
 	one.Calls = slices.Clone(one.Calls)
-	m.d.opts.Source.Attend(key)
 	m.add("standing", "server", one)
 	if one.Gateway {
 		var its []overview.Server
