@@ -143,14 +143,8 @@ func (c *Collector) State() overview.State {
 	return s
 }
 
-// Seen is what the last state was made of.
-func (c *Collector) Seen() overview.Input {
-	in := *c.input.Load()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	in.Events = slices.Clone(c.events)
-	return in
-}
+// Seen is what the last state was made of, but for the events.
+func (c *Collector) Seen() overview.Input { return *c.input.Load() }
 
 // Events are those of the last day that a filter shows, the newest first, and no more than most.
 func (c *Collector) Events(only overview.Filter, most int) []overview.Event {
@@ -250,7 +244,7 @@ func (c *Collector) publish() {
 	s := overview.Of(in)
 	c.seeGone(&s)
 	c.state.Store(&s)
-	in.Events, in.Memory = nil, nil // see Seen
+	in.Events, in.Memory = nil, nil // they change
 	c.input.Store(&in)
 	for l := range c.listeners {
 		select {
