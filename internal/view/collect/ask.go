@@ -3,12 +3,14 @@ package collect
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/curve"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -67,13 +69,19 @@ func (q *question[T]) answered(ctx context.Context) bool {
 	}
 }
 
+// said is what a running outlive answers.
+type said struct {
+	status control.Status
+	curves map[string]curve.Part // what is new of them, if that was asked for
+}
+
 // known is what a running outlive has said last.
 type known struct {
-	one   overview.Instance
-	asked time.Time
-	still int // how many answers in a row were the same
-
-	curves curves
+	one    overview.Instance
+	asked  time.Time
+	still  int       // how many answers in a row were the same
+	minute time.Time // of the curves that was asked for last
+	newest int64     // minute of them that is there
 }
 
 // stillFor is how many looks pass without a question to an outlive that tells nothing and whose answers are the same.
@@ -121,17 +129,20 @@ func (c *Collector) ask(ctx context.Context, found []control.Instance) (all []ov
 	defer cancel()
 	over, end := context.WithCancel(ctx)
 	end()
-	late := map[string]bool{}
-	for _, i := range found {
-		if late[i.Path] = c.asked[i.Path] != nil; !late[i.Path] && due[i.Path] {
-			c.asked[i.Path] = begin(ctx, c, func(ctx context.Context) (control.Status, error) { return c.status(ctx, i) })
-		}
-	}
+	late, now := map[string]bool{}, time.Now()
 	for _, i := range found {
 		k := c.known[i.Path]
 		if k == nil {
 			k = &known{one: overview.Instance{Instance: i}}
+			c.known[i.Path] = k
 		}
+		if late[i.Path] = c.asked[i.Path] != nil; !late[i.Path] && due[i.Path] {
+			curves, after := c.curvesDue(k, now), k.after(now)
+			c.asked[i.Path] = begin(ctx, c, func(ctx context.Context) (said, error) { return c.askOne(ctx, i, curves, after) })
+		}
+	}
+	for _, i := range found {
+		k := c.known[i.Path]
 		q, wait := c.asked[i.Path], look
 		if late[i.Path] {
 			wait = over
@@ -139,15 +150,14 @@ func (c *Collector) ask(ctx context.Context, found []control.Instance) (all []ov
 		if q != nil && !k.take(c, q, wait) {
 			continue // it has ended since
 		}
-		c.known[i.Path] = k
 		all = append(all, k.one)
 	}
 	c.forget(found)
 	return all
 }
 
-// status asks one, when its events are heard: what happened between the two would be told by none of them.
-func (c *Collector) status(ctx context.Context, i control.Instance) (control.Status, error) {
+// askOne asks one, when its events are heard: what happened between the two would be told by none of them.
+func (c *Collector) askOne(ctx context.Context, i control.Instance, curves bool, after int64) (s said, err error) {
 	c.mu.Lock()
 	f := c.followed[i.Path]
 	c.mu.Unlock()
@@ -155,14 +165,17 @@ func (c *Collector) status(ctx context.Context, i control.Instance) (control.Sta
 		select {
 		case <-f.heard:
 		case <-ctx.Done():
-			return control.Status{}, ctx.Err()
+			return said{}, ctx.Err()
 		}
 	}
-	return i.Status(ctx)
+	if s.status, err = i.Status(ctx); err == nil && curves {
+		s.curves, _ = i.Curves(ctx, after) // what is missing now is new a minute later, too
+	}
+	return s, err
 }
 
 // take takes the answer to a question, if it comes in time. false: the outlive is gone.
-func (k *known) take(c *Collector, q *question[control.Status], wait context.Context) bool {
+func (k *known) take(c *Collector, q *question[said], wait context.Context) bool {
 	path, was := k.one.Path, k.one
 	if !q.answered(wait) {
 		k.unheard()
@@ -173,7 +186,7 @@ func (k *known) take(c *Collector, q *question[control.Status], wait context.Con
 		delete(c.known, path)
 		return false
 	}
-	if q.err != nil || q.answer.State == control.NoAnswer { // its socket answers, and its loop does not
+	if q.err != nil || q.answer.status.State == control.NoAnswer { // its socket answers, and its loop does not
 		k.unheard()
 		return true
 	}
@@ -182,8 +195,9 @@ func (k *known) take(c *Collector, q *question[control.Status], wait context.Con
 	if was.Silent && !was.Heard.IsZero() && q.took > backWithin {
 		return true
 	}
-	k.one.Status, k.one.Silent = q.answer, false
-	if k.still++; was.Silent || !reflect.DeepEqual(moving(was.Status), moving(q.answer)) {
+	k.one.Status, k.one.Silent = q.answer.status, false
+	k.addCurves(q.answer.curves)
+	if k.still++; was.Silent || !reflect.DeepEqual(moving(was.Status), moving(q.answer.status)) {
 		k.still = 0
 	}
 	return true
@@ -201,12 +215,7 @@ func (c *Collector) forget(found []control.Instance) {
 	there := func(path string) bool {
 		return slices.ContainsFunc(found, func(i control.Instance) bool { return i.Path == path })
 	}
-	for path, k := range c.known {
-		if !there(path) {
-			k.curves.forget()
-			delete(c.known, path)
-		}
-	}
+	maps.DeleteFunc(c.known, func(path string, _ *known) bool { return !there(path) })
 	for path, q := range c.asked {
 		if !there(path) {
 			q.cancel()

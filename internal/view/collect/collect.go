@@ -66,14 +66,14 @@ type Collector struct {
 	found     []control.Instance
 	foundErr  error
 	instances []overview.Instance
-	homeSlow  string                               // that the home takes long; "": it does not
-	asked     map[string]*question[control.Status] // by socket: what is not answered yet
-	known     map[string]*known                    // by socket
-	all       bool                                 // the next look asks all
-	asking    *question[*overview.Home]            // nil: the home is not being looked at
-	homeBegun time.Time                            // when the home was looked at last
-	homeRest  time.Duration                        // after that
-	homeDue   bool                                 // it has said that it changed
+	homeSlow  string                     // that the home takes long; "": it does not
+	asked     map[string]*question[said] // by socket: what is not answered yet
+	known     map[string]*known          // by socket
+	all       bool                       // the next look asks all
+	asking    *question[*overview.Home]  // nil: the home is not being looked at
+	homeBegun time.Time                  // when the home was looked at last
+	homeRest  time.Duration              // after that
+	homeDue   bool                       // it has said that it changed
 
 	mu        sync.Mutex
 	events    []overview.Event
@@ -104,7 +104,7 @@ func New(opts Options) *Collector {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), poke: make(chan struct{}, 1), followed: map[string]*followed{}, listeners: map[chan struct{}]bool{},
-		asked: map[string]*question[control.Status]{}, known: map[string]*known{}, told: map[string]bool{}, killed: map[string]time.Time{}, all: true}
+		asked: map[string]*question[said]{}, known: map[string]*known{}, told: map[string]bool{}, killed: map[string]time.Time{}, all: true}
 	if opts.History && opts.Audit != nil {
 		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[overview.EventKey]bool{}
 		for _, e := range c.events {
@@ -179,10 +179,13 @@ func (c *Collector) Listen() (news <-chan struct{}, stop func()) {
 	}
 }
 
+// watched reports whether somebody has asked of late.
+func (c *Collector) watched() bool { return time.Since(time.Unix(0, c.wanted.Load())) < wantedFor }
+
 func (c *Collector) run(ctx context.Context) {
 	for {
 		every := max(seldom, c.opts.Every)
-		if time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
+		if c.watched() {
 			every = c.opts.Every
 		}
 		select {
@@ -215,9 +218,6 @@ func (c *Collector) lookAround(ctx context.Context) {
 	found, err := control.DiscoverBeside(c.lives, c.opts.Dirs...)
 	c.follow(ctx, found)
 	c.found, c.foundErr, c.instances = found, err, c.ask(ctx, found)
-	if c.opts.Curves && time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
-		c.askCurves(ctx, c.instances)
-	}
 	c.homeSlow = c.lookHome(ctx)
 	c.publish()
 }
@@ -391,7 +391,7 @@ func (c *Collector) add(e overview.Event, line []byte) {
 		c.opts.OnEvent(e, line)
 		c.telling.Unlock()
 	}
-	if telling(e.Type) && time.Since(time.Unix(0, c.wanted.Load())) < wantedFor {
+	if telling(e.Type) && c.watched() {
 		c.lookAgain()
 	}
 }

@@ -411,14 +411,14 @@ func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
 // does not change to and fro.
 func TestALateAnswerIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Collector{asked: map[string]*question[control.Status]{}, known: map[string]*known{}}
+		c := &Collector{asked: map[string]*question[said]{}, known: map[string]*known{}}
 		over, end := context.WithCancel(t.Context())
 		end()
 		k := &known{}
 		look := func(why string, state string, took time.Duration, silent bool) {
 			t.Helper()
-			q := &question[control.Status]{done: make(chan struct{}), took: took}
-			if q.answer.State = state; state != "" {
+			q := &question[said]{done: make(chan struct{}), took: took}
+			if q.answer.status.State = state; state != "" {
 				close(q.done)
 			}
 			if !k.take(c, q, over) || k.one.Silent != silent || !silent && k.one.Status.State != "ready" {
