@@ -40,7 +40,7 @@ func defineHome(fl *pflag.FlagSet, home *string) {
 	fl.StringVar(home, "home", "", "the monitor's home (default: "+shownHome+")")
 }
 
-// lookOptions are the options for looking at a home, the same as its monitor's.
+// lookOptions are the options for looking at a home, which are its monitor's, too.
 func lookOptions(given string) (monitor.Options, error) {
 	home, err := monitorHome(given)
 	if err != nil {

@@ -169,25 +169,19 @@ func monitorOptions(io streams, f monitorFlags) (o monitor.Options, err error) {
 	if f.test && (f.once || f.dryRun) {
 		return o, errors.New("--test-channels sends its messages and nothing more: give it alone")
 	}
-	home, err := monitorHome(f.home)
-	if err != nil {
+	if o, err = lookOptions(f.home); err != nil {
 		return o, err
 	}
-	o = agentsOptions(home)
 	o.Out, o.Logger = io.out, slog.New(slog.NewTextHandler(io.err, &slog.HandlerOptions{Level: level}))
-	o.Record = filepath.Join(home, "evidence.jsonl")
-	if usual, err := monitorHome(""); err == nil && usual == home { // of several monitors here one tells
+	o.Record, o.Answer = filepath.Join(o.Home, "evidence.jsonl"), f.permissions
+	if usual, err := monitorHome(""); err == nil && usual == o.Home { // of several monitors here one tells
 		o.FleetCases, o.Fleet = fleetCases(), memberHere()
 	}
-	o.Environ, o.Answer = agentEnviron(os.Environ()), f.permissions
-	var interval, stale int
-	err = errors.Join(
-		positive("PIV_MONITOR_INTERVAL_MS", &interval), positive("PIV_HEARTBEAT_STALE_MS", &stale),
-		positive("PIV_MAX_RESTART_ATTEMPTS", &o.Restarts))
-	if err != nil {
+	var interval int
+	if err := positive("PIV_MONITOR_INTERVAL_MS", &interval); err != nil {
 		return o, err
 	}
-	o.Interval, o.Stale = time.Duration(interval)*time.Millisecond, time.Duration(stale)*time.Millisecond
+	o.Interval = time.Duration(interval) * time.Millisecond
 	return o, addChannels(&o, f.answers)
 }
 

@@ -88,7 +88,7 @@ func addChannels(o *monitor.Options, answers string) error {
 	if o.Answer && t.openGroup() {
 		return fmt.Errorf("--permissions: %s is a group, and every member of it could allow commands; name who may in %s (user numbers, with commas between them)", envTelegramChat, envTelegramUsers)
 	}
-	o.OpenGroup, o.Secrets = t.openGroup(), monitorSecrets
+	o.OpenGroup = t.openGroup()
 	if !t.complete() && t.token != t.chat {
 		o.Logger.Warn("Telegram is not configured: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
 	}
