@@ -44,52 +44,46 @@ func (f *requestFlags) define(fl *pflag.FlagSet) {
 type requestVerb struct {
 	use, short, long string
 	verb             string // of [monitor.UserRequest]
-	// lacks says what the declaration lacks for it; "": nothing.
-	lacks func(registry.Agent) string
 }
 
 var wishVerbs = []requestVerb{
 	{
 		use: "start NAME", short: "Start an agent that does not run", verb: "start",
-		long:  "Run the agent's start command in its directory, and not in your terminal. A CLI that people work with at one, or any with start: {terminal: true}, gets its own (not on Windows), which outlive agent attach NAME joins; outlive agent logs NAME shows the output of the others. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
-		lacks: lacksStart,
+		long: "Run the agent's start command in its directory, and not in your terminal. A CLI that people work with at one, or any with start: {terminal: true}, gets its own (not on Windows), which outlive agent attach NAME joins; outlive agent logs NAME shows the output of the others. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
 	},
 	{
 		use: "restart NAME", short: "End an agent and start it anew", verb: "restart",
-		long:  "End the agent with everything it has started, and run its start command. Also one that is stopped. Budgets are for the monitor's own acts: this works whatever is used up.",
-		lacks: lacksStart,
+		long: "End the agent with everything it has started, and run its start command. Also one that is stopped. Budgets are for the monitor's own acts: this works whatever is used up.",
 	},
 	{
 		use: "resume NAME", short: "End an agent and go on with its session", verb: "resume",
 		long: "End the agent with everything it has started, and run the command that goes on with its last session. To have a paused agent watched again: outlive agent unpause.",
-		lacks: func(a registry.Agent) string {
-			return lacking(a.Start.Resume, "start.resume, the command that goes on with a session")
-		},
 	},
 	{
 		use: "stop NAME", short: "End an agent; nothing is done about it until it runs again", verb: "stop",
-		long:  "End the agent with everything it has started. Nothing is done about it, and nobody is told, until it was started again.",
-		lacks: func(registry.Agent) string { return "" },
+		long: "End the agent with everything it has started. Nothing is done about it, and nobody is told, until it was started again.",
 	},
 	{
 		use: "say NAME TEXT …", short: "Give a running agent a text", verb: "say",
 		long: "Give the agent's running session a text, by the command that is declared for it.",
-		lacks: func(a registry.Agent) string {
-			return lacking(a.Start.Nudge, "start.nudge, the command that hands it a text")
-		},
 	},
 	{
 		use: "budget-reset NAME", short: "Give an agent all its restarts back", verb: "reset",
-		long:  "Forget what was done about the agent: its budgets are full again, a crash loop counts from the beginning, and the monitor goes on helping.",
-		lacks: func(registry.Agent) string { return "" },
+		long: "Forget what was done about the agent: its budgets are full again, a crash loop counts from the beginning, and the monitor goes on helping.",
 	},
 }
 
-func lacksStart(a registry.Agent) string {
-	return lacking(a.Start.Cmd, "start.cmd, the command that starts it")
-}
-
-func lacking(command []string, what string) string {
+// lacks says which command the declaration of an agent lacks for a verb; "": none.
+func lacks(verb string, a registry.Agent) string {
+	command, what := a.Start.Cmd, "start.cmd, the command that starts it"
+	switch verb {
+	case "resume":
+		command, what = a.Start.Resume, "start.resume, the command that goes on with a session"
+	case "say":
+		command, what = a.Start.Nudge, "start.nudge, the command that hands it a text"
+	case "stop", "reset":
+		return ""
+	}
 	if len(command) > 0 {
 		return ""
 	}
@@ -136,11 +130,11 @@ func (f *requestFlags) request(ctx context.Context, io streams, v requestVerb, a
 		return err
 	}
 	supervisors := r.Version == 1 // whose agents are all started the same way
-	if lacks := v.lacks(a); lacks != "" && (!supervisors || v.verb != "restart" && v.verb != "start") {
+	if missing := lacks(v.verb, a); missing != "" && (!supervisors || v.verb != "restart" && v.verb != "start") {
 		if supervisors {
-			return fail(exitFailure, "%s: agents of the PIV supervisor's registry have no %s", name, lacks)
+			return fail(exitFailure, "%s: agents of the PIV supervisor's registry have no %s", name, missing)
 		}
-		return fail(exitFailure, "%s: %s lacks %s", name, registryOf(o), lacks)
+		return fail(exitFailure, "%s: %s lacks %s", name, registryOf(o), missing)
 	}
 	answer, err := f.ask(ctx, o, monitor.UserRequest{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
 	if err != nil {
