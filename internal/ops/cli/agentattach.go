@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
-	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
@@ -120,15 +119,13 @@ func (f *attachFlags) tell(io streams, name string, others []agentrun.Joined) {
 		text += "; nothing that you type goes to it"
 	}
 	if len(others) > 0 {
-		text += "; also here: " + names(others, time.Now())
+		text += "; also here: " + joinedText(others, time.Now())
 	}
 	fmt.Fprintln(io.err, logline.Printable(text))
 }
 
 // joinedText says who is at an agent's terminal; "": nobody.
-func joinedText(f monitor.Finding, now time.Time) string { return names(f.Joined, now) }
-
-func names(list []agentrun.Joined, now time.Time) string {
+func joinedText(list []agentrun.Joined, now time.Time) string {
 	var words []string
 	for _, j := range slices.SortedFunc(slices.Values(list), func(a, b agentrun.Joined) int { return a.Since.Compare(b.Since) }) {
 		word := fmt.Sprintf("%s for %s", j.Who, briefly(now.Sub(j.Since)))

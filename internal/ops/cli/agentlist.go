@@ -280,7 +280,7 @@ func notesOf(o monitor.Options, view monitor.View) (list []string) {
 		for _, why := range f.Evidence.Unread {
 			add("%s: not all that it shows can be read, so it is not ended: %s", f.Key, why)
 		}
-		if text := joinedText(f, view.At); text != "" {
+		if text := joinedText(f.Joined, view.At); text != "" {
 			add("%s: at its terminal: %s", f.Key, text)
 		}
 	}

@@ -174,7 +174,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	row("would do", "%s", wouldDo(f))
 	row("process", "%s", cmp.Or(f.Evidence.Process.Detail, "not known"))
 	row("session", "%s", cmp.Or(f.Session, "-"))
-	switch text := joinedText(f, view.At); {
+	switch text := joinedText(f.Joined, view.At); {
 	case text != "":
 		row("terminal", "%s", text)
 	case f.Joinable:

@@ -189,19 +189,13 @@ const agentTextShown = 128 << 10 // bytes of an agent's output that are made tex
 
 // agentText is the end of an agent's output as text.
 func agentText(path string) (string, error) {
-	f, err := atomicfile.OpenShared(path, os.O_RDONLY, 0)
+	end, err := collect.End(path, agentTextShown)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.Size() > agentTextShown {
-		_, _ = f.Seek(-agentTextShown, io.SeekEnd)
-	}
 	var b strings.Builder
 	text := agentrun.NewText(&b)
-	if _, err := io.Copy(text, f); err != nil {
-		return "", err
-	}
+	_, _ = io.WriteString(text, end) // a builder takes everything
 	err = text.Close()
 	return b.String(), err
 }

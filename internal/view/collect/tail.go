@@ -16,7 +16,7 @@ const (
 
 // Tail is the end of a log as [LastLines] has it; of one that is not there it is empty.
 func Tail(path string) (string, error) {
-	text, err := end(path, tailShown)
+	text, err := End(path, tailShown)
 	return LastLines(text), err
 }
 
@@ -27,7 +27,7 @@ func Search(path, text string) (string, error) {
 	text = strings.ToLower(text)
 	var found strings.Builder
 	for _, file := range files[max(0, len(files)-2):] {
-		content, err := end(file, searched)
+		content, err := End(file, searched)
 		if err != nil {
 			return "", err
 		}
@@ -41,8 +41,8 @@ func Search(path, text string) (string, error) {
 	return LastLines(all[max(0, len(all)-tailShown):]), nil
 }
 
-// end is the end of a file; of one that is not there it is empty.
-func end(path string, most int64) (string, error) {
+// End is the end of a file, of so many bytes at most. Of one that is not there it is empty.
+func End(path string, most int64) (string, error) {
 	if path == "" {
 		return "", nil
 	}
