@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -170,58 +171,58 @@ func (i Instance) Reload(ctx context.Context) error {
 }
 
 func (i Instance) ask(ctx context.Context, method, path string, body, into any) error {
-	resp, done, err := i.do(ctx, method, path, "", body)
+	answer, err := i.do(ctx, method, path, "", body)
 	if err != nil {
 		return err
 	}
-	defer done()
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+	defer answer.Close()
+	if err := json.NewDecoder(answer).Decode(into); err != nil {
 		return fmt.Errorf("answer of %s (pid %d): %w", i.Name, i.PID, err)
 	}
 	return nil
 }
 
-// do sends a request over a connection of its own, and resumes a stream of events after the one with that id; "": it does not. The caller
-// calls done after reading the body.
-func (i Instance) do(ctx context.Context, method, path, after string, body any) (resp *http.Response, done func(), err error) {
-	var content []byte
-	if body != nil {
-		if content, err = json.Marshal(body); err != nil {
-			return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(content))
-	if err != nil {
-		return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
-	}
+// do sends a request, and resumes a stream of events after the one with that id; "": it does not.
+func (i Instance) do(ctx context.Context, method, path, after string, body any) (io.ReadCloser, error) {
+	header := http.Header{}
 	if after != "" {
-		req.Header.Set("Last-Event-ID", after)
+		header.Set("Last-Event-ID", after)
 	}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return Dial(ctx, i.Path)
-	}}
-	resp, err = transport.RoundTrip(req)
+	resp, err := Send(ctx, i.Path, method, path, header, body)
 	if err != nil {
-		transport.CloseIdleConnections()
 		if refused(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF) {
 			err = fmt.Errorf("%w (%w)", ErrGone, err)
 		}
-		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, err)
-	}
-	answer := resp.Body
-	done = func() {
-		_ = answer.Close()
-		transport.CloseIdleConnections()
+		return nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		defer done()
+		defer resp.Body.Close()
 		r := &refusal{}
-		if json.NewDecoder(io.LimitReader(answer, bodyLimit)).Decode(r) != nil || r.Text == "" {
+		if json.NewDecoder(io.LimitReader(resp.Body, bodyLimit)).Decode(r) != nil || r.Text == "" {
 			r.Text = resp.Status
 		}
-		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, r)
+		return nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, r)
 	}
-	return resp, done, nil
+	return resp.Body, nil
+}
+
+// Send sends a request to a socket over a connection of its own. A body is sent as JSON, unless it is nil; header is added to the usual one.
+func Send(ctx context.Context, socket, method, path string, header http.Header, body any) (*http.Response, error) {
+	var content bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&content).Encode(body); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, &content)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
+	t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return Dial(ctx, socket)
+	}}
+	return t.RoundTrip(req)
 }
 
 // upgradeLook is how often an outlive that is being upgraded is asked how it stands.

@@ -167,13 +167,13 @@ type News struct {
 // slow. after is the id of the last event that is known; "": what happens from now on; "0": also what is kept of the past.
 // begun is called when nothing that happens from then on is missed. The error wraps [ErrGone] if nobody listens there any more.
 func (i Instance) Follow(ctx context.Context, after string, begun func(), each func(News)) error {
-	resp, done, err := i.do(ctx, http.MethodGet, "/v1/events", after, nil)
+	body, err := i.do(ctx, http.MethodGet, "/v1/events", after, nil)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer body.Close()
 	begun()
-	lines := bufio.NewScanner(resp.Body)
+	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, lineLimit)
 	var n News
 	var gap bool

@@ -82,13 +82,13 @@ func (i Instance) Messages(ctx context.Context, bodies bool, watching func(), ea
 	if bodies {
 		path += "&bodies=1"
 	}
-	resp, done, err := i.do(ctx, http.MethodGet, path, "", nil)
+	body, err := i.do(ctx, http.MethodGet, path, "", nil)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer body.Close()
 	watching()
-	in := bufio.NewReaderSize(resp.Body, messagesPiece)
+	in := bufio.NewReaderSize(body, messagesPiece)
 	for {
 		line, err := in.ReadBytes('\n') // of our own user's outlive, and no longer than a message of a server may be
 		if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"syscall"
@@ -166,22 +165,9 @@ func (c Client) ask(ctx context.Context, method, path string, question, answer a
 	return json.NewDecoder(body).Decode(answer)
 }
 
-// do sends a request over a connection of its own.
+// do sends a request.
 func (c Client) do(ctx context.Context, method, path string, question any) (io.ReadCloser, error) {
-	var text bytes.Buffer
-	if question != nil {
-		if err := json.NewEncoder(&text).Encode(question); err != nil {
-			return nil, err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, &text)
-	if err != nil {
-		return nil, err
-	}
-	t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return control.Dial(ctx, c.Path)
-	}}
-	resp, err := t.RoundTrip(req)
+	resp, err := control.Send(ctx, c.Path, method, path, nil, question)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
