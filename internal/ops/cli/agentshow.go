@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -155,9 +154,9 @@ func shownRecordOf(f monitor.Finding, at time.Time, ping string) shownRecord {
 }
 
 func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, logline.Printable(fmt.Sprintf(format, args...)))
+		rows = append(rows, []string{name, logline.Printable(fmt.Sprintf(format, args...))})
 	}
 	v := f.Diagnosis
 	row("agent", "%s (%s)", f.Key, f.Kind)
@@ -195,7 +194,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	for i, inc := range f.Incidents {
 		row(onFirst(i, "incidents"), "%s", incidentLine(inc, view.At))
 	}
-	return t.Flush()
+	return (&columns{to: w}).write(rows)
 }
 
 // onFirst is the name of a row's group on its first row only.

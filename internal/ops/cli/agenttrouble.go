@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
@@ -22,11 +21,11 @@ type aspect = overview.Aspect
 
 // printAspects writes the lines below the agent's.
 func printAspects(w io.Writer, list []aspect) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, a := range list {
-		fmt.Fprintf(t, "  %s\t%s\n", logline.Printable(a.Name), logline.Printable(a.Text))
+		rows = append(rows, []string{"  " + logline.Printable(a.Name), logline.Printable(a.Text)})
 	}
-	return t.Flush()
+	return (&columns{to: w}).write(rows)
 }
 
 // headline is an agent's name with its state and how long it has been so.
