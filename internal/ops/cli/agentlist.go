@@ -255,11 +255,7 @@ func printTroubles(w io.Writer, h homeRecord, prefix string) error {
 		if r.Text == nil || len(r.Text.Trouble) == 0 {
 			continue
 		}
-		text := prefix + r.Key + ": " + r.Text.State
-		if r.Text.Since != "-" {
-			text += ", for " + r.Text.Since
-		}
-		fmt.Fprintln(w, "\n"+logline.Printable(text))
+		fmt.Fprintln(w, "\n"+headline(prefix+r.Key, r.Text.State, r.Text.Since))
 		if err := printAspects(w, r.Text.Trouble); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func newAgentExplain(io streams) *cobra.Command {
 
 // printExplained is the diagnosis first, then what is done and asked, then how the diagnosis came about.
 func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor.Finding) error {
-	fmt.Fprintln(w, headline(f, view.At))
+	fmt.Fprintln(w, headline(f.Key, stateWord(f), sinceText(f, view.At)))
 	list := []aspect{{Name: "what", Text: f.Diagnosis.Details}, {Name: "would do", Text: wouldDo(f)}}
 	if !f.Diagnosis.Well() {
 		list = troubleAspects(o, view, f)

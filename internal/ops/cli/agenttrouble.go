@@ -29,12 +29,12 @@ func printAspects(w io.Writer, list []aspect) error {
 }
 
 // headline is an agent's name with its state and how long it has been so.
-func headline(f monitor.Finding, at time.Time) string {
-	text := logline.Printable(f.Key) + ": " + stateWord(f)
-	if since := sinceText(f, at); since != "-" {
+func headline(name, state, since string) string {
+	text := name + ": " + state
+	if since != "-" {
 		text += ", for " + since
 	}
-	return text
+	return logline.Printable(text)
 }
 
 // troubleAspects are what a notified person needs to know: the trouble, what was done, what follows, what to do, and the

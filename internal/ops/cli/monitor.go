@@ -17,7 +17,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
-	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 func monitorLong() string {
@@ -139,14 +138,10 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 
 // previewMonitor is --dry-run.
 func previewMonitor(ctx context.Context, io streams, o monitor.Options) error {
-	view, err := monitor.Inspect(ctx, o)
+	view, err := lookedAt(ctx, io, o, " -> escalate")
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return err
 	}
-	if view.Lost != "" {
-		fmt.Fprintln(io.out, "registry: "+logline.Printable(view.Lost)+" -> escalate; the last good copy, if there is one, is used")
-	}
-	tellWarnings(io, view)
 	for _, finding := range view.Findings {
 		fmt.Fprintln(io.out, finding)
 	}

@@ -182,11 +182,19 @@ func channelsOf(o monitor.Options, view monitor.View) (list []ownedChannel) {
 	return list
 }
 
-// tellWarnings says what in the registry is odd.
-func tellWarnings(io streams, view monitor.View) {
+// lookedAt looks at a home, and says what in its registry is odd. then is what comes of one that cannot be read.
+func lookedAt(ctx context.Context, io streams, o monitor.Options, then string) (monitor.View, error) {
+	view, err := monitor.Inspect(ctx, o)
+	if err != nil {
+		return view, &exitError{exitFailure, err}
+	}
+	if view.Lost != "" {
+		fmt.Fprintln(io.out, "registry: "+logline.Printable(view.Lost)+then+"; the last good copy, if there is one, is used")
+	}
 	for _, warning := range view.Registry.Warned() {
 		fmt.Fprintln(io.out, "registry: "+logline.Printable(warning))
 	}
+	return view, nil
 }
 
 // checkChannels says of each channel what can be said without a message.
@@ -222,14 +230,10 @@ func (c ownedChannel) check(ctx context.Context) string {
 
 // testChannels is --test-channels: a message by each channel, and what became of it.
 func testChannels(ctx context.Context, io streams, o monitor.Options) error {
-	view, err := monitor.Inspect(ctx, o)
+	view, err := lookedAt(ctx, io, o, "")
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return err
 	}
-	if view.Lost != "" {
-		fmt.Fprintln(io.out, "registry: "+logline.Printable(view.Lost)+"; the last good copy, if there is one, is used")
-	}
-	tellWarnings(io, view)
 	list := channelsOf(o, view)
 	if len(list) == 0 {
 		return fail(exitFailure, "no channel is set up: give TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID, or the registry channels")
