@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -159,8 +158,7 @@ const lineLimit = 128 << 10
 // News is one event of a running outlive.
 type News struct {
 	ID   string // where to resume
-	Line []byte // as the audit log has it; valid until the next one
-	Lost int    // events that were not kept, in place of a line
+	Line []byte // as the audit log has it; valid until the next one. nil: here are events that were not kept
 }
 
 // Follow hands on the events of the instance as they happen, until ctx ends, the instance does, or it drops us because we are
@@ -185,12 +183,8 @@ func (i Instance) Follow(ctx context.Context, after string, begun func(), each f
 		case "event":
 			gap = string(value) == "gap"
 		case "data":
-			if n.Line, n.Lost = value, 0; gap {
-				var g struct{ Lost int }
-				if err := json.Unmarshal(value, &g); err != nil {
-					return fmt.Errorf("events of %s (pid %d): %w", i.Name, i.PID, err)
-				}
-				n.Line, n.Lost = nil, g.Lost
+			if n.Line = value; gap {
+				n.Line = nil
 			}
 			each(n)
 			gap = false

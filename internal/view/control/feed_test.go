@@ -110,9 +110,13 @@ func TestFeedIsBounded(t *testing.T) {
 	for n := range feedEvents + 10 {
 		say(src.feed, fmt.Sprint(n))
 	}
+	_, lost, l := src.feed.follow("0")
+	if src.feed.leave(l); lost != 10 {
+		t.Errorf("%d are not kept", lost)
+	}
 	late := follow(t, discover(t, dir)[0], "0")
-	if n, _ := late.next(t); n.Lost != 10 {
-		t.Errorf("the gap is %+v", n)
+	if n, _ := late.next(t); n.Line != nil {
+		t.Errorf("in place of the gap there is %s", n.Line)
 	}
 	if _, message := late.next(t); message != "10" {
 		t.Errorf("the oldest is %q", message)
