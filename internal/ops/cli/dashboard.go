@@ -120,7 +120,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	}
 	debug.FreeOSMemory()                                      // what it took to read a day of events
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
-	opts := dashboard.Options{Source: c, Events: c.Events, Port: port, AgentText: agentText, Version: version(), Metrics: serveMetrics(f.home)}
+	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version(), Metrics: serveMetrics(f.home)}
 	if f.control {
 		opts.Control = controls{c, f.home, "on the dashboard", set}
 	}

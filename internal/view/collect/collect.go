@@ -247,10 +247,7 @@ func (c *Collector) publish() {
 	in.Events, in.Memory = nil, nil // they change
 	c.input.Store(&in)
 	for l := range c.listeners {
-		select {
-		case l <- struct{}{}:
-		default:
-		}
+		knock(l)
 	}
 	c.began = true
 }

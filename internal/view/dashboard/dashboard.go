@@ -24,6 +24,8 @@ type Source interface {
 	State() overview.State
 	// Listen returns a channel that hears of every look, until stop is called.
 	Listen() (news <-chan struct{}, stop func())
+	// Events are those of the last day that a filter shows, the newest first, and no more than most.
+	Events(only overview.Filter, most int) []overview.Event
 }
 
 // Controls do what the buttons of a page say. An answer is one line for people.
@@ -36,9 +38,7 @@ type Controls interface {
 
 // Options are a dashboard's settings.
 type Options struct {
-	Source Source
-	// Events are those of the last day that a filter shows, the newest first, and no more than most.
-	Events  func(only overview.Filter, most int) []overview.Event
+	Source  Source
 	Control Controls // nil: the page is read-only
 	// Peer says why a connection may not be used; nil: every one may.
 	Peer func(local, remote net.Addr) error

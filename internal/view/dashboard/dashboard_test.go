@@ -94,9 +94,6 @@ var ready = []overview.Event{{At: noon, Level: "INFO", Type: "server_ready", Mes
 // open serves a dashboard and returns a browser that is in, and the address.
 func open(t *testing.T, o Options) (*http.Client, string, *Dashboard) {
 	t.Helper()
-	if f, ok := o.Source.(*fixed); ok {
-		o.Events = f.Events
-	}
 	d := New(o)
 	s := httptest.NewServer(d)
 	t.Cleanup(s.Close)

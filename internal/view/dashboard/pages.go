@@ -329,7 +329,7 @@ type eventsAsked struct {
 func eventsPage(m *maker, _ string, v url.Values) (string, bool) {
 	asked := eventsAsked{About: strings.TrimSpace(v.Get("about")), Level: cmp.Or(strings.ToUpper(v.Get("level")), "INFO"), Text: v.Get("text"), Levels: overview.Levels}
 	only := overview.Filter{About: strings.Fields(asked.About), Level: asked.Level, Text: asked.Text, Brief: asked.Level != overview.Levels[0]}
-	folded := overview.Fold(m.d.opts.Events(only, eventsRead))
+	folded := overview.Fold(m.d.opts.Source.Events(only, eventsRead))
 	folded = folded[:min(eventsShown, len(folded))]
 	asked.N = len(folded)
 	m.add("filter", "filter", asked)
