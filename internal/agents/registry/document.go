@@ -20,8 +20,15 @@ var ErrExists = errors.New("is declared already")
 
 // Document is a registry while [Edit] changes it. It is edited by package tree: comments, order, blank lines and unknown
 // keys are kept.
-type Document struct {
-	text []byte
+type Document struct{ doc *tree.Doc }
+
+// newDocument opens a registry's text. One without keys gets its version.
+func newDocument(text []byte) (*Document, error) {
+	doc, err := tree.Open(tree.YAML, "registry", text)
+	if err == nil && doc.Root == nil {
+		doc, err = tree.Open(tree.YAML, "registry", append(slices.Clip(text), "version: 2\n"...))
+	}
+	return &Document{doc}, err
 }
 
 // Add declares an agent. Its other keys are set with [Document.Set].
@@ -57,27 +64,21 @@ func (d *Document) Set(agent string, v any, key ...string) error {
 	return d.set(v, append([]string{"agents", agent}, key...)...)
 }
 
-func (d *Document) set(v any, path ...string) error {
-	doc, err := d.open()
-	if err == nil {
-		path = written(doc.Root, path)
-		switch value := v.(type) {
-		case nil:
-			err = doc.Delete(path...)
-		case Kind:
-			err = doc.Set(string(value), path...)
-		case time.Duration:
-			err = doc.Set(recovery.FormatDuration(value), path...)
-		case recovery.Budget:
-			err = doc.Set(value.String(), path...)
-		case bool, int, float64, string, []string, tree.Map, tree.Raw:
-			err = doc.Set(value, path...)
-		default:
-			err = fmt.Errorf("a registry cannot hold a %T", v)
-		}
-	}
-	if err == nil {
-		d.text, err = doc.Text()
+func (d *Document) set(v any, path ...string) (err error) {
+	path = written(d.doc.Root, path)
+	switch value := v.(type) {
+	case nil:
+		err = d.doc.Delete(path...)
+	case Kind:
+		err = d.doc.Set(string(value), path...)
+	case time.Duration:
+		err = d.doc.Set(recovery.FormatDuration(value), path...)
+	case recovery.Budget:
+		err = d.doc.Set(value.String(), path...)
+	case bool, int, float64, string, []string, tree.Map, tree.Raw:
+		err = d.doc.Set(value, path...)
+	default:
+		err = fmt.Errorf("a registry cannot hold a %T", v)
 	}
 	if err != nil {
 		return fmt.Errorf("change %s: %w", strings.Join(path, "."), err)
@@ -85,18 +86,8 @@ func (d *Document) set(v any, path ...string) error {
 	return nil
 }
 
-func (d *Document) open() (*tree.Doc, error) {
-	doc, err := tree.Open(tree.YAML, "registry", d.text)
-	if err == nil && doc.Root == nil {
-		d.text = append(slices.Clip(d.text), "version: 2\n"...)
-		return tree.Open(tree.YAML, "registry", d.text)
-	}
-	return doc, err
-}
-
 func (d *Document) has(name string) bool {
-	doc, err := d.open()
-	return err == nil && doc.Root.At(written(doc.Root, []string{"agents", name})...) != nil
+	return d.doc.Root.At(written(d.doc.Root, []string{"agents", name})...) != nil
 }
 
 // written returns the keys of a path in this registry's spelling: each may have PIV's name for it.

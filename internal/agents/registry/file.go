@@ -81,37 +81,44 @@ func editOnce(path string, o Options, now time.Time, change func(*Document) erro
 	if r.Version == 1 {
 		return nil, fmt.Errorf("edit %s: %w", path, ErrForeign)
 	}
-	d := &Document{text: bytes.Clone(was)}
-	if was == nil {
-		d.text = []byte("version: 2\n")
+	d, err := newDocument(was)
+	if err != nil {
+		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
 	if err := change(d); err != nil {
 		return nil, err
 	}
-	if bytes.Equal(d.text, was) {
-		return r, nil
-	}
-	if err := d.stamp(now); err != nil {
+	text, err := d.doc.Text()
+	if err != nil {
 		return nil, err
 	}
-	r, err = Parse(path, d.text, o)
+	if bytes.Equal(text, was) {
+		return r, nil
+	}
+	if text, err = d.stamp(now); err != nil {
+		return nil, err
+	}
+	r, err = Parse(path, text, o)
 	if err != nil {
 		return nil, fmt.Errorf("this change would leave a registry with mistakes: nothing was written\n%w", err)
 	}
-	if err := atomicfile.Replace(path, was, d.text); err != nil {
+	if err := atomicfile.Replace(path, was, text); err != nil {
 		return nil, fmt.Errorf("edit registry: %w", err)
 	}
-	if err := atomicfile.WriteDurably(path+BackupSuffix, d.text); err != nil {
+	if err := atomicfile.WriteDurably(path+BackupSuffix, text); err != nil {
 		return r, fmt.Errorf("the registry is written, but not its copy: %w", err)
 	}
 	return r, nil
 }
 
-// stamp sets the time of the change, under the name that this registry has for it.
-func (d *Document) stamp(now time.Time) error {
+// stamp sets the time of the change, under the name that this registry has for it, and returns the text.
+func (d *Document) stamp(now time.Time) ([]byte, error) {
 	key := "updated"
-	if doc, err := d.open(); err == nil && doc.Root.At(written(doc.Root, []string{"last_updated"})...) != nil {
+	if d.doc.Root.At(written(d.doc.Root, []string{"last_updated"})...) != nil {
 		key = "last_updated"
 	}
-	return d.set(tree.Raw(now.UTC().Format(time.RFC3339)), key)
+	if err := d.set(tree.Raw(now.UTC().Format(time.RFC3339)), key); err != nil {
+		return nil, err
+	}
+	return d.doc.Text()
 }

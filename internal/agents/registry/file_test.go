@@ -322,7 +322,10 @@ func TestEditModel(t *testing.T) {
 			rt.Fatalf("%v\n%s", err, text)
 		}
 		name := before.Agents[rapid.IntRange(0, len(before.Agents)-1).Draw(rt, "agent")].Name
-		d := &Document{text: []byte(text)}
+		d, err := newDocument([]byte(text))
+		if err != nil {
+			rt.Fatalf("%v\n%s", err, text)
+		}
 		var want func(*Agent)
 		switch rapid.IntRange(0, 3).Draw(rt, "edit") {
 		case 0:
@@ -337,9 +340,13 @@ func TestEditModel(t *testing.T) {
 		if err != nil {
 			rt.Fatalf("%v\n%s", err, text)
 		}
-		after, err := Parse("r", d.text, Options{})
+		made, err := d.doc.Text()
 		if err != nil {
-			rt.Fatalf("%v\nbefore:\n%s\nafter:\n%s", err, text, d.text)
+			rt.Fatalf("%v\n%s", err, text)
+		}
+		after, err := Parse("r", made, Options{})
+		if err != nil {
+			rt.Fatalf("%v\nbefore:\n%s\nafter:\n%s", err, text, made)
 		}
 		var wanted []Agent
 		for _, a := range before.Agents {
@@ -353,10 +360,10 @@ func TestEditModel(t *testing.T) {
 		}
 		ignorePos := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Pos" }, cmp.Ignore())
 		if diff := cmp.Diff(wanted, after.Agents, ignorePos); diff != "" {
-			rt.Fatalf("%s\nbefore:\n%s\nafter:\n%s", diff, text, d.text)
+			rt.Fatalf("%s\nbefore:\n%s\nafter:\n%s", diff, text, made)
 		}
-		if want != nil && strings.Count(string(d.text), "#c") != strings.Count(text, "#c") {
-			rt.Fatalf("a comment is lost:\n%s\n%s", text, d.text)
+		if want != nil && strings.Count(string(made), "#c") != strings.Count(text, "#c") {
+			rt.Fatalf("a comment is lost:\n%s\n%s", text, made)
 		}
 	})
 }
