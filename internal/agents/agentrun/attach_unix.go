@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
 
 	"github.com/outlive-mcp/outlive/internal/files/peer"
@@ -28,7 +29,7 @@ const connectTime = 5 * time.Second
 type attachment struct {
 	o      AttachOptions
 	conn   net.Conn
-	before unix.Termios
+	before *term.State
 	wake   [2]int // a pipe: a byte in it ends input
 	heard  chan os.Signal
 
@@ -49,7 +50,7 @@ func Attach(ctx context.Context, o AttachOptions) (Leaving, error) {
 	if err != nil || !isTerminal(o.Out) {
 		return Leaving{}, ErrNoTerminal
 	}
-	a := &attachment{o: o, before: *before, heard: make(chan os.Signal, 16), left: make(chan bool, 1), ended: make(chan error, 1)}
+	a := &attachment{o: o, before: before, heard: make(chan os.Signal, 16), left: make(chan bool, 1), ended: make(chan error, 1)}
 	if a.conn, err = connect(ctx, o.Socket); err != nil {
 		return Leaving{}, err
 	}
@@ -121,7 +122,7 @@ func (a *attachment) run(ctx context.Context) (l Leaving, err error) {
 		a.tidy()
 	}()
 	a.makeRoom()
-	makeRaw(a.o.In, a.before)
+	makeRaw(a.o.In)
 	done.Go(func() { guard(a.restore, a.input) })
 	done.Go(func() { guard(a.restore, a.output) })
 	for {
@@ -154,7 +155,7 @@ func (a *attachment) signal(sig syscall.Signal) (end bool, number int) {
 		// SIGTSTP would have no effect: a Go program that has ever handled it does not stop on it.
 		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
 	case unix.SIGCONT: // another program may have changed the terminal meanwhile
-		makeRaw(a.o.In, a.before)
+		makeRaw(a.o.In)
 		a.say(windowFrame, a.window(true))
 	default:
 		return true, int(sig)
@@ -232,7 +233,7 @@ func (a *attachment) input() {
 	}
 }
 
-func (a *attachment) restore() { _ = apply(a.o.In, &a.before) }
+func (a *attachment) restore() { _ = apply(a.o.In, a.before) }
 
 // tidy restores the person's terminal, including the modes that the agent has changed.
 func (a *attachment) tidy() {

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
@@ -18,11 +18,10 @@ import (
 type terminal struct {
 	ours   *os.File // our stdin; nil: none, people join later
 	master *os.File // of the agent's
-	before unix.Termios
+	before *term.State
 	seen   *seen
 	shared *shared
 	wake   [2]int // a pipe: a byte in it ends input
-	once   sync.Once
 }
 
 // KeepsTerminals says that an agent can be given a terminal that people join later, see [Options.Terminal].
@@ -45,7 +44,7 @@ func openTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, slave, err := makeTerminal(&terminal{ours: o.In, before: *before, seen: seen}, o, cmd)
+	s, slave, err := makeTerminal(&terminal{ours: o.In, before: before, seen: seen}, o, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -126,49 +125,47 @@ func pollable(f *os.File) (*os.File, error) {
 }
 
 // settings reads a terminal's settings; an error says that it is none.
-func settings(f *os.File) (t *unix.Termios, err error) {
-	return t, on(f, func(fd int) error {
-		t, err = unix.IoctlGetTermios(fd, getTermios)
+func settings(f *os.File) (state *term.State, err error) {
+	err = on(f, func(fd uintptr) (err error) {
+		state, err = term.GetState(fd)
 		return err
 	})
+	return state, err
 }
 
-func apply(f *os.File, t *unix.Termios) error {
-	return on(f, func(fd int) error { return unix.IoctlSetTermios(fd, setTermios, t) })
+func apply(f *os.File, state *term.State) error {
+	return on(f, func(fd uintptr) error { return term.Restore(fd, state) })
 }
 
 // on calls with a file's descriptor, which stays as blocking as it is.
-func on(f *os.File, call func(fd int) error) error {
+func on(f *os.File, call func(fd uintptr) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = call(int(fd)) })
+	err = raw.Control(func(fd uintptr) { failed = call(fd) })
 	return errors.Join(err, failed)
 }
 
 // raw makes our terminal pass every key unchanged.
 func (t *terminal) raw() {
 	if t != nil && t.ours != nil {
-		makeRaw(t.ours, t.before)
+		makeRaw(t.ours)
 	}
 }
 
-// makeRaw sets a terminal as cfmakeraw(3) does.
-func makeRaw(f *os.File, before unix.Termios) {
-	raw := before
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	raw.Oflag &^= unix.OPOST
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	_ = apply(f, &raw) // a lost terminal is noticed by its signal
+// makeRaw makes a terminal pass every key unchanged. One that is lost is noticed by its signal.
+func makeRaw(f *os.File) {
+	_ = on(f, func(fd uintptr) error {
+		_, err := term.MakeRaw(fd)
+		return err
+	})
 }
 
 func (t *terminal) restore() {
 	if t != nil && t.ours != nil {
-		_ = apply(t.ours, &t.before)
+		_ = apply(t.ours, t.before)
 	}
 }
 
@@ -189,11 +186,8 @@ func (t *terminal) resize() {
 
 // windowOf is the size of a terminal, in characters; 0: unknown.
 func windowOf(f *os.File) (rows, cols int, err error) {
-	err = on(f, func(fd int) error {
-		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
-		if err == nil {
-			rows, cols = int(size.Row), int(size.Col)
-		}
+	err = on(f, func(fd uintptr) (err error) {
+		cols, rows, err = term.GetSize(fd)
 		return err
 	})
 	return rows, cols, err
@@ -201,7 +195,7 @@ func windowOf(f *os.File) (rows, cols int, err error) {
 
 func (t *terminal) setSize(rows, cols int) {
 	size := unix.Winsize{Row: uint16(rows), Col: uint16(cols)}
-	_ = on(t.master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) }) // one that has gone needs none
+	_ = on(t.master, func(fd uintptr) error { return unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &size) }) // one that has gone needs none
 }
 
 // input forwards our stdin until [terminal.endInput]. It polls both, since a blocking read could not be interrupted, and
@@ -223,7 +217,7 @@ func (t *terminal) input() {
 // readUnless reads from a terminal, unless the descriptor wake is readable: then it returns [os.ErrClosed].
 func readUnless(f *os.File, buffer []byte, wake int) (n int, err error) {
 	for {
-		failed := on(f, func(fd int) error {
+		failed := on(f, func(fd uintptr) error {
 			list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 			_, err = unix.Poll(list, -1)
 			switch {
@@ -232,7 +226,7 @@ func readUnless(f *os.File, buffer []byte, wake int) (n int, err error) {
 			case err == nil && list[1].Revents != 0:
 				err = os.ErrClosed
 			case err == nil:
-				n, err = unix.Read(fd, buffer)
+				n, err = unix.Read(int(fd), buffer)
 			}
 			return nil
 		})
@@ -253,10 +247,8 @@ func (t *terminal) endInput() {
 	if t == nil {
 		return
 	}
-	t.once.Do(func() {
-		_, _ = unix.Write(t.wake[1], []byte{0})
-		_ = t.master.SetWriteDeadline(pastDeadline)
-	})
+	_, _ = unix.Write(t.wake[1], []byte{0})
+	_ = t.master.SetWriteDeadline(time.Now()) // a write that waits ends
 }
 
 // endSharing tells joined people of the end.

@@ -114,7 +114,7 @@ func (d *desk) settings() unix.Termios {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return *s
+	return s.Termios
 }
 
 // raw waits until the terminal is raw, or is not.

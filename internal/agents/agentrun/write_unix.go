@@ -5,13 +5,9 @@ package agentrun
 import (
 	"errors"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// pastDeadline ends what waits.
-var pastDeadline = time.Unix(1, 0)
 
 // writeAll writes everything. A terminal or pipe is shared with other programs, and one of them may have made it answer
 // "try again" instead of waiting: then we wait here.
@@ -22,7 +18,7 @@ func writeAll(f *os.File, b []byte) error {
 			return err
 		}
 		b = b[n:]
-		err = on(f, func(fd int) error {
+		err = on(f, func(fd uintptr) error {
 			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1)
 			return err
 		})
