@@ -26,7 +26,7 @@
 //
 // # Goroutines
 //
-// [Reader.Watch] starts one, which turns file events into at most a few signals a second; [Reader.Close] ends it and
-// waits for it. Everything else runs in its caller's goroutine. A Reader belongs to one goroutine at a time. It keeps
-// only what it remembers of the files: after losing that, they are read again.
+// [Reader.Watch] starts one, which turns file events into signals; [Reader.Close] ends it and waits for it. Everything
+// else runs in its caller's goroutine. A Reader belongs to one goroutine at a time. It keeps only what it remembers of the
+// files: after losing that, they are read again.
 package agentcli

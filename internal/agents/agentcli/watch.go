@@ -6,15 +6,12 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// watchEvery is the minimum time between two signals, so that a session that writes all the time does not cause more.
-const watchEvery = 500 * time.Millisecond
-
-// watch turns file events into signals. Its goroutine ends when the watcher is closed.
+// watch turns file events into signals. Each event is taken at once: a watcher that waits for that may block a look, which
+// adds folders to it.
 type watch struct {
 	watcher  *fsnotify.Watcher
 	signal   chan struct{}
@@ -23,11 +20,11 @@ type watch struct {
 	followed map[string]fs.FileInfo // used only by [Reader.Sessions]
 }
 
-// Watch returns a channel with a signal when something that the last look has seen may have changed, at most two a
-// second, so that a prompt is noticed at once and not at the next poll. It follows only folders that a look since
-// then has used, and for one that does not exist the nearest existing one above it. If the system's limit of followed
-// folders is reached, polling remains. Further calls return the same channel. [Reader.Close] ends it; the channel is
-// not closed.
+// Watch returns a channel with a signal when something that the last look has seen may have changed. So a prompt is
+// noticed at once and not at the next poll. One signal stands for all that comes before it is received: how often to look
+// is the receiver's business. It follows only folders that a look since then has used, and for one that does not exist the
+// nearest existing one above it. If the system's limit of followed folders is reached, polling remains. Further calls
+// return the same channel. [Reader.Close] ends it; the channel is not closed.
 func (r *Reader) Watch() (<-chan struct{}, error) {
 	if r.watch != nil {
 		return r.watch.signal, nil
@@ -42,39 +39,18 @@ func (r *Reader) Watch() (<-chan struct{}, error) {
 	return w.signal, nil
 }
 
-// run passes events on until the watcher is closed.
+// run passes events on until the watch is closed.
 func (w *watch) run() {
-	var pause <-chan time.Time // not nil: a signal was sent a moment ago
-	pending := false
 	for {
 		select {
 		case <-w.quit:
 			return
-		case event, open := <-w.watcher.Events:
-			if !open {
-				return
-			}
-			if !isNews(event) {
-				continue
-			}
-			if pause != nil {
-				pending = true
-				continue
-			}
-			w.tell()
-			pause = time.After(watchEvery)
-		case _, open := <-w.watcher.Errors:
-			if !open {
-				return
-			}
-			w.tell() // events were lost: send a signal
-		case <-pause:
-			pause = nil
-			if pending {
-				pending = false
+		case event := <-w.watcher.Events:
+			if isNews(event) {
 				w.tell()
-				pause = time.After(watchEvery)
 			}
+		case <-w.watcher.Errors: // events were lost
+			w.tell()
 		}
 	}
 }
