@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 const (
-	// lookEvery is the interval of checks for what causes no event: the end of the agent or the monitor, and an
-	// answer on a file system without events.
-	lookEvery = time.Second
+	// lookEvery is how often a waiting hook looks for its answer, and for the end of the agent or of the monitor.
+	lookEvery = 200 * time.Millisecond
 	// awayGrace is how long the program that answers may be absent: restarting the monitor takes a few seconds.
 	awayGrace = 30 * time.Second
 )
@@ -25,7 +21,6 @@ type approvalWait struct {
 	answered func() (Settlement, bool)
 	// attended and waited report whether a process answers here, and whether the agent still waits.
 	attended, waited func() bool
-	news             <-chan fsnotify.Event // events in the folder of answers
 	deadline         time.Time
 }
 
@@ -45,7 +40,6 @@ func (v *approvalWait) wait(ctx context.Context) Settlement {
 			return Settlement{Outcome: Withdrawn, At: time.Now()}
 		case <-deadline.C:
 			return Settlement{Outcome: Expired, At: time.Now()}
-		case <-v.news:
 		case <-tick.C:
 			now := time.Now()
 			switch {
@@ -65,13 +59,6 @@ func ask(ctx context.Context, dir string, r *Request, waited func() bool) (s Set
 	if _, err := Prepare(dir); err != nil {
 		return s, err
 	}
-	var news <-chan fsnotify.Event
-	if w, err := fsnotify.NewWatcher(); err == nil { // the limit of watchers may be reached; polling is enough then
-		defer w.Close()
-		if w.Add(filepath.Join(dir, answersFolder)) == nil {
-			news = w.Events
-		}
-	}
 	lock, err := r.open(dir)
 	if err != nil {
 		return s, err
@@ -82,7 +69,7 @@ func ask(ctx context.Context, dir string, r *Request, waited func() bool) (s Set
 			s, err := settlement(dir, r.ID)
 			return s, err == nil
 		},
-		attended: func() bool { return Attended(dir) }, waited: waited, news: news, deadline: r.Deadline,
+		attended: func() bool { return Attended(dir) }, waited: waited, deadline: r.Deadline,
 	}
 	s = v.wait(ctx)
 	if s.Outcome != Allowed && s.Outcome != Denied {

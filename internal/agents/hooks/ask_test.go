@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
@@ -16,7 +14,6 @@ import (
 func TestVigil(t *testing.T) {
 	tests := map[string]struct {
 		answerAt  time.Duration // 0: never
-		event     bool          // the answer comes with an event
 		awayFrom  time.Duration // the monitor is away from here
 		awayUntil time.Duration // to here
 		agentEnds time.Duration
@@ -24,13 +21,12 @@ func TestVigil(t *testing.T) {
 		want      Outcome
 		after     time.Duration
 	}{
-		"answered, with an event":    {answerAt: 90*time.Second + 300*time.Millisecond, event: true, want: Allowed, after: 90*time.Second + 300*time.Millisecond},
-		"answered, without an event": {answerAt: 90*time.Second + 300*time.Millisecond, want: Allowed, after: 91 * time.Second},
-		"nobody answers":             {want: Expired, after: DefaultWait},
-		"the monitor restarts":       {awayFrom: 10 * time.Second, awayUntil: 35 * time.Second, want: Expired, after: DefaultWait},
-		"the monitor is gone":        {awayFrom: 10*time.Second + time.Millisecond, awayUntil: time.Hour, want: Unattended, after: 10*time.Second + awayGrace},
-		"the agent is gone":          {agentEnds: 20*time.Second + time.Millisecond, want: Withdrawn, after: 21 * time.Second},
-		"the CLI ends the hook":      {hookEnds: 20*time.Second + time.Millisecond, want: Withdrawn, after: 20*time.Second + time.Millisecond},
+		"answered":              {answerAt: 90*time.Second + time.Millisecond, want: Allowed, after: 90*time.Second + lookEvery},
+		"nobody answers":        {want: Expired, after: DefaultWait},
+		"the monitor restarts":  {awayFrom: 10 * time.Second, awayUntil: 35 * time.Second, want: Expired, after: DefaultWait},
+		"the monitor is gone":   {awayFrom: 10*time.Second + time.Millisecond, awayUntil: time.Hour, want: Unattended, after: 10*time.Second + awayGrace},
+		"the agent is gone":     {agentEnds: 20*time.Second + time.Millisecond, want: Withdrawn, after: 20*time.Second + lookEvery},
+		"the CLI ends the hook": {hookEnds: 20*time.Second + time.Millisecond, want: Withdrawn, after: 20*time.Second + time.Millisecond},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,10 +35,6 @@ func TestVigil(t *testing.T) {
 				since := func() time.Duration { return time.Since(begin) }
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				news := make(chan fsnotify.Event, 1)
-				if tt.event {
-					time.AfterFunc(tt.answerAt, func() { news <- fsnotify.Event{} })
-				}
 				if tt.hookEnds > 0 {
 					time.AfterFunc(tt.hookEnds, cancel)
 				}
@@ -52,7 +44,7 @@ func TestVigil(t *testing.T) {
 					},
 					attended: func() bool { return tt.awayFrom == 0 || since() < tt.awayFrom || since() >= tt.awayUntil },
 					waited:   func() bool { return tt.agentEnds == 0 || since() < tt.agentEnds },
-					news:     news, deadline: begin.Add(DefaultWait),
+					deadline: begin.Add(DefaultWait),
 				}
 				if got := v.wait(ctx); got.Outcome != tt.want || since() != tt.after {
 					t.Errorf("%s after %s, want %s after %s", got.Outcome, since(), tt.want, tt.after)

@@ -32,5 +32,5 @@
 //
 // # Goroutines
 //
-// One of fsnotify's, in a hook that waits for an answer; it ends with the wait.
+// Starts none.
 package hooks
