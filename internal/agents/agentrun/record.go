@@ -1,8 +1,6 @@
 package agentrun
 
-import (
-	"time"
-)
+import "time"
 
 // How often a report is written at most.
 const (
@@ -31,44 +29,29 @@ func (r *recorder) close() error {
 	return <-r.done
 }
 
+// run writes the report now, and whenever a change of it is due.
 func (r *recorder) run() {
-	for {
-		r.seen.pressing() // it is told with this one
-		last := time.Now()
-		failed := r.write(r.seen.snapshot()) != nil // the agent continues
-		if !r.pause(last, failed) {
-			r.done <- r.write(r.seen.snapshot())
-			return
-		}
-	}
-}
-
-// pause returns when the next report is due; false: the last one is. again requests one in any case: the one before failed.
-func (r *recorder) pause(last time.Time, again bool) bool {
-	timer := time.NewTimer(writeEvery)
-	defer timer.Stop()
-	if !again {
-		timer.Stop()
-	}
+	due := time.NewTimer(0)
+	defer due.Stop()
+	var last time.Time // when the last one was written
 	urgent := false
 	for {
 		select {
 		case <-r.quit:
-			return false
-		case <-timer.C:
-			return true
+			r.done <- r.write(r.seen.snapshot())
+			return
 		case <-r.seen.changed:
-			urgent = r.seen.pressing() || urgent
-			timer.Reset(due(last, time.Now(), urgent))
+			every := writeEvery
+			if urgent = r.seen.pressing() || urgent; urgent {
+				every = urgentEvery
+			}
+			due.Reset(time.Until(last.Add(every)))
+		case <-due.C:
+			r.seen.pressing() // it is told with this one
+			urgent, last = false, time.Now()
+			if r.write(r.seen.snapshot()) != nil { // the agent continues
+				due.Reset(writeEvery)
+			}
 		}
 	}
-}
-
-// due is how long to wait until the next report after the one of last.
-func due(last, now time.Time, urgent bool) time.Duration {
-	every := writeEvery
-	if urgent {
-		every = urgentEvery
-	}
-	return min(max(every-now.Sub(last), 0), every)
 }
