@@ -51,8 +51,8 @@
 // # Goroutines
 //
 // [Run]'s goroutine owns the agent and the terminal, and gets signals and the agent's end. It starts one for each output
-// stream, one for a terminal's input, for a terminal one that forwards keys, one that accepts connections, and two or
-// three for each joined person, one that waits for the agent, one that writes the file, the one of [logline.Kept], and,
-// on Linux, that of [heartbeat.Listener]. All have ended when it returns. (On Windows, one that reads a pipe held open
+// stream, one for a terminal's input, for a terminal one that forwards keys, one that accepts connections, and two for
+// each joined person, one that waits for the agent, one that writes the file, the one of [logline.Kept], and, on Linux,
+// that of [heartbeat.Listener]. All have ended when it returns. (On Windows, one that reads a pipe held open
 // by a descendant ends with the process.) Their shared knowledge is in one struct with a lock, [seen].
 package agentrun

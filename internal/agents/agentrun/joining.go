@@ -1,10 +1,12 @@
 package agentrun
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +38,8 @@ type shared struct {
 	seen     *seen
 	listener net.Listener
 	keys     chan []byte // for the agent
-	quit     chan struct{}
+	ctx      context.Context
+	end      context.CancelFunc // of ctx: the agent has ended
 	done     sync.WaitGroup
 	// resize gives the agent's terminal a size.
 	resize func(rows, cols int)
@@ -70,9 +73,8 @@ func share(s *seen, l net.Listener, answers bool, size window, resize func(rows,
 		size = window{Rows: 24, Cols: 80}
 	}
 	s.resize(size.Rows, size.Cols)
-	sh := &shared{
-		seen: s, listener: l, keys: make(chan []byte, keysKept), quit: make(chan struct{}), resize: resize, answers: answers, size: size,
-	}
+	sh := &shared{seen: s, listener: l, keys: make(chan []byte, keysKept), resize: resize, answers: answers, size: size}
+	sh.ctx, sh.end = context.WithCancel(context.Background())
 	sh.done.Go(func() { sh.handKeys(write) })
 	if l != nil {
 		sh.done.Go(sh.accept)
@@ -88,7 +90,7 @@ func (sh *shared) handKeys(write func([]byte) error) {
 			if write(b) != nil {
 				return
 			}
-		case <-sh.quit:
+		case <-sh.ctx.Done():
 			return
 		}
 	}
@@ -158,7 +160,7 @@ func (sh *shared) accept() {
 		conn, err := sh.listener.Accept()
 		if err != nil {
 			select {
-			case <-sh.quit:
+			case <-sh.ctx.Done():
 				return
 			case <-time.After(time.Second): // no descriptors are left, perhaps
 			}
@@ -171,16 +173,10 @@ func (sh *shared) accept() {
 // admit serves one client until it leaves.
 func (sh *shared) admit(conn net.Conn) {
 	defer conn.Close()
-	leave := make(chan struct{})
-	defer close(leave)
-	sh.done.Go(func() { // who has not said hello when we end
-		select {
-		case <-sh.quit:
-			_ = conn.SetDeadline(time.Now().Add(goodbyeTime))
-		case <-leave:
-		}
-	})
-	if err := allowed(conn); err != nil {
+	// Whoever has not said hello when we end is not waited for either.
+	stop := context.AfterFunc(sh.ctx, func() { _ = conn.SetDeadline(time.Now().Add(goodbyeTime)) })
+	defer stop()
+	if err := allowed(conn.(*net.UnixConn)); err != nil {
 		_ = sendFrame(conn, refusedFrame, []byte(err.Error())) // the client may be gone
 		return
 	}
@@ -207,13 +203,9 @@ func (sh *shared) admit(conn net.Conn) {
 	<-sent
 }
 
-// allowed returns why a client is refused: only the agent's own user, and root, may join.
-func allowed(conn net.Conn) error {
-	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
-		return errors.New("this is not a Unix socket")
-	}
-	uid, err := peer.Unix(unixConn)
+// allowed returns why a client of the socket is refused: only the agent's own user, and root, may join.
+func allowed(conn *net.UnixConn) error {
+	uid, err := peer.Unix(conn)
 	if err != nil {
 		return err
 	}
@@ -261,15 +253,10 @@ func (sh *shared) join(j *joiner) (refusal string) {
 func (sh *shared) leave(j *joiner) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for i, other := range sh.joined {
-		if other == j {
-			sh.joined = append(sh.joined[:i:i], sh.joined[i+1:]...)
-			if !sh.over {
-				sh.fit(false)
-				sh.tell()
-			}
-			break
-		}
+	sh.joined = slices.DeleteFunc(sh.joined, func(other *joiner) bool { return other == j })
+	if !sh.over {
+		sh.fit(false)
+		sh.tell()
 	}
 	_ = j.conn.Close()
 	j.poke()
@@ -359,7 +346,7 @@ func (sh *shared) hand(keys []byte, patient bool) bool {
 	case sh.keys <- keys:
 		return true
 	case <-late.C:
-	case <-sh.quit:
+	case <-sh.ctx.Done():
 	}
 	return false
 }
@@ -434,7 +421,7 @@ func (sh *shared) close(exit Exit) {
 		j.poke()
 	}
 	sh.mu.Unlock()
-	close(sh.quit)
+	sh.end()
 	if sh.listener != nil {
 		_ = sh.listener.Close() // it takes its socket away
 	}
