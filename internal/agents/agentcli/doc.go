@@ -20,9 +20,9 @@
 //
 // # What is not read
 //
-// Every limit is visible: more entries in a folder, more transcripts of living processes or a larger chat than are read
-// are an error ([Reader.Fault]), and so are sessions of OpenCode 2, whose tables are not read. A line or a call that was not
-// read is named in [Session.Unread]. What they would have shown is not known.
+// Every limit is visible: more entries in a folder or more transcripts of living processes than are read are an error
+// ([Reader.Fault]), and so are sessions of OpenCode 2, whose tables are not read. A line or a call that was not read is
+// named in [Session.Unread]. What they would have shown is not known.
 //
 // # Goroutines
 //

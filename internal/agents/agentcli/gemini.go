@@ -29,8 +29,6 @@ type geminiRecord struct {
 	Tokens    struct {
 		Total int64 `json:"total"`
 	} `json:"tokens"`
-
-	Messages []json.RawMessage `json:"messages"` // old versions write one object with everything
 }
 
 type geminiCall struct {
@@ -89,12 +87,6 @@ func (g *geminiTranscript) line(text []byte) bool {
 	case r.SessionID != "":
 		g.learn(r.SessionID, "")
 		g.subagent = r.Kind == "subagent"
-		for _, text := range r.Messages {
-			var message geminiRecord
-			if decode(text, &message) {
-				g.message(&message)
-			}
-		}
 		return true
 	case r.RewindTo != "": // by a person
 		g.interrupted(time.Time{})

@@ -1,11 +1,10 @@
 package agentcli
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,9 +25,7 @@ type geminiFiles struct {
 
 func newGemini() parser { return &geminiTranscript{} }
 
-func isChat(name string) bool {
-	return strings.HasPrefix(name, "session-") && (filepath.Ext(name) == ".jsonl" || filepath.Ext(name) == ".json")
-}
+func isChat(name string) bool { return strings.HasPrefix(name, "session-") && isTranscript(name) }
 
 func newGeminiFiles(s source) files { return &geminiFiles{source: s} }
 
@@ -37,8 +34,11 @@ func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 	var all []Session
 	errs := []error{r.geminiList()}
 	taken := map[string]bool{}
-	for _, place := range r.geminiPlaces(w) {
-		chats, err := r.listNewest(filepath.Join(r.place, "tmp", place.folder, "chats"), isChat)
+	for _, dir := range slices.Sorted(maps.Keys(r.folder)) {
+		if !w.has(dir) {
+			continue
+		}
+		chats, err := r.listNewest(filepath.Join(r.place, "tmp", r.folder[dir], "chats"), isChat)
 		errs = append(errs, err, chats.leftSince(w.Since))
 		for i, file := range chats.newest {
 			if taken[file.path] {
@@ -46,7 +46,7 @@ func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 			}
 			taken[file.path] = true
 			since := w.Since
-			if i == 0 && w.mayBeOf(Gemini, place.dir, file.at) {
+			if i == 0 && w.mayBeOf(Gemini, dir, file.at) {
 				since = time.Time{} // it may be the present one of a process, however old it is
 			}
 			t, err := r.transcript(file.path, since, newGemini)
@@ -55,7 +55,7 @@ func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 				continue
 			}
 			s := t.session(Gemini)
-			s.Dir = place.dir
+			s.Dir = dir
 			errs = append(errs, r.lookAtSubagents(&s))
 			all = append(all, s)
 		}
@@ -81,27 +81,7 @@ func (r *geminiFiles) lookAtSubagents(s *Session) error {
 
 // plainName reports whether a name from a file leads nowhere else than to an entry of its folder.
 func plainName(name string) bool {
-	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
-}
-
-// geminiPlace is a directory and its folder.
-type geminiPlace struct{ dir, folder string }
-
-// geminiPlaces returns the folders of the wanted directories: by the list of projects and, for old versions, by the
-// digest of the directory's path.
-func (r *geminiFiles) geminiPlaces(w *wanted) []geminiPlace {
-	var places []geminiPlace
-	for dir, folder := range r.folder {
-		if plainName(folder) && w.has(dir) {
-			places = append(places, geminiPlace{dir, folder})
-		}
-	}
-	slices.SortFunc(places, func(a, b geminiPlace) int { return strings.Compare(a.dir, b.dir) })
-	for _, root := range w.roots {
-		sum := sha256.Sum256([]byte(root))
-		places = append(places, geminiPlace{root, hex.EncodeToString(sum[:])})
-	}
-	return places
+	return filepath.IsLocal(name) && name == filepath.Base(name) && name != "."
 }
 
 // geminiList reads the list of projects if it has changed. If it cannot be parsed, the previous one is kept.
@@ -140,7 +120,7 @@ func parseGeminiProjects(text []byte) (map[string]string, bool) {
 	}
 	folders := map[string]string{}
 	for dir, folder := range list.Projects {
-		if filepath.IsAbs(dir) {
+		if filepath.IsAbs(dir) && plainName(folder) {
 			folders[filepath.Clean(dir)] = folder
 		}
 	}

@@ -3,7 +3,6 @@ package agentcli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,14 +57,13 @@ type transcript struct {
 	parser  parser
 	seq     int64
 	partial bool
-	whole   bool   // it is one value that is rewritten, not lines
 	unread  string // what could not be read; "": nothing
 	known   int    // how often the turn was known when that happened
 	looked  uint64 // the look that last used it
 }
 
 func newTranscript(path string, fresh func() parser) *transcript {
-	return &transcript{tail: tail{path: path}, fresh: fresh, parser: fresh(), whole: filepath.Ext(path) == ".json"}
+	return &transcript{tail: tail{path: path}, fresh: fresh, parser: fresh()}
 }
 
 // look reads what is new. A new file that was last written before since is not opened: the error is [errOld]. A known
@@ -86,9 +84,6 @@ func (t *transcript) look(since time.Time) error {
 		return err
 	}
 	defer file.Close()
-	if t.whole {
-		return t.readWhole(file, info)
-	}
 	if !t.tail.continues(file, info) || info.Size()-t.tail.at > caughtUp {
 		return t.begin(file, info)
 	}
@@ -121,22 +116,6 @@ func (t *transcript) begin(file *os.File, info fs.FileInfo) error {
 			return t.tail.settle(file, info)
 		}
 	}
-}
-
-// readWhole reads a file that is one value. A partly written one is ignored.
-func (t *transcript) readWhole(file *os.File, info fs.FileInfo) error {
-	if info.Size() > deepestEnd {
-		return fmt.Errorf("%s has %d bytes, more than %d: %w", t.tail.path, info.Size(), deepestEnd, errUnread)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, deepestEnd))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", t.tail.path, err)
-	}
-	if p := t.fresh(); p.line(text) {
-		t.parser, t.tail.info = p, info
-		t.seq = max(t.seq+1, info.ModTime().UnixMilli())
-	}
-	return nil
 }
 
 // take handles a line; nil: one that could not be read.

@@ -229,24 +229,6 @@ func TestTooManyOpenCalls(t *testing.T) {
 	}
 }
 
-// A chat in one piece that is too large to be read is missing, not absent.
-func TestChatInOnePieceThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	shop := w.dir("shop")
-	writeFile(t, filepath.Join(w.options.Places[Gemini], "projects.json"), fmt.Sprintf(`{"projects":{%q:"slug"}}`, shop))
-	path := filepath.Join(w.options.Places[Gemini], "tmp", "slug", "chats", "session-old.json")
-	writeFile(t, path, `{"sessionId":"old","messages":[{"id":"1","timestamp":"2026-11-21T13:00:00Z","type":"user","content":"go"}]}`)
-	r := NewReader(w.options)
-	same(t, "a small one", w.found(r, Query{Dirs: []string{shop}}), "gemini old 0 model")
-	appendFile(t, path, strings.Repeat(" ", deepestEnd))
-	for _, reader := range []*Reader{r, NewReader(w.options)} {
-		if _, err := reader.Sessions(Query{Dirs: []string{shop}}); !errors.Is(err, errUnread) || !errors.Is(reader.Fault(Gemini), errUnread) {
-			t.Errorf("a large one: %v", err)
-		}
-	}
-}
-
 // A session of Codex stays in the folder of the day on which it began. Where the system does not tell the open files of a
 // process, one of any day may be its present one.
 func TestSessionOfCodexThatBeganLongAgo(t *testing.T) {
