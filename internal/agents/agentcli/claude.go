@@ -84,8 +84,6 @@ type claudeTranscript struct {
 	asked   int    // requests since the model's last answer
 }
 
-func (c *claudeTranscript) now() *turn { return &c.turn }
-
 // line handles one record, and reports whether it is relevant.
 func (c *claudeTranscript) line(text []byte) bool {
 	var r claudeRecord

@@ -88,8 +88,6 @@ type codexTranscript struct {
 	lifted  time.Time // when the exhausted limit ends
 }
 
-func (c *codexTranscript) now() *turn { return &c.turn }
-
 func (c *codexTranscript) line(text []byte) bool {
 	var r codexRecord
 	if !decode(text, &r) {

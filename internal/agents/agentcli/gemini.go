@@ -77,8 +77,6 @@ type geminiTranscript struct {
 	seen    []string  // ids of answers, of calls and of messages whose tokens are counted
 }
 
-func (g *geminiTranscript) now() *turn { return &g.turn }
-
 func (g *geminiTranscript) line(text []byte) bool {
 	var r geminiRecord
 	switch {

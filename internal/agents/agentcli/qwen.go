@@ -54,8 +54,6 @@ type qwenTranscript struct {
 
 func newQwen() parser { return &qwenTranscript{} }
 
-func (q *qwenTranscript) now() *turn { return &q.turn }
-
 func (q *qwenTranscript) line(text []byte) bool {
 	var r qwenRecord
 	if !decode(text, &r) || r.SessionID == "" {

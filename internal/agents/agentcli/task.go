@@ -35,13 +35,7 @@ func (t *turn) begun(task Task) {
 
 // over removes a task: the session has learnt of its end, or does not wait for it any more.
 func (t *turn) over(id string) {
-	kept := t.Tasks[:0:0]
-	for _, task := range t.Tasks {
-		if task.ID != id {
-			kept = append(kept, task)
-		}
-	}
-	t.Tasks = kept
+	t.Tasks = slices.DeleteFunc(t.Tasks, func(task Task) bool { return task.ID == id })
 }
 
 // ends records that a task has ended, and that the session is about to be told.

@@ -69,6 +69,8 @@ type turn struct {
 	ordered    bool // its user asked for repetition
 }
 
+func (t *turn) now() *turn { return t }
+
 // when returns at, or the time of the last record if at is zero.
 func (t *turn) when(at time.Time) time.Time {
 	if at.IsZero() {
