@@ -3,6 +3,7 @@
 package agentrun
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,8 +89,9 @@ func connect(ctx context.Context, socket string) (net.Conn, error) {
 }
 
 func (a *attachment) window(redraw bool) window {
-	rows, cols, _ := windowOf(a.o.Out) // one that does not say is 0
-	return window{Rows: rows, Cols: cols, Redraw: redraw}
+	w := windowOf(a.o.Out)
+	w.Redraw = redraw
+	return w
 }
 
 // join identifies us, and waits for the permission.
@@ -174,12 +176,10 @@ func (a *attachment) say(kind frameKind, v any) {
 	_ = sendFrame(a.conn, kind, content)
 }
 
-// makeRoom scrolls away what the person's terminal shows, so that it is not overwritten.
+// makeRoom scrolls away what the person's terminal shows, so that it is not overwritten. One that does not tell its size has
+// a usual one.
 func (a *attachment) makeRoom() {
-	rows, _, _ := windowOf(a.o.Out) // an unknown size: a usual one
-	if rows == 0 {
-		rows = 24
-	}
+	rows := cmp.Or(windowOf(a.o.Out).Rows, 24)
 	_ = writeAll(a.o.Out, fmt.Appendf(nil, "\x1b[%dH%s", rows, strings.Repeat("\n", rows))) // what cannot be written is heard of later
 }
 
@@ -239,7 +239,7 @@ func (a *attachment) restore() { _ = apply(a.o.In, a.before) }
 func (a *attachment) tidy() {
 	other := a.modes.on["1049"] || a.modes.on["1047"] || a.modes.on["47"]
 	text := "\x1b[0m\x1b[r" + a.modes.undo()
-	if rows, _, err := windowOf(a.o.Out); err == nil && rows > 0 && !other {
+	if rows := windowOf(a.o.Out).Rows; rows > 0 && !other {
 		text += fmt.Sprintf("\x1b[%dH\r\n", rows)
 	}
 	_ = writeAll(a.o.Out, []byte(text)) // a terminal that has gone needs no setting back

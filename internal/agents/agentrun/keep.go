@@ -21,13 +21,6 @@ func (w *wrapper) keepLine(format string, args ...any) {
 	}
 }
 
-// keepSize records the size of the agent's terminal, needed to draw the output again ([Text]).
-func (w *wrapper) keepSize() {
-	if rows, cols := w.seen.size(); cols > 0 {
-		w.keepLine("its terminal has %d columns and %d rows", cols, rows)
-	}
-}
-
 // ending is an exit for people.
 func (e Exit) ending() string {
 	if e.Signal != "" {

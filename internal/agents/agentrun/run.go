@@ -152,7 +152,9 @@ func (w *wrapper) start() (err error) {
 	}
 	w.seen.started(w.agent.pid, at, w.streams.terminal == nil)
 	w.keepLine("started: %s", strings.Join(w.o.Command, " "))
-	w.keepSize()
+	if rows, cols := w.seen.size(); cols > 0 { // by which [Text] draws the output again
+		w.keepLine("its terminal has %d columns and %d rows", cols, rows)
+	}
 	w.recorder = record(w.seen, func(r Report) error { return write(w.path, r) })
 	w.streams.run()
 	return nil

@@ -99,8 +99,7 @@ func (t *terminal) openSocket(path string) error {
 	if err == nil {
 		t.seen.setSocket(at)
 	}
-	rows, cols, _ := windowOf(t.master) // one that does not say is 0
-	size := window{Rows: rows, Cols: cols}
+	size := windowOf(t.master)
 	t.shared = share(t.seen, l, t.ours == nil, size, t.setSize, func(b []byte) error {
 		_, err := t.master.Write(b)
 		return err
@@ -174,23 +173,22 @@ func (t *terminal) resize() {
 	if t == nil || t.ours == nil {
 		return
 	}
-	rows, cols, err := windowOf(t.ours)
-	switch {
-	case err != nil:
+	switch size := windowOf(t.ours); {
+	case size == window{}:
 	case t.shared != nil:
-		t.shared.ownWindow(window{Rows: rows, Cols: cols})
+		t.shared.ownWindow(size)
 	default:
-		t.setSize(rows, cols)
+		t.setSize(size.Rows, size.Cols)
 	}
 }
 
-// windowOf is the size of a terminal, in characters; 0: unknown.
-func windowOf(f *os.File) (rows, cols int, err error) {
-	err = on(f, func(fd uintptr) (err error) {
-		cols, rows, err = term.GetSize(fd)
+// windowOf is the size of a terminal, or zero.
+func windowOf(f *os.File) (w window) {
+	_ = on(f, func(fd uintptr) (err error) {
+		w.Cols, w.Rows, err = term.GetSize(fd)
 		return err
 	})
-	return rows, cols, err
+	return w
 }
 
 func (t *terminal) setSize(rows, cols int) {

@@ -141,7 +141,7 @@ func overlap(b, word []byte) int {
 	return 0
 }
 
-// sizeLine is our own line that names the size of the agent's terminal, see [wrapper.keepSize].
+// sizeLine is our own line that names the size of the agent's terminal, see [wrapper.start].
 var sizeLine = lazyregexp.New(`its terminal has (\d{1,3}) columns and (\d{1,3}) rows$`)
 
 // endOurs shows a line of ours: what stood before it is over.
