@@ -284,10 +284,10 @@ func TestEntriesFollowTheVersion(t *testing.T) {
 
 func TestSettingsPath(t *testing.T) {
 	env := map[string]string{}
-	sys := System{Home: "/home/ada", Env: func(name string) string { return env[name] }}
+	of := func(name string) string { return env[name] }
 	check := func(vendor, project, want string) {
 		t.Helper()
-		if got := strings.ReplaceAll(VendorNamed(vendor).SettingsPath(sys, project), `\`, "/"); got != want {
+		if got := strings.ReplaceAll(VendorNamed(vendor).SettingsPath("/home/ada", of, project), `\`, "/"); got != want {
 			t.Errorf("%s in %q: %s, want %s", vendor, project, got, want)
 		}
 	}

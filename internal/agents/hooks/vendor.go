@@ -77,19 +77,13 @@ func (v *Vendor) CanAsk() bool {
 	return false
 }
 
-// System says where settings are.
-type System struct {
-	Home string                   // the user's home directory
-	Env  func(name string) string // the environment
-}
-
-// SettingsPath is the file with the CLI's hooks: the user's, or for a project's directory the one there that is not
-// shared with others, if the CLI has one.
-func (v *Vendor) SettingsPath(sys System, project string) string {
+// SettingsPath is the file with the CLI's hooks: the user's, by their home directory and environment. For a project's
+// directory it is the one there that is not shared with others, if the CLI has one.
+func (v *Vendor) SettingsPath(home string, env func(name string) string, project string) string {
 	if project != "" {
 		return filepath.Join(project, v.place.Folder, cmp.Or(v.Local, v.File))
 	}
-	return filepath.Join(v.place.In(sys.Home, sys.Env), v.File)
+	return filepath.Join(v.place.In(home, env), v.File)
 }
 
 // Entry is one hook of ours in a settings file.

@@ -178,7 +178,7 @@ func (f *hooksFlags) settings(v *hooks.Vendor) (*hooks.SettingsFile, error) {
 			return nil, fmt.Errorf("--project %s: %w", f.project, err)
 		}
 	}
-	return hooks.ReadSettings(v.SettingsPath(hooks.System{Home: home, Env: os.Getenv}, project))
+	return hooks.ReadSettings(v.SettingsPath(home, os.Getenv, project))
 }
 
 func (f *hooksFlags) install(ctx context.Context, io streams, v *hooks.Vendor) error {
