@@ -85,20 +85,13 @@ func (l *loop) rest() { *l = loop{shown: l.shown} }
 
 // repeats returns the counts. A single occurrence is not a repetition.
 func (l *loop) repeats() Repeats {
-	r := Repeats{SameCall: l.same, SameError: l.errors}
-	if l.swaps > 0 {
-		r.Alternating = (l.swaps + 2) / 2
+	several := func(n int) int {
+		if n < 2 {
+			return 0
+		}
+		return n
 	}
-	if r.SameCall < 2 {
-		r.SameCall = 0
-	}
-	if r.SameError < 2 {
-		r.SameError = 0
-	}
-	if r.Alternating < 2 {
-		r.Alternating = 0
-	}
-	return r
+	return Repeats{SameCall: several(l.same), SameError: several(l.errors), Alternating: several((l.swaps + 2) / 2)}
 }
 
 func digest(texts ...string) uint64 {

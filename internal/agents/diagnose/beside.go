@@ -8,10 +8,10 @@ import (
 
 // beside says what is at work besides one of the agent's sessions: another one, or a CLI that it runs. "": nothing.
 func (e *Evidence) beside(p Policy, but *Session) string {
-	if e.sessionAtWork(p, but) != nil {
+	if e.firstAtWork(p, e.Sessions, but) != nil {
 		return "another session of it is at work"
 	}
-	if s := e.nestedAtWork(p); s != nil {
+	if s := e.firstAtWork(p, e.Nested, nil); s != nil {
 		return "the " + string(s.Kind) + " that it runs is at work"
 	}
 	if e.delegates(p) {
@@ -26,16 +26,6 @@ func (e *Evidence) delegates(p Policy) bool {
 	return slices.ContainsFunc(e.Sessions, func(s Session) bool {
 		return slices.ContainsFunc(s.Tasks, func(t Task) bool { return !t.Shell && t.SilentKnown && t.Silent <= p.ModelSilent })
 	})
-}
-
-// nestedAtWork returns the session at work of a CLI that the agent runs; nil: there is none.
-func (e *Evidence) nestedAtWork(p Policy) *Session {
-	for i := range e.Nested {
-		if s := &e.Nested[i]; s.atWork(e, p) {
-			return s
-		}
-	}
-	return nil
 }
 
 // worksOn reports whether a session other than but is at work, and not with an error.
@@ -71,5 +61,5 @@ func (v Diagnosis) EndsWork(e Evidence, p Policy) bool {
 		others--
 	}
 	script := e.Process.Bare && v.Class != HeartbeatLost // that is the script's own silence
-	return others > 0 || script || e.nestedAtWork(p) != nil || e.delegates(p)
+	return others > 0 || script || e.firstAtWork(p, e.Nested, nil) != nil || e.delegates(p)
 }

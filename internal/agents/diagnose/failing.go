@@ -57,7 +57,7 @@ func manifestFailure(e *Evidence, p Policy) answer {
 	if a := fresh(e, p); a.held {
 		return no("a failure is pending, and it beats: it may be dealing with it")
 	}
-	if s := e.sessionAtWork(p, nil); s != nil {
+	if s := e.firstAtWork(p, e.Sessions, nil); s != nil {
 		return no("a failure is pending, and %s is at work: it may be dealing with it", s.name())
 	}
 	return yes(0, "%s; %s", f.text(), e.Process.text())

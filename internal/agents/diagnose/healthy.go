@@ -89,10 +89,10 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	return (s.Status == agentcli.Busy || s.Status == agentcli.Retrying) && s.LastAge <= max(p.Stale, p.ModelSilent)
 }
 
-// sessionAtWork returns a session at work other than but; nil: there is none.
-func (e *Evidence) sessionAtWork(p Policy, but *Session) *Session {
-	for i := range e.Sessions {
-		if s := &e.Sessions[i]; s != but && s.atWork(e, p) {
+// firstAtWork returns the first of some sessions that is at work, other than but; nil: there is none.
+func (e *Evidence) firstAtWork(p Policy, sessions []Session, but *Session) *Session {
+	for i := range sessions {
+		if s := &sessions[i]; s != but && s.atWork(e, p) {
 			return s
 		}
 	}
@@ -100,7 +100,7 @@ func (e *Evidence) sessionAtWork(p Policy, but *Session) *Session {
 }
 
 func atWork(e *Evidence, p Policy) answer {
-	if s := e.sessionAtWork(p, nil); s != nil {
+	if s := e.firstAtWork(p, e.Sessions, nil); s != nil {
 		what := "is at work"
 		switch s.Open {
 		case agentcli.Model:
@@ -113,7 +113,7 @@ func atWork(e *Evidence, p Policy) answer {
 	if rest := idle(e, p); rest.held { // a terminal program writes at its prompt, too, and its helpers use some CPU time
 		return no("%s", rest.why)
 	}
-	switch m, nested := e.Manifest, e.nestedAtWork(p); {
+	switch m, nested := e.Manifest, e.firstAtWork(p, e.Nested, nil); {
 	case nested != nil:
 		return yes(nested.LastAge, "the %s that it runs is at work", nested.Kind)
 	case e.delegates(p):

@@ -12,7 +12,7 @@ func (e *Evidence) lingering(p Policy) (last *Session, why string) {
 		return nil, "its process is not known to live"
 	case len(e.Missing) > 0:
 		return nil, "not everything of it could be read"
-	case e.CPU.Works() || e.nestedAtWork(p) != nil:
+	case e.CPU.Works() || e.firstAtWork(p, e.Nested, nil) != nil:
 		return nil, "what it has started is at work"
 	}
 	why = "no session of it is known"

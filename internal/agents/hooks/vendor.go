@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,12 +70,7 @@ func VendorNamed(name string) *Vendor {
 
 // CanAsk reports whether the CLI lets a hook decide on permissions.
 func (v *Vendor) CanAsk() bool {
-	for _, e := range v.Events {
-		if e.Name == agentcli.PermissionRequest {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Events, func(e agentcli.Since) bool { return e.Name == agentcli.PermissionRequest })
 }
 
 // SettingsPath is the file with the CLI's hooks: the user's, by their home directory and environment. For a project's
