@@ -45,7 +45,10 @@ func (w *watch) run() {
 		select {
 		case <-w.quit:
 			return
-		case event := <-w.watcher.Events:
+		case event, open := <-w.watcher.Events:
+			if !open {
+				return
+			}
 			if isNews(event) {
 				w.tell()
 			}
