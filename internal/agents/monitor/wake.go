@@ -143,6 +143,7 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 		case <-ended: // an agent's end is never delayed
 			gap.Reset(min(wakeGap, pause))
 		case <-files:
+		case <-m.alarms.vendors:
 		}
 	}
 }
