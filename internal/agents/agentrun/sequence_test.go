@@ -45,7 +45,7 @@ func TestTitles(t *testing.T) {
 		{"a bell behind an OSC", "\x1b]0;t\x07\x07", title("t")},
 		{"a notification is no title", "\x1b]9;Build finished\x07\x1b]777;notify;Codex;needs you\x1b\\", nil},
 		{"OSC 52 with much in it", "\x1b]52;c;" + strings.Repeat("QUJD", 5000) + "\x07\x1b]0;t\x07", title("t")},
-		{"a title over the limit says nothing", "\x1b]0;" + strings.Repeat("x", oscLimit) + "\x07", nil},
+		{"a title over the limit says nothing", "\x1b]0;" + strings.Repeat("x", heldLimit) + "\x07", nil},
 		{"BEL in a DCS is part of it", "\x1bPq\x07\x1b]no\x1b\\", nil},
 		{"APC with a picture", "\x1b_Gf=100;\x07AAAA\x1b\\\x07", nil},
 		{"broken off by CAN", "\x1b]0;half\x18\x07", nil},

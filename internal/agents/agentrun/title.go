@@ -12,12 +12,9 @@ import (
 // titleLimit is how much is kept of a title, in bytes.
 const titleLimit = 512
 
-// oscLimit is the longest sequence that is taken for a title, in bytes of its text.
-const oscLimit = 4 << 10
-
 // title is the new title of the terminal that a sequence sets (OSC 0 and 2).
 func (q sequence) title() (text string, ok bool) {
-	if q.intro != ']' || q.final == 0 || len(q.content) > oscLimit {
+	if q.intro != ']' || q.final == 0 {
 		return "", false
 	}
 	number, text, _ := strings.Cut(string(q.content), ";")
