@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lookEvery is how often a waiting hook looks for its answer, and for the end of the agent or of the monitor.
+	// lookEvery is how often a waiting hook looks for an answer, and whether agent and monitor live.
 	lookEvery = 200 * time.Millisecond
 	// awayGrace is how long the program that answers may be absent: restarting the monitor takes a few seconds.
 	awayGrace = 30 * time.Second
