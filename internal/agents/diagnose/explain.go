@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
 // Trace explains a diagnosis: the answer of every rule, in order.
@@ -50,24 +52,14 @@ func (t Trace) String() string {
 	for n := 0; n < len(t.Steps); n++ {
 		s := t.Steps[n]
 		if s.Decided {
-			fmt.Fprintf(&b, "> %s (%s %s)\n", oneLine(s.Why), s.Rule, s.Class)
+			fmt.Fprintf(&b, "> %s (%s %s)\n", logline.Printable(s.Why), s.Rule, s.Class)
 			break
 		}
-		fmt.Fprintf(&b, "- %s (%s %s", oneLine(s.Why), s.Rule, s.Class)
+		fmt.Fprintf(&b, "- %s (%s %s", logline.Printable(s.Why), s.Rule, s.Class)
 		for ; n+1 < len(t.Steps) && !t.Steps[n+1].Decided && t.Steps[n+1].Why == s.Why; n++ { // rules with one reason are one line
 			fmt.Fprintf(&b, ", %s %s", t.Steps[n+1].Rule, t.Steps[n+1].Class)
 		}
 		b.WriteString(")\n")
 	}
 	return b.String()
-}
-
-// oneLine removes line breaks and terminal control characters from text that agents have written.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 	for _, want := range []string{
 		"- it has shown itself since it was started, or nothing is expected of it (R4 starting)\n",
 		"- no model has been silent for more than 8m (H1 model_silent)\n",
-		"> Bash [2J rm of its claude session has run for 1h0m0s (limit 30m), and does nothing; PID 7 is alive (H2 tool_hung)\n",
+		"> Bash\\x1b[2J\\nrm of its claude session has run for 1h0m0s (limit 30m), and does nothing; PID 7 is alive (H2 tool_hung)\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
