@@ -41,8 +41,8 @@ type hello struct {
 
 // fromClient takes one message; s.env was scanned from it.
 func (s *legacySide) fromClient(line []byte) {
-	if s.Phase == noHandshake && s.InitParams != nil { // the server that it goes on with could not be used before
-		s.greet(hello{})
+	if s.Phase == noHandshake && s.InitParams != nil && mcp.Lookup(s.env.Method.Of(line)) != mcp.Initialize {
+		s.greet(hello{}) // the server that it goes on with could not be used before
 	}
 	if s.hold(line) {
 		return

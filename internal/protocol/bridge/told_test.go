@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
 // What a bridge has made of a request becomes again what the client has said, and the bridge knows nothing more of it.
@@ -80,5 +81,24 @@ func TestCloseSaysWhy(t *testing.T) {
 	const want = `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"over"}}`
 	if out := b.Close("over", start); len(out.ToClient) != 1 || string(out.ToClient[0]) != want {
 		t.Errorf("the client was told %q, want %s", out.ToClient, want)
+	}
+}
+
+// A client whose bridge has come in the middle begins anew while its server cannot be used: it is told so, and the server is asked once.
+func TestBeginsAnewBeforeAServerThatCannotBeUsed(t *testing.T) {
+	const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`
+	b := New(Options{Client: mcp.Legacy})
+	fails := func(out Output) Output {
+		t.Helper()
+		if len(out.ToServer) != 1 {
+			t.Fatalf("the server was told %q", out.ToServer)
+		}
+		return b.Answered(out.ToServer[0].Of, []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"down"}}`), nil, start)
+	}
+	fails(b.Resume(&session.Session{InitParams: []byte(params), InitResult: []byte(`{}`), Version: "2025-11-25", Initialized: true}, start))
+	out := fails(b.FromClient([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+params+`}`), start))
+	const want = `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"down"}}`
+	if len(out.ToServer) > 0 || len(out.ToClient) != 1 || string(out.ToClient[0]) != want {
+		t.Errorf("the server was told %q, and the client %q, want %s", out.ToServer, out.ToClient, want)
 	}
 }
