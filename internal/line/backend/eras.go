@@ -28,7 +28,7 @@ type eras struct {
 	line   jsonrpc.Envelope // scratch of the line being looked at
 	stands standing
 	bridge *bridge.Bridge   // while one translates
-	held   [][]byte         // messages of the client not yet handled
+	held   [][]byte         // messages of the client not yet handled, in the order in which they came: the one queue before translation
 	toCore []bridge.Message // messages for the rest of the backend, from a client of the server's era
 
 	past     *session.Session // the client's, with a server of its own era, until a bridge goes on with it; nil: it does, or there was none
@@ -47,6 +47,9 @@ const (
 	bridged                   // a bridge translates
 )
 
+// heldMost is how many messages of the client may wait for the server's era, or for a bridge's handshake.
+const heldMost = 1024
+
 // eraQuestion is the raw id of the backend's own server/discover: below the questions', and far from the bridge's, which begin with 1.
 const eraQuestion = "1499999999"
 
@@ -59,11 +62,16 @@ func (e *eras) standBetween() {
 
 // fromClient takes a line of the client, which is not kept.
 func (e *eras) fromClient(line []byte) {
-	if e.stands == asking && e.needsNoEra(line) {
+	if e.waits() && !e.mayWait(line) {
 		return
 	}
 	e.held = append(e.held, bytes.Clone(line))
 	e.settle()
+}
+
+// waits reports whether what the client says has to wait: the server is being asked for its era, or greeted by a bridge.
+func (e *eras) waits() bool {
+	return e.stands == asking || e.bridge != nil && e.bridge.Greeting()
 }
 
 // settle passes on messages that arrived while another was being handled.
@@ -74,7 +82,7 @@ func (e *eras) settle() {
 			next := e.toCore[0]
 			e.toCore = e.toCore[1:]
 			e.backend.clientMessage(next)
-		case len(e.held) > 0 && e.stands != asking:
+		case len(e.held) > 0 && !e.waits():
 			line := e.held[0]
 			e.held = e.held[1:]
 			e.dispatch(line)
@@ -97,13 +105,18 @@ func (e *eras) dispatch(line []byte) {
 		e.dropBridge()
 		e.backend.clientMessage(bridge.Message{Line: line})
 	default:
-		e.pass(e.bridge.FromClient(e.withoutOldState(line), e.now))
+		out := e.bridge.FromClient(e.withoutOldState(line), e.now)
+		if out.Again {
+			e.held = append([][]byte{line}, e.held...)
+		}
+		e.pass(out)
 	}
 }
 
-// givesUpEra reports whether a modern client gives up its era, for example after waiting too long for its probe.
+// givesUpEra reports whether a modern client gives up its era, for example after waiting too long for its probe; e.line was scanned
+// from what it says.
 func (e *eras) givesUpEra(line []byte) bool {
-	return e.bridge.Client() == mcp.Modern && e.line.Kind == jsonrpc.Request &&
+	return !e.translating(mcp.Legacy) && e.line.Kind == jsonrpc.Request &&
 		mcp.Lookup(e.line.Method.Of(line)) == mcp.Initialize && e.versionIn(line) == nil
 }
 
@@ -116,13 +129,17 @@ func (e *eras) dropBridge() {
 	}
 }
 
-// pass hands on a bridge's output: to the client now, to the server once the present message is handled.
+// pass hands on a bridge's output: to the client now, to the server once the present message is handled. What waits for a handshake
+// that has failed is refused, but for another initialize, by which the client tries again.
 func (e *eras) pass(out bridge.Output) {
 	for _, m := range out.ToServer {
 		e.toCore = append(e.toCore, bridge.Message{Line: bytes.Clone(m.Line), Of: m.Of})
 	}
 	for _, line := range out.ToClient {
 		e.Client.SendToClient(line)
+	}
+	if out.Refusal != nil {
+		e.refuseHeld(out.Refusal, false)
 	}
 }
 
@@ -174,20 +191,30 @@ func (e *eras) tick() {
 	}
 }
 
-// needsNoEra handles what needs no known era: the cancellation of a waiting request.
-func (e *eras) needsNoEra(line []byte) bool {
-	if e.line.Scan(line) != nil || e.line.Kind != jsonrpc.Notification || mcp.Lookup(e.line.Method.Of(line)) != mcp.NoteCancelled {
-		return false
+// mayWait reports whether a line of the client can wait behind what is held. Nobody begins what is taken back by a cancellation.
+func (e *eras) mayWait(line []byte) bool {
+	_ = e.line.Scan(line) // it was scanned when it came
+	switch {
+	case e.givesUpEra(line):
+		e.refuseHeld([]byte(`{"code":-32600,"message":"`+newSession.text+`"}`), false)
+		if e.bridge != nil {
+			e.dropBridge()
+		}
+		return true
+	case len(e.held) >= heldMost && e.line.Kind == jsonrpc.Request:
+		e.Client.SendToClient(jsonrpc.AppendError(nil, e.line.ID.Of(line), jsonrpc.InternalError,
+			"the server is still starting, and too many requests are waiting", nil))
+	case e.line.Kind == jsonrpc.Notification && mcp.Lookup(e.line.Method.Of(line)) == mcp.NoteCancelled:
+		about := e.line.RequestID.Of(line)
+		i := slices.IndexFunc(e.held, func(one []byte) bool {
+			return e.line.Scan(one) == nil && e.line.Kind == jsonrpc.Request && jsonrpc.SameID(e.line.ID.Of(one), about)
+		})
+		if i >= 0 {
+			e.held = slices.Delete(e.held, i, i+1)
+			return false
+		}
 	}
-	id := e.line.RequestID.Of(line)
-	i := slices.IndexFunc(e.held, func(one []byte) bool {
-		return e.line.Scan(one) == nil && e.line.Kind == jsonrpc.Request && jsonrpc.SameID(e.line.ID.Of(one), id)
-	})
-	if i < 0 {
-		return false
-	}
-	e.held = slices.Delete(e.held, i, i+1)
-	return true
+	return len(e.held) < heldMost
 }
 
 // versionIn is the raw protocol version in a request's _meta, as modern requests have; e.line was scanned from it.
@@ -241,16 +268,20 @@ func (e *eras) eraShown(line []byte) bool {
 		return true
 	}
 	e.stands = undecided
-	e.refuseAll(raw)
+	e.refuseHeld(raw, true)
 	return true
 }
 
-// refuseAll answers all unhandled requests of the client with a raw error.
-func (e *eras) refuseAll(err []byte) {
-	waiting := e.held
-	e.held = nil
-	for _, line := range waiting {
-		if e.line.Scan(line) == nil && e.line.Kind == jsonrpc.Request {
+// refuseHeld answers the requests that are held with a raw error: all, or those before an initialize.
+func (e *eras) refuseHeld(err []byte, all bool) {
+	for len(e.held) > 0 {
+		line := e.held[0]
+		request := e.line.Scan(line) == nil && e.line.Kind == jsonrpc.Request
+		if !all && request && mcp.Lookup(e.line.Method.Of(line)) == mcp.Initialize {
+			return
+		}
+		e.held = e.held[1:]
+		if request {
 			e.Client.SendToClient(jsonrpc.AppendErrorObject(nil, e.line.ID.Of(line), err))
 		}
 	}
@@ -336,7 +367,7 @@ func (e *eras) attach(client mcp.Era, lines ...[]byte) {
 func (e *eras) answerUnsaid() {
 	const text = "the server has shut down; the request was not delivered"
 	e.tellBridge(func(b *bridge.Bridge, now time.Time) bridge.Output { return b.Close(text, now) })
-	e.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
+	e.refuseHeld([]byte(`{"code":-32603,"message":"`+text+`"}`), true)
 	e.toCore = nil
 	if e.stands == asking {
 		e.stands = undecided

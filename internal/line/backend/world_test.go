@@ -150,10 +150,10 @@ func (w *fakeWorld) exit(code int) {
 	w.b.ServerClosed(w.now, w.gen)
 }
 
-// leftover is what the client and its bridge have said that nobody has taken yet.
+// leftover is what the client and its bridge have said that nobody has taken yet, but for what has to wait.
 func (w *fakeWorld) leftover() string {
 	s := &w.b.eras
-	if s.stands == asking || len(s.held)+len(s.toCore) == 0 {
+	if len(s.toCore) == 0 && (len(s.held) == 0 || s.waits()) {
 		return ""
 	}
 	left := fmt.Sprintf("of the client %q, of its bridge", s.held)

@@ -20,7 +20,7 @@ const (
 	unclearFor = 30 * time.Second
 	// listenFor is how long a server may take to acknowledge a subscription.
 	listenFor = 20 * time.Second
-	// queueMost is the maximum of requests waiting for the handshake, and for their turn.
+	// queueMost is the maximum of requests waiting for their turn.
 	queueMost = 1024
 )
 
@@ -41,6 +41,8 @@ type Options struct {
 type Output struct {
 	ToServer []Message
 	ToClient [][]byte
+	Again    bool   // the client's message waits for the handshake: it is to be said again when [Bridge.Greeting] is over
+	Refusal  []byte // raw error for all requests that wait for the handshake, which has failed; nil: it has not
 }
 
 // Message is one line for the server.
@@ -61,7 +63,6 @@ type core struct {
 	Phase phase // of the handshake with the server
 	Last  int   // private id given out last
 	Calls calls // the client's
-	Held  calls // messages of the client that wait for the handshake; notifications have no id
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -70,6 +71,12 @@ type core struct {
 
 // reach notes how far the handshake with the server is.
 func (c *core) reach(p phase) { c.Phase = p }
+
+// unmet notes that the handshake with the server has failed, and why.
+func (c *core) unmet(why string) {
+	c.reach(noHandshake)
+	c.out.Refusal = append(jsonrpc.AppendQuoted([]byte(`{"code":-32603,"message":`), why), '}')
+}
 
 // side is one direction of translation.
 type side interface {
@@ -102,6 +109,10 @@ func Name(client mcp.Era) string {
 
 // Client is the era of the client.
 func (b *Bridge) Client() mcp.Era { return b.opts.Client }
+
+// Greeting reports whether the handshake with the server is under way. Nothing that the client says is for [Bridge.FromClient] meanwhile:
+// it waits, since scripts write all their lines at once.
+func (b *Bridge) Greeting() bool { return b.Phase == greeting }
 
 // FromClient takes one message of the client. A line that is none is dropped: it is refused before.
 func (b *Bridge) FromClient(line []byte, now time.Time) Output {
@@ -189,10 +200,8 @@ func (b *Bridge) ClientVersion() string {
 
 // Waiting reports whether messages of the client are being held back.
 func (b *Bridge) Waiting() bool {
-	if s, modern := b.side.(*modernSide); modern && len(s.Queue) > 0 {
-		return true
-	}
-	return len(b.Held) > 0 || b.Calls.has((*Call).late)
+	s, modern := b.side.(*modernSide)
+	return modern && len(s.Queue) > 0 || b.Calls.has((*Call).late)
 }
 
 // Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the
@@ -220,51 +229,6 @@ func (c *core) send(of *Call, line []byte) {
 // refuse answers a request of the client with an error.
 func (c *core) refuse(id []byte, code int, text string) {
 	c.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
-}
-
-// hold keeps a message of the client until the handshake is over, since scripts write all their lines at once. It reports whether
-// one is under way: the message, from which env was scanned, has to wait then, unless it is an answer.
-func (c *core) hold(line []byte) bool {
-	if c.Phase != greeting || c.env.Kind != jsonrpc.Request && c.env.Kind != jsonrpc.Notification {
-		return false
-	}
-	m := mcp.Lookup(c.env.Method.Of(line))
-	if m == mcp.NoteCancelled {
-		if one := c.Held.find(c.env.RequestID.Of(line)); one != nil {
-			c.Held.remove(one)
-			return true // nobody begins it
-		}
-	}
-	if len(c.Held) < queueMost {
-		c.Held.add(c.newCall(m, line))
-	} else if c.env.Kind == jsonrpc.Request {
-		c.refuse(c.env.ID.Of(line), jsonrpc.InternalError, "the server is still starting, and too many requests are waiting")
-	}
-	return true
-}
-
-// release hands what was held to a side.
-func (c *core) release(to side) {
-	held := c.Held
-	c.Held = nil
-	for _, one := range held {
-		_ = c.env.Scan(one.Line) // it was scanned when it came
-		to.fromClient(one.Line)
-	}
-}
-
-// refuseHeld refuses the requests that are held: all, or those before an initialize, by which the client tries again.
-func (c *core) refuseHeld(code int, why string, all bool) {
-	for len(c.Held) > 0 {
-		one := c.Held[0]
-		if !all && one.Method == mcp.Initialize && one.awaited() {
-			return // what follows is for that
-		}
-		if one.awaited() {
-			c.refuse(one.ID, code, why)
-		}
-		c.Held = c.Held[1:]
-	}
 }
 
 // plain is a notification without the protocol's keys in its _meta; c.env is scanned from both.

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -10,29 +11,31 @@ import (
 )
 
 // carrier is a bridge with who keeps its server. It carries the calls of the requests that the server works on, and gives each back with
-// the first answer. It forgets a request that the bridge cancels.
+// the first answer. It forgets a request that the bridge cancels. What the client says while the bridge greets the server waits here.
 type carrier struct {
 	*Bridge
 	calls map[string]*Call // by raw id of the request
+	held  [][]byte         // what waits
 }
 
 func carried(b *Bridge) *carrier { return &carrier{Bridge: b, calls: map[string]*Call{}} }
 
 func (k *carrier) FromClient(line []byte, now time.Time) Output {
-	return k.carry(k.Bridge.FromClient(line, now))
+	k.held = append(k.held, bytes.Clone(line))
+	return k.carry(Output{}, now)
 }
-func (k *carrier) Over(id []byte, now time.Time) Output { return k.carry(k.Bridge.Over(id, now)) }
-func (k *carrier) Reborn(now time.Time) Output          { return k.carry(k.Bridge.Reborn(now)) }
-func (k *carrier) Tick(now time.Time) Output            { return k.carry(k.Bridge.Tick(now)) }
+func (k *carrier) Over(id []byte, now time.Time) Output { return k.carry(k.Bridge.Over(id, now), now) }
+func (k *carrier) Reborn(now time.Time) Output          { return k.carry(k.Bridge.Reborn(now), now) }
+func (k *carrier) Tick(now time.Time) Output            { return k.carry(k.Bridge.Tick(now), now) }
 
 // FromServer takes any line of the server.
 func (k *carrier) FromServer(line []byte, now time.Time) Output {
 	var env jsonrpc.Envelope
 	if env.Scan(line) != nil || env.Kind != jsonrpc.Response && env.Kind != jsonrpc.ErrorResponse {
-		return k.carry(k.Bridge.FromServer(line, now))
+		return k.carry(k.Bridge.FromServer(line, now), now)
 	}
 	if c := k.forget(env.ID.Of(line)); c != nil {
-		return k.carry(k.Answered(c, line, nil, now))
+		return k.carry(k.Answered(c, line, nil, now), now)
 	}
 	return Output{}
 }
@@ -48,7 +51,32 @@ func (k *carrier) forget(id []byte) *Call {
 	return nil
 }
 
-func (k *carrier) carry(out Output) Output {
+// carry takes what the bridge says, and tells it what waits, unless it greets the server. What it then says is in the output, too.
+func (k *carrier) carry(out Output, now time.Time) Output {
+	k.keep(out)
+	if out.Refusal != nil {
+		for _, line := range k.held {
+			if id := member(line, "id"); id != nil {
+				out.ToClient = append(out.ToClient, jsonrpc.AppendErrorObject(nil, id, out.Refusal))
+			}
+		}
+		k.held = nil
+	}
+	for len(k.held) > 0 && !k.Greeting() {
+		line := k.held[0]
+		k.held = k.held[1:]
+		more := k.Bridge.FromClient(line, now)
+		if more.Again {
+			k.held = append([][]byte{line}, k.held...)
+		}
+		k.keep(more)
+		out.ToServer, out.ToClient = append(out.ToServer, more.ToServer...), append(out.ToClient, more.ToClient...)
+	}
+	return out
+}
+
+// keep notes what the server is asked, and what is withdrawn.
+func (k *carrier) keep(out Output) {
 	for _, m := range out.ToServer {
 		if m.Of != nil {
 			k.calls[string(member(m.Line, "id"))] = m.Of
@@ -56,7 +84,6 @@ func (k *carrier) carry(out Output) Output {
 			k.forget(member(m.Line, "params", "requestId"))
 		}
 	}
-	return out
 }
 
 // String is the line, as a test that fails shows it.

@@ -46,7 +46,7 @@
 // that the server gets for it ([Message]), and gives it back with the answer ([Bridge.Answered]), so that no id is looked up for that.
 // Requests of the bridge's own are carried in the same way. A call is
 //
-//	queued     before the handshake (Held), or because its turn has not come (Queue): no request was made of it
+//	queued     because its turn has not come (Queue): no request was made of it
 //	sent       one request was made of it, which the keeper of the server has: in its own queue, at a process, or sent again
 //	asked      of a legacy client, which is asked what the server wants to know: the request is answered, and another one, under
 //	           another id, follows. Meanwhile no process knows of the call, and none can lose it

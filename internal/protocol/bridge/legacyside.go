@@ -43,8 +43,7 @@ type hello struct {
 func (s *legacySide) fromClient(line []byte) {
 	if s.Phase == noHandshake && s.InitParams != nil && mcp.Lookup(s.env.Method.Of(line)) != mcp.Initialize {
 		s.greet(hello{}) // the server that it goes on with could not be used before
-	}
-	if s.hold(line) {
+		s.out.Again = true
 		return
 	}
 	switch s.env.Kind {
@@ -153,7 +152,6 @@ func (s *legacySide) close(why string) {
 		s.drop(c, why)
 		s.refuse(c.ID, jsonrpc.InvalidRequest, why)
 	}
-	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
 	s.closeWatch(replaced)
 	s.reach(noHandshake)
 	s.Session = session.Session{Version: s.Version}
@@ -173,15 +171,13 @@ func (s *legacySide) discovered(line []byte) {
 		if err != nil && jsonrpc.ErrorCode(err) != mcp.CodeVersion {
 			text = jsonrpc.ErrorMessage(err)
 		}
-		s.reach(noHandshake)
+		s.unmet(text)
 		if s.Hello.ID != nil {
 			s.InitParams = nil
 			s.refuse(s.Hello.ID, jsonrpc.InternalError, text)
 		}
-		s.refuseHeld(jsonrpc.InternalError, text, false)
 	}
 	s.Hello = hello{}
-	s.release(s)
 }
 
 // greeted answers the client's initialize from the server's DiscoverResult.

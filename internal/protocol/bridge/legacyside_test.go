@@ -156,15 +156,6 @@ S {"jsonrpc":"2.0","id":"b~2","method":"server/discover","params":{"_meta":{$ver
 s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32022,"message":"m","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}}}
 C {"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"the server speaks another version of the protocol than 2026-07-28"}}
 C {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server speaks another version of the protocol than 2026-07-28"}}`,
-		"of two held requests with one id, a cancellation takes one back; an array waits for the other one's answer": `
-c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}
-c {"jsonrpc":"2.0","id":1,"method":"tools/list"}
-c {"jsonrpc":"2.0","id":1,"method":"prompts/list"}
-c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
-s {"jsonrpc":"2.0","id":"b~1","error":{"code":-32603,"message":"no"}}
-C {"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no"}}
-C {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}`,
 		"an id like the bridge's own": hi + `
 c {"jsonrpc":"2.0","id":"b\u007e2","method":"tools/list","params":{}}
 S {"jsonrpc":"2.0","id":"b~3","method":"tools/list","params":{"_meta":{$meta}}}

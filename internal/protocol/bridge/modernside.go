@@ -36,9 +36,6 @@ func newModernSide(c *core, opts Options) *modernSide {
 }
 
 func (s *modernSide) fromClient(line []byte) {
-	if s.hold(line) {
-		return
-	}
 	switch s.env.Kind {
 	case jsonrpc.Request:
 		s.request(line)
@@ -65,7 +62,7 @@ func (s *modernSide) request(line []byte) {
 	case gone(m):
 		s.toClient(notFound(id))
 	case !s.greeted(abilitiesOf(capabilities), meta):
-		s.hold(line)
+		s.out.Again = true
 	default:
 		s.use(m, line, abilitiesOf(capabilities))
 	}
@@ -131,8 +128,7 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 func (s *modernSide) welcomed(line []byte) {
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
-		s.reach(noHandshake)
-		s.refuseHeld(jsonrpc.InternalError, "the server refused the handshake: "+jsonrpc.ErrorMessage(s.env.Error.Of(line)), true)
+		s.unmet("the server refused the handshake: " + jsonrpc.ErrorMessage(s.env.Error.Of(line)))
 		return
 	}
 	s.reach(ready)
@@ -141,7 +137,6 @@ func (s *modernSide) welcomed(line []byte) {
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())
 	s.Listens.resubscribe(member(result, "capabilities"))
-	s.release(s)
 }
 
 // forward sends a request as a legacy client would. One that may be suspended goes under an id of the bridge: the client
@@ -211,7 +206,6 @@ func (s *modernSide) drop(c *Call) {
 
 // close answers all open requests of the client.
 func (s *modernSide) close(why string) {
-	s.refuseHeld(jsonrpc.InvalidRequest, why, true)
 	for _, c := range slices.Concat(s.Queue, s.Calls) {
 		if c.awaited() {
 			s.refuse(c.ID, jsonrpc.InvalidRequest, why)

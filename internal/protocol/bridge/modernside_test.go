@@ -49,10 +49,8 @@ s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32002,"message":"none"}}
 C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"none"}}
 s {"jsonrpc":"2.0","id":1,"method":"ping"}
 S {"jsonrpc":"2.0","id":1,"result":{}}`,
-		"what it says while the server is greeted comes after that, but what it gives up": strings.Replace(hiModern, `s {`, `
+		"what it says while the server is greeted comes after that": strings.Replace(hiModern, `s {`, `
 c {"jsonrpc":"2.0","method":"notifications/x"}
-c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+able+`}}
-c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
 s {`, 1) + `
 S {"jsonrpc":"2.0","method":"notifications/x"}`,
 		"the server asks, the client answers, the call goes on": hiModern + asks + `

@@ -97,20 +97,18 @@ func (c *Call) afresh() []byte {
 
 // Unsaid returns the client's messages that the bridge still holds, and forgets them, with all streams.
 func (b *Bridge) Unsaid() (said [][]byte) {
-	if s, modern := b.side.(*modernSide); modern {
-		for _, c := range s.Queue {
-			said = append(said, c.Line)
-		}
-		for _, l := range s.Listens.Open {
-			if !l.Open && l.Acked == nil {
-				said = append(said, l.Line)
-			}
-		}
-		s.Queue, s.Listens.Open = nil, nil
+	s, modern := b.side.(*modernSide)
+	if !modern {
+		return nil
 	}
-	for _, c := range b.Held {
+	for _, c := range s.Queue {
 		said = append(said, c.Line)
 	}
-	b.Held = nil
+	for _, l := range s.Listens.Open {
+		if !l.Open && l.Acked == nil {
+			said = append(said, l.Line)
+		}
+	}
+	s.Queue, s.Listens.Open = nil, nil
 	return said
 }
