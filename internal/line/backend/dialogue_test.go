@@ -113,17 +113,17 @@ func dialogueOptions(t *testing.T, name string) Options {
 		case "bridge-off":
 			o.NoBridge = true
 		case "known-modern-only":
-			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", NoInitialize: true,
+			o.Known = Knowledge{Era: mcp.Modern, NoInitialize: true,
 				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
 		case "known-no-listen":
-			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", Listen: ListenSilent,
+			o.Known = Knowledge{Era: mcp.Modern, Listen: ListenSilent,
 				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
 		case "remote":
 			o.Remote, o.Elsewhere = true, true
 		case "known-legacy":
-			o.Known = Knowledge{Era: mcp.Legacy, Probe: "error"}
+			o.Known = Knowledge{Era: mcp.Legacy}
 		case "known-modern":
-			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok",
+			o.Known = Knowledge{Era: mcp.Modern,
 				Discover: []byte(`{"resultType":"complete","ttlMs":5000,"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
 		default:
 			t.Fatalf("unknown setting %q", word)

@@ -85,12 +85,8 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 // learnEra notes that the server speaks another era only, and forgets what it has shown: it is another version of the
 // program, or was mistaken for a server of the other era.
 func (e *eras) learnEra(speaks mcp.Era) {
-	known := Knowledge{Era: speaks, NoInitialize: speaks == mcp.Modern, Listen: e.memory.known.Listen}
-	if speaks == mcp.Legacy {
-		known.Probe = "error"
-	}
 	e.memory.known.Lists = nil
-	e.memory.learn(known)
+	e.memory.learn(Knowledge{Era: speaks, NoInitialize: speaks == mcp.Modern, Listen: e.memory.known.Listen})
 }
 
 // turnedBack handles a server that a legacy client was bridged to because it was modern, and is no longer.

@@ -14,7 +14,6 @@ import (
 // Knowledge is what earlier runs of a command have shown. It is stored per command and binary.
 type Knowledge struct {
 	Era      mcp.Era `json:"era"`                // by a probe. Legacy: do not probe it again. Modern: it answers, and may speak both.
-	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
 	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
 	// NoInitialize says that it has refused initialize, because it speaks the modern era only.
 	NoInitialize bool `json:"no_initialize,omitempty"`
@@ -71,7 +70,7 @@ type memory struct {
 func (m *memory) learn(k Knowledge) {
 	k.Lists, k.ListedBy = m.known.Lists, m.known.ListedBy
 	was := m.known
-	if k.Era == was.Era && k.Probe == was.Probe && bytes.Equal(k.Discover, was.Discover) &&
+	if k.Era == was.Era && bytes.Equal(k.Discover, was.Discover) &&
 		k.NoInitialize == was.NoInitialize && k.Listen == was.Listen && k.Asked == was.Asked && bytes.Equal(k.Initialize, was.Initialize) {
 		return
 	}
@@ -110,8 +109,8 @@ func withOffer(by []string, offer string) []string {
 // After returns what is stored now that one process of the command has learned what makes now of was. k is what is stored: other
 // processes of the command, of other clients, have learned other things meanwhile.
 func (k Knowledge) After(was, now Knowledge) Knowledge {
-	if now.Era != was.Era || now.Probe != was.Probe || !bytes.Equal(now.Discover, was.Discover) {
-		k.Era, k.Probe, k.Discover = now.Era, now.Probe, now.Discover
+	if now.Era != was.Era || !bytes.Equal(now.Discover, was.Discover) {
+		k.Era, k.Discover = now.Era, now.Discover
 	}
 	if now.NoInitialize != was.NoInitialize {
 		k.NoInitialize = now.NoInitialize

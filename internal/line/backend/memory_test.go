@@ -243,7 +243,7 @@ func TestKnowledgeOfSeveralProcesses(t *testing.T) {
 	began := Knowledge{Asked: "a", Initialize: []byte("1")}
 	for name, c := range map[string]struct{ stored, was, now, want Knowledge }{
 		"the first":        {now: began, want: began},
-		"another matter":   {stored: began, now: Knowledge{Era: mcp.Modern, Probe: "ok"}, want: Knowledge{Era: mcp.Modern, Probe: "ok", Asked: "a", Initialize: []byte("1")}},
+		"another matter":   {stored: began, now: Knowledge{Era: mcp.Modern}, want: Knowledge{Era: mcp.Modern, Asked: "a", Initialize: []byte("1")}},
 		"the same matter":  {stored: began, now: Knowledge{Asked: "b", Initialize: []byte("2")}, want: Knowledge{Asked: "b", Initialize: []byte("2")}},
 		"taken back":       {stored: Knowledge{NoInitialize: true, Asked: "a"}, was: Knowledge{NoInitialize: true}, want: Knowledge{Asked: "a"}},
 		"the same list":    {stored: list("l", "x"), now: list("l", "y"), want: list("l", "y", "x")},

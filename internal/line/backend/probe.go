@@ -126,7 +126,7 @@ func (s *prober) newProcessForProbe() {
 // probeFailed ends a probe that showed a legacy server.
 func (s *prober) probeFailed(how string) {
 	known := s.memory.known
-	known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Legacy, how, nil, false
+	known.Era, known.Discover, known.NoInitialize = mcp.Legacy, nil, false
 	s.memory.learn(known)
 	s.endProbe("the server is legacy (" + how + ")")
 }
@@ -162,7 +162,7 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 			s.disarm(timerProbe)
 			s.process.era = mcp.Modern
 			known := s.memory.known
-			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
+			known.Era, known.Discover, known.NoInitialize = mcp.Modern, result, only
 			s.memory.learn(known)
 		}
 		if s.eras.translating(mcp.Legacy) {

@@ -121,7 +121,7 @@ func TestALateAnswerAfterAnUpgrade(t *testing.T) {
 // A translated client's subscription waits for the stream of list changes to be acknowledged, and the server dies before that: the subscription
 // is in no record yet, so nothing takes the backend's place until it is answered.
 func TestNoUpgradeWhileASubscriptionWaits(t *testing.T) {
-	w := newWorld(Options{Known: Knowledge{Era: mcp.Modern, Probe: "ok", NoInitialize: true}})
+	w := newWorld(Options{Known: Knowledge{Era: mcp.Modern, NoInitialize: true}})
 	w.b.Open(w.now)
 	w.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
 	for _, line := range w.takeServer() {
