@@ -149,7 +149,10 @@ func (b *Backend) Status(now time.Time) Status {
 }
 
 // Used reports whether a client has made use of the server. A call is over then, and not only its handshake and its lists.
-func (b *Backend) Used() bool { return b.tally.used() }
+func (b *Backend) Used() bool {
+	counted := b.tally.snapshot()
+	return counted.Used()
+}
 
 // trouble is why the server does not work.
 func (b *Backend) trouble(login string, snap supervise.Snapshot) Trouble {

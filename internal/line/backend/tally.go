@@ -138,32 +138,19 @@ func (t *tally) of(c *call) *measure {
 	return m
 }
 
-// makesUse reports whether a request with that method makes use of the server. One of its handshake does not, nor does a look at what it has.
-func makesUse(m mcp.Method) bool {
-	switch m {
-	case mcp.Initialize, mcp.Discover, mcp.Ping, mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList, mcp.SetLevel, mcp.Listen:
-		return false
-	}
-	return true
-}
-
-// used reports whether a request is over that makes use of the server.
-func (t *tally) used() bool {
-	for method, m := range t.methods {
-		if m != nil && makesUse(mcp.Method(method)) {
-			return true
-		}
-	}
-	return len(t.tools) > 0
-}
-
 // Used reports whether a request is among them that makes use of the server.
 func (c *Counters) Used() bool {
 	return slices.ContainsFunc(c.Calls, func(one Calls) bool { return one.MakesUse() })
 }
 
 // MakesUse reports whether they make use of the server, and are no handshake and no look at what it has.
-func (c *Calls) MakesUse() bool { return makesUse(mcp.Lookup([]byte(`"` + c.Method + `"`))) }
+func (c *Calls) MakesUse() bool {
+	switch mcp.Lookup([]byte(`"` + c.Method + `"`)) {
+	case mcp.Initialize, mcp.Discover, mcp.Ping, mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList, mcp.SetLevel, mcp.Listen:
+		return false
+	}
+	return true
+}
 
 // happened counts an event.
 func (t *tally) happened(e *event.Event) {
