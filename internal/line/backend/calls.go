@@ -61,7 +61,6 @@ type call struct {
 	token    []byte     // raw progress token; empty without
 	again    bool       // another call already had this token
 	progress []byte     // raw progress value the client saw last
-	later    bool       // it saw that of an earlier request of the same call of a bridge
 
 	shown  bool          // somebody who watches has seen it
 	sends  int           // times it was handed to a process

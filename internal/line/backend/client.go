@@ -31,8 +31,14 @@ func (b *Backend) ClientLine(now time.Time, line []byte) {
 
 // clientLine takes a line that is no array; env was scanned from it, with err.
 func (b *Backend) clientLine(line []byte, err error) {
-	if line = b.valid(line, err); line == nil {
+	switch {
+	case err != nil || !b.env.Version2:
+		b.rejectClient(line, err)
 		return
+	case b.env.BadUTF8 || b.env.Surrogate:
+		if line = b.validated(line); line == nil {
+			return
+		}
 	}
 	if len(b.arrays.open) > 0 {
 		b.arrays.cancelled(line)
@@ -46,18 +52,6 @@ func (b *Backend) clientLine(line []byte, err error) {
 		return
 	}
 	b.message(line, nil)
-}
-
-// valid returns the line to go on with, nil if it was refused.
-func (b *Backend) valid(line []byte, err error) []byte {
-	switch {
-	case err != nil || !b.env.Version2:
-		b.rejectClient(line, err)
-		return nil
-	case b.env.BadUTF8 || b.env.Surrogate:
-		return b.validated(line)
-	}
-	return line
 }
 
 // clientMessage takes a message of the client, or of a bridge in its place.
@@ -187,7 +181,7 @@ func (b *Backend) clientRequest(line []byte, of *bridge.Call) {
 	c := b.calls.add(env, line, m, b.client.Keep)
 	c.came, c.spans, c.of = b.now, spans, of
 	if of != nil {
-		c.progress, c.later = append(c.progress, of.Progress...), len(of.Progress) > 0
+		c.progress = append(c.progress, of.Progress...)
 	}
 	if jsonrpc.OddID(id) || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID()...)

@@ -118,12 +118,9 @@ func (p *process) serves() bool { return p.phase == active || p.phase == skipped
 // takes reports whether p can be given lines: lines for a dead process must not count as sent.
 func (p *process) takes() bool { return p.up() && !p.shut }
 
-// ready reports whether p takes requests, if its stdin can be written.
-func (p *process) ready() bool { return p.serves() && !p.hearing.waits() }
-
 // open reports whether the client's requests can be sent to p now.
 func (p *process) open() bool {
-	return p.ready() && p.levelBy.IsZero() && p.server.Backlog() < slowServer
+	return p.serves() && !p.hearing.waits() && p.levelBy.IsZero() && p.server.Backlog() < slowServer
 }
 
 // admits reports whether message m of the client can be sent to p now.

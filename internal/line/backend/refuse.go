@@ -221,19 +221,15 @@ func (f *flow) refuseWaiting() {
 
 // endOverdue answers the calls of p that took too long, and cancels them there.
 func (f *flow) endOverdue(p *process, until time.Time) {
-	for c := range f.calls.at(p.gen) {
-		if c.method != mcp.Listen && !c.touched.After(until) {
-			p.say(mcp.CancelledLine(c.onWire(), "time limit"))
-			f.timeOut(c)
-		}
-	}
-}
-
-// timeOut answers one call that has taken too long.
-func (f *flow) timeOut(c *call) {
 	limit := f.opts.Health.CallTimeout
-	f.emit(event.CallTimedOut, slog.LevelWarn, fmt.Sprintf("Call of %s took more than %s without progress", c.what(), limit),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)))
-	f.answerUnknown(c, reasonTimeout, fmt.Sprintf("%s gave no answer and no sign of progress within %s (--call-timeout) and was "+
-		"cancelled. "+mcp.OutcomeUnknown, c.what(), limit))
+	for c := range f.calls.at(p.gen) {
+		if c.method == mcp.Listen || c.touched.After(until) {
+			continue
+		}
+		p.say(mcp.CancelledLine(c.onWire(), "time limit"))
+		f.emit(event.CallTimedOut, slog.LevelWarn, fmt.Sprintf("Call of %s took more than %s without progress", c.what(), limit),
+			slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)))
+		f.answerUnknown(c, reasonTimeout, fmt.Sprintf("%s gave no answer and no sign of progress within %s (--call-timeout) and was "+
+			"cancelled. "+mcp.OutcomeUnknown, c.what(), limit))
+	}
 }

@@ -217,7 +217,8 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	}
 	c.touched = b.now
 	value := b.env.Progress.Of(line)
-	if (c.resent > 0 || c.later) && len(c.progress) > 0 && !jsonrpc.Greater(value, c.progress) {
+	later := c.of != nil && len(c.of.Progress) > 0 // another request of the same call of a bridge was before it
+	if (c.resent > 0 || later) && len(c.progress) > 0 && !jsonrpc.Greater(value, c.progress) {
 		return false
 	}
 	c.progress = append(c.progress[:0], value...)

@@ -104,15 +104,9 @@ func (t *restartTools) settle(theirs mcp.Catalog) {
 
 // joinPage returns the first page of a tools/list with the injected tools, under names that are not on it.
 func (t *restartTools) joinPage(line []byte) []byte {
-	page := mcp.Catalog{}
-	t.reader.AddPage(page, mcp.Tools, t.env.Result.Of(line))
-	t.avoid(page)
-	return t.withTools(line)
-}
-
-// withTools chooses the injected tools' names by a tools/list answer, and appends the tools to its array.
-func (t *restartTools) withTools(line []byte) []byte {
-	result := t.env.Result.Of(line)
+	result, theirs := t.env.Result.Of(line), mcp.Catalog{}
+	t.reader.AddPage(theirs, mcp.Tools, result)
+	t.avoid(theirs)
 	if page := t.page; len(result) > 0 && bytes.Equal(page.theirs, result) {
 		return t.withResult(line, page.joined)
 	}

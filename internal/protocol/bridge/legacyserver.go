@@ -7,8 +7,18 @@ import (
 
 // fromServer takes a message of the server; s.env was scanned from it.
 func (s *legacySide) fromServer(line []byte) {
-	if s.env.Kind == jsonrpc.Notification {
-		s.told(line)
+	if s.env.Kind != jsonrpc.Notification {
+		return
+	}
+	switch mcp.Lookup(s.env.Method.Of(line)) {
+	case mcp.NoteAcknowledged:
+		s.acknowledged(line)
+	case mcp.NoteCancelled:
+		s.watchEnded(string(s.env.RequestID.Of(line)), line)
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated:
+		s.changed(line)
+	default:
+		s.toClient(s.plain(line))
 	}
 }
 
@@ -25,18 +35,4 @@ func (s *legacySide) served(c *Call, line []byte) {
 		body = jsonrpc.Change{At: s.env.Result, With: legacyResult(c.Method, s.Version, s.env.Result.Of(line))}
 	}
 	s.toClient(jsonrpc.Splice(nil, line, jsonrpc.Change{At: s.env.ID, With: c.ID}, body))
-}
-
-// told takes a notification of the server.
-func (s *legacySide) told(line []byte) {
-	switch mcp.Lookup(s.env.Method.Of(line)) {
-	case mcp.NoteAcknowledged:
-		s.acknowledged(line)
-	case mcp.NoteCancelled:
-		s.watchEnded(string(s.env.RequestID.Of(line)), line)
-	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated:
-		s.changed(line)
-	default:
-		s.toClient(s.plain(line))
-	}
 }
