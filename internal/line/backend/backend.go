@@ -14,8 +14,7 @@ import (
 type Backend struct {
 	*core
 
-	runner Runner
-	wakeAt time.Time // as the runner was told last
+	wakeAt time.Time // as the world was told last
 	depth  int       // of calls within calls: that a client is gone is told while it is written to
 }
 
@@ -24,7 +23,7 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	opts = opts.withDefaults()
 	a := &arrays{Client: w}
 	c := &core{
-		opts: opts, client: a, arrays: a, sink: sink,
+		opts: opts, world: w, client: a, arrays: a, sink: sink,
 		machine: supervise.New(opts.Supervise), process: &process{},
 		questions: questions{open: map[string]*question{}},
 		memory:    memory{known: opts.Known, keep: w},
@@ -37,8 +36,7 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 		*part = c
 	}
 	c.showing.connection = opts.Tap.Connect()
-	c.life.runner, c.tools.markers, c.noiseLog.stderr = w, w, w
-	c.backend = &Backend{core: c, runner: w}
+	c.backend = &Backend{core: c}
 	c.calls.init()
 	c.tools.init()
 	c.eras.standBetween()
@@ -59,7 +57,7 @@ func (b *Backend) end() {
 		b.eras.settle()
 		if at := b.deadline(); at != b.wakeAt {
 			b.wakeAt = at
-			b.runner.WakeAt(at)
+			b.world.WakeAt(at)
 		}
 	}
 	b.depth--

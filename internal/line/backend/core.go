@@ -19,6 +19,7 @@ import (
 // decide nothing, and the parts themselves. A part embeds it, and holds besides what is its own.
 type core struct {
 	opts   Options
+	world  World
 	client Client // a bridge stands before it, if client and server speak different eras
 	arrays *arrays
 	sink   event.Sink

@@ -265,5 +265,5 @@ func (lc *lifecycle) finishWhenAlone() {
 	lc.flow.endAll()
 	lc.eras.answerUnsaid()
 	lc.timers = [timerCount]time.Time{}
-	lc.runner.Finish(lc.code)
+	lc.world.Finish(lc.code)
 }

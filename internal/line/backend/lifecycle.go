@@ -14,7 +14,6 @@ import (
 // lifecycle feeds the machine with events and carries out its decisions: start, drain, end. Nothing else does.
 type lifecycle struct {
 	*core
-	runner Runner
 
 	events      []supervise.Event // not yet given to the machine
 	stepping    bool
@@ -68,7 +67,7 @@ func (lc *lifecycle) tick() {
 	if lc.machine.State() == supervise.Starting && lc.login() != "" {
 		lc.step(supervise.Handshake{Gen: lc.process.gen})
 	}
-	lc.act(lc.machine.Tick(lc.now, lc.runner.Rand()))
+	lc.act(lc.machine.Tick(lc.now, lc.world.Rand()))
 }
 
 // allowForInstalling gives those more time whose launcher installs the server.
@@ -90,7 +89,7 @@ func (lc *lifecycle) act(actions []supervise.Action) {
 	for len(lc.events) > 0 {
 		next := lc.events[0]
 		lc.events = lc.events[1:]
-		lc.carryOut(lc.machine.Step(lc.now, lc.runner.Rand(), next))
+		lc.carryOut(lc.machine.Step(lc.now, lc.world.Rand(), next))
 	}
 	lc.stepping = false
 }
@@ -167,7 +166,7 @@ func (lc *lifecycle) start(l Launch, r role) (*process, error) {
 		text = "Opening a connection"
 	}
 	lc.emitOf(p, event.ServerStarting, slog.LevelInfo, text)
-	server, err := lc.runner.Start(l)
+	server, err := lc.world.Start(l)
 	if err != nil {
 		lc.tellUnstarted(p, err)
 		return nil, fmt.Errorf("start server: %w", err)

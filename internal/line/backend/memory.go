@@ -63,7 +63,7 @@ func digest(raw []byte) string {
 // memory is what is known of the command, and where it is stored for the next run.
 type memory struct {
 	known Knowledge
-	keep  Memory
+	keep  World
 }
 
 // learn stores new knowledge. Lists are kept; they are learned separately.

@@ -28,7 +28,6 @@ type noise struct {
 // noiseLog counts the noise of all processes, which is never forwarded.
 type noiseLog struct {
 	*core
-	stderr Stderr
 
 	count  int // lines not yet told
 	total  int
@@ -121,7 +120,7 @@ func (n *noiseLog) flushNoise() {
 
 // tellNoise copies a line of p's noise to stderr and reports it, with at most one event a second.
 func (n *noiseLog) tellNoise(p *process, line []byte) {
-	n.stderr.Noise(line)
+	n.world.Noise(line)
 	n.count++
 	n.total++
 	if !n.toldAt.IsZero() && n.now.Sub(n.toldAt) < noiseEvery {

@@ -10,26 +10,16 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
-// Server is the backend's access to one running process.
+// Server is the backend's access to one running process. Lines for its stdin are given without newline. Forward takes a slice of
+// the line being handled and need not copy it; Send must copy.
 type Server interface {
-	Stdin
-	Signals
-	Looks
-}
-
-// Stdin is a process's stdin. Lines are given without newline. Forward takes a slice of the line being handled and need
-// not copy it; Send must copy.
-type Stdin interface {
 	Forward(line []byte)
 	Send(line []byte)
 	// Backlog is how many bytes for the process the kernel has not accepted yet.
 	Backlog() int
 	// CloseInput closes the process's stdin after everything queued is written.
 	CloseInput()
-}
 
-// Signals ends or continues a process.
-type Signals interface {
 	// Terminate asks the process group to end; Kill kills the whole tree.
 	Terminate()
 	Kill()
@@ -37,10 +27,7 @@ type Signals interface {
 	Abandon()
 	// Continue lets a stopped process go on.
 	Continue()
-}
 
-// Looks is the information about a process.
-type Looks interface {
 	// PID is the process ID: 0 for a remote server, NotSpawned before the process exists.
 	PID() int
 	// Unread is how many bytes the process has not read from its stdin; ok is false if that is not known.

@@ -20,7 +20,7 @@ func successor(b *Backend) (*Backend, session.Record, error) {
 	}
 	opts := b.opts
 	opts.Known = b.memory.known
-	return New(opts, b.life.runner.(World), b.sink), r, err
+	return New(opts, b.world, b.sink), r, err
 }
 
 // handsOver works towards another Backend in the place of this one. Nobody may notice.

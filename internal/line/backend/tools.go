@@ -29,7 +29,6 @@ const (
 // restartTools is the injected tools as the client sees them.
 type restartTools struct {
 	*core
-	markers Markers
 
 	settled bool        // the server's tools are known, so the names are final
 	shown   []shownTool // in their fixed order
@@ -241,9 +240,9 @@ func (t *restartTools) runRestart(c *call, args []byte) {
 	}
 	marker := restart.RequestedMarker(t.now, reason)
 	t.request = request{marker, t.machine.Newest()}
-	err := t.markers.WriteMarker(marker)
+	err := t.world.WriteMarker(marker)
 	attrs := []slog.Attr{slog.String(event.KeyReason, reason), slog.Int(event.KeyExitCode, restart.RestartExitCode),
-		slog.String(event.KeyMarkerPath, t.markers.MarkerPath())}
+		slog.String(event.KeyMarkerPath, t.world.MarkerPath())}
 	if err != nil {
 		attrs = append(attrs, slog.String(event.KeyError, err.Error()))
 	}
@@ -278,7 +277,7 @@ func (t *restartTools) verdict(c *call) (text string, isError, wait bool) {
 	if err != nil {
 		return "❌ since_timestamp: " + err.Error(), true, false
 	}
-	marker, err := t.markers.ReadMarker()
+	marker, err := t.world.ReadMarker()
 	pending := t.life.restarting()
 	own := t.request.marker
 	if err == nil && own.Timestamp.After(since) {
@@ -287,7 +286,7 @@ func (t *restartTools) verdict(c *call) (text string, isError, wait bool) {
 		pending = pending || t.history.lastReloadFailure.at.Before(marker.Timestamp) // the server may have written it, and is about to exit
 	}
 	proof := restart.Proof{Ready: t.restartedSince(marker), Detail: t.detail()}
-	text, isError = restart.VerifyText(marker, err, t.markers.MarkerPath(), since, proof)
+	text, isError = restart.VerifyText(marker, err, t.world.MarkerPath(), since, proof)
 	fresh := err == nil && marker.Timestamp.After(since)
 	return text, isError, fresh && !proof.Ready && !t.hopeless() && pending
 }

@@ -7,13 +7,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
 
-// World is what a backend acts on besides its [Server] processes. Each part gets the interface it needs.
+// World is what a backend acts on besides its [Server] processes.
 type World interface {
 	Client
 	Runner
-	Stderr
 	Markers
-	Memory
+	// Noise takes a line of the server's stdout that is not a message, for stderr.
+	Noise(line []byte)
+	// Remember stores what was learned about the command for its next run: was is what was known of it before. See [Knowledge.After].
+	Remember(was, now Knowledge)
 }
 
 // Client is the connection to the client. Lines are given without newline. Forward takes a slice of the line being
@@ -41,21 +43,9 @@ type Runner interface {
 	Rand() float64
 }
 
-// Stderr takes what belongs there.
-type Stderr interface {
-	// Noise takes a line of the server's stdout that is not a message.
-	Noise(line []byte)
-}
-
 // Markers reads and writes the restart marker file (RT-2).
 type Markers interface {
 	WriteMarker(m restart.MarkerRecord) error
 	ReadMarker() (restart.MarkerRecord, error)
 	MarkerPath() string
-}
-
-// Memory is stored beyond this run of the command.
-type Memory interface {
-	// Remember stores what was learned about the command for its next run: was is what was known of it before. See [Knowledge.After].
-	Remember(was, now Knowledge)
 }

@@ -68,7 +68,7 @@ type Options struct {
 
 	Stderr   Stderr
 	Sink     event.Sink
-	Remember func(was, now backend.Knowledge) // keeps what was learned of the command, see [backend.Memory]; may be nil
+	Remember func(was, now backend.Knowledge) // keeps what was learned of the command, see [backend.World]; may be nil
 	Finish   func(code int)                   // the backend is done; nothing is kept alive any more
 	WakeAt   func(at time.Time)               // the backend wants its Tick at another time; zero: not at all. May be nil
 }
