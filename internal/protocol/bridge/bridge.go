@@ -201,7 +201,7 @@ func (b *Bridge) ClientVersion() string {
 // Waiting reports whether messages of the client are being held back.
 func (b *Bridge) Waiting() bool {
 	s, modern := b.side.(*modernSide)
-	return modern && len(s.Queue) > 0 || b.Calls.has((*Call).late)
+	return modern && len(s.Queue) > 0
 }
 
 // Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the

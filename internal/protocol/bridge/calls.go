@@ -38,7 +38,6 @@ type Call struct {
 	Level     int         // log level asked for, -1 for none
 	State     []byte      // raw requestState: that a request brings, or that the client goes on with while the call is suspended
 	Came      time.Time   // when the request came
-	Late      [][]byte    // answers for the server that wait for its log level, in order
 	Asks      []*question // that the client has been shown
 	Next      []*question // that it will be shown in the next round
 	Behind    []byte      // the last progress while the call was suspended
@@ -59,9 +58,6 @@ func (c *Call) suspended() bool { return c.ID == nil && !c.cancelled() }
 
 // cancelled reports whether the client has given the call up. Of nil: no.
 func (c *Call) cancelled() bool { return c != nil && !c.Cancelled.IsZero() }
-
-// late reports whether answers of the call wait for its log level.
-func (c *Call) late() bool { return len(c.Late) > 0 }
 
 // blocked reports whether the call certainly has an unanswered question.
 func (c *Call) blocked() bool {

@@ -28,7 +28,6 @@
 //
 // and the parts of that direction, each of which owns what it is named after:
 //
-//	leveling.go    leveling: the server's log level, and when what waits for it goes on
 //	listen.go      listens: subscriptions/listen through resources/subscribe
 //	ask.go         questions: requests of the server that belong to no call yet; which call they belong to
 //	attribution.go       the same where many clients share the server

@@ -42,7 +42,6 @@ func (s *modernSide) leftOver(c *Call) {
 
 // finish sends the waiting client the server's answer. s.env was scanned from it.
 func (s *modernSide) finish(c *Call, line []byte) {
-	s.Leveling.flush(c)
 	raw := s.env.Error.Of(line)
 	opens := jsonrpc.ErrorCode(raw) == mcp.CodeOpenURL
 	if opens && s.openURLs(c, raw) {

@@ -19,15 +19,15 @@ type modernSide struct {
 	Version string    // settled on with the server
 	Meta    []byte    // raw, of the client's first request
 	Queue   calls     // whose turn has not come
+	Level   int       // of the log, that the server was told; -1: none
 
-	Leveling  leveling
 	Listens   listens
 	Questions questions
 }
 
 // newModernSide returns the side of one client, or of many if the options tell who has sent a request.
 func newModernSide(c *core, opts Options) *modernSide {
-	s := &modernSide{core: c, key: opts.Key, Leveling: leveling{core: c, Level: -1}, Listens: listens{core: c}}
+	s := &modernSide{core: c, key: opts.Key, Level: -1, Listens: listens{core: c}}
 	s.Questions = questions{core: c, side: s, Shared: opts.Principal != nil, Known: map[string]bool{}, principal: opts.Principal}
 	if s.Questions.Shared {
 		s.Can = everyAbility
@@ -133,7 +133,7 @@ func (s *modernSide) welcomed(line []byte) {
 	}
 	s.reach(ready)
 	s.Result = bytes.Clone(result)
-	s.Leveling.reset()
+	s.Level = -1
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())
 	s.Listens.resubscribe(member(result, "capabilities"))
@@ -153,11 +153,14 @@ func (s *modernSide) forward(c *Call) {
 	s.Questions.assign()
 }
 
-// verbosity tells the server the most verbose level that a request in flight asks for.
+// verbosity tells the server the most verbose level that a request in flight asks for, unless it was told so last.
 func (s *modernSide) verbosity() {
-	if member(s.Result, "capabilities", "logging") != nil {
-		s.Leveling.tell(s.Calls.mostVerbose())
+	level := s.Calls.mostVerbose()
+	if level < 0 || level == s.Level || member(s.Result, "capabilities", "logging") == nil {
+		return
 	}
+	s.Level = level
+	s.askOwn(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), mcp.LogLevels[level]), '}'), func([]byte) {})
 }
 
 // notification takes a notification of the client.
@@ -195,7 +198,6 @@ func (s *modernSide) cancelled(line []byte) {
 
 // drop forgets a call and refuses its questions. A shared server may still ask for it.
 func (s *modernSide) drop(c *Call) {
-	s.Leveling.forget(c)
 	if s.Questions.Shared {
 		s.Questions.cancel(c)
 	} else {

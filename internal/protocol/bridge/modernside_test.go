@@ -196,32 +196,11 @@ C {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","d
 s {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
 C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}
 s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}`,
-		"a log level that the server does not confirm": hiModern + asks + `
-c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
-S {"jsonrpc":"2.0","id":"b~3","method":"logging/setLevel","params":{"level":"debug"}}
-t 999ms
-t 1ms
-S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
-s {"jsonrpc":"2.0","id":"b~3","error":{"code":-32603,"message":"late"}}`,
-		"a log level that nobody waits for any more": hiModern + asks + `
-c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
-S {"jsonrpc":"2.0","id":"b~3","method":"logging/setLevel","params":{"level":"debug"}}
-c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
-S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~2"}}
-t 1s
-c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"u",` + able + `}}
-S {"jsonrpc":"2.0","id":"b~4","method":"tools/call","params":{"name":"u"}}
-s {"jsonrpc":"2.0","id":8,"method":"roots/list"}
-C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list","params":{}}},"requestState":"$new"}}
-c {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"roots":[]}},"name":"u","_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
-t 999ms
-s {"jsonrpc":"2.0","id":"b~3","result":{}}
-S {"jsonrpc":"2.0","id":8,"result":{"roots":[]}}`,
 		"a log level for the rest of a call": hiModern + asks + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
 S {"jsonrpc":"2.0","id":"b~3","method":"logging/setLevel","params":{"level":"debug"}}
-s {"jsonrpc":"2.0","id":"b~3","result":{}}
-S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}`,
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
+s {"jsonrpc":"2.0","id":"b~3","result":{}}`,
 		"progress while the client is asked, but for the last, is told to nobody": hiModern + asks + `
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":2}}
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":3,"message":"m"}}

@@ -75,7 +75,7 @@ func (s *modernSide) feed(c *Call, answers []byte) {
 			missing = append(missing, q)
 			continue
 		}
-		s.Leveling.answer(c, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
+		s.toServer(jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
 	}
 	c.Asks = missing
 	if len(missing) == 0 && len(c.Next) == 0 {
@@ -131,9 +131,6 @@ func (s *modernSide) beginAgain(c *Call, answers []byte) {
 
 func (s *modernSide) tick() {
 	s.Questions.expire()
-	if s.due(s.Leveling.Until) {
-		s.Leveling.release()
-	}
 	for _, c := range slices.Clone(s.Calls) {
 		if !c.suspended() || !s.due(c.Expires) {
 			continue
@@ -149,7 +146,7 @@ func (s *modernSide) tick() {
 }
 
 func (s *modernSide) deadline() time.Time {
-	at := s.Leveling.Until
+	at := s.Questions.deadline()
 	for _, c := range s.Calls {
 		if c.suspended() {
 			at = deadline.Earliest(at, c.Expires)
@@ -158,5 +155,5 @@ func (s *modernSide) deadline() time.Time {
 	if len(s.Queue) > 0 && (s.Questions.Shared || s.Queue[0].State != nil) {
 		at = deadline.Earliest(at, s.Queue[0].Came.Add(turnFor))
 	}
-	return deadline.Earliest(at, s.Questions.deadline())
+	return at
 }
