@@ -108,7 +108,7 @@ func (b *Backend) Status(now time.Time) Status {
 	s := Status{
 		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(), Since: snap.Stands,
 		Generation: b.process.gen, RestartCount: b.restarts(), Era: b.session.Era.String(),
-		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
+		ProtocolVersion: b.eras.clientVersion(), InFlight: b.calls.inFlight, Queued: b.calls.waiting,
 		HealthOff: b.opts.Health.Off, Remote: b.opts.Remote, Listen: b.memory.known.Listen, StdoutNoise: b.noiseLog.total,
 		Reload: string(b.opts.Reload), Beside: b.besideStatus(), Counters: b.tally.snapshot(),
 	}
@@ -116,7 +116,6 @@ func (b *Backend) Status(now time.Time) Status {
 	if b.eras.bridge != nil {
 		client := b.eras.bridge.Client()
 		s.Bridge, s.Era, s.ServerEra = bridge.Name(client), client.String(), client.Other().String()
-		s.ProtocolVersion = b.eras.bridge.ClientVersion()
 	}
 	if f := b.history.lastReloadFailure; !f.at.IsZero() {
 		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}
