@@ -72,6 +72,9 @@ type core struct {
 // reach notes how far the handshake with the server is.
 func (c *core) reach(p phase) { c.Phase = p }
 
+// later has the client's message said again when the handshake is over.
+func (c *core) later() { c.out.Again = true }
+
 // unmet notes that the handshake with the server has failed, and why.
 func (c *core) unmet(why string) {
 	c.reach(noHandshake)

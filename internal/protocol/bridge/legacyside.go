@@ -43,7 +43,7 @@ type hello struct {
 func (s *legacySide) fromClient(line []byte) {
 	if s.Phase == noHandshake && s.InitParams != nil && mcp.Lookup(s.env.Method.Of(line)) != mcp.Initialize {
 		s.greet(hello{}) // the server that it goes on with could not be used before
-		s.out.Again = true
+		s.later()
 		return
 	}
 	switch s.env.Kind {

@@ -62,7 +62,7 @@ func (s *modernSide) request(line []byte) {
 	case gone(m):
 		s.toClient(notFound(id))
 	case !s.greeted(abilitiesOf(capabilities), meta):
-		s.out.Again = true
+		s.later()
 	default:
 		s.use(m, line, abilitiesOf(capabilities))
 	}
