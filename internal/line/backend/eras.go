@@ -69,7 +69,7 @@ func (e *eras) fromClient(line []byte) {
 	e.settle()
 }
 
-// waits reports whether what the client says has to wait: the server is being asked for its era, or greeted by a bridge.
+// waits reports whether the client's messages have to wait: the server is asked for its era, or greeted by a bridge.
 func (e *eras) waits() bool {
 	return e.stands == asking || e.bridge != nil && e.bridge.Greeting()
 }
@@ -113,8 +113,8 @@ func (e *eras) dispatch(line []byte) {
 	}
 }
 
-// givesUpEra reports whether a modern client gives up its era, for example after waiting too long for its probe; e.line was scanned
-// from what it says.
+// givesUpEra reports whether a modern client gives up its era, for example after waiting too long for its probe. e.line
+// was scanned from what it says.
 func (e *eras) givesUpEra(line []byte) bool {
 	return !e.translating(mcp.Legacy) && e.line.Kind == jsonrpc.Request &&
 		mcp.Lookup(e.line.Method.Of(line)) == mcp.Initialize && e.versionIn(line) == nil

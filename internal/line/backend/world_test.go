@@ -150,7 +150,7 @@ func (w *fakeWorld) exit(code int) {
 	w.b.ServerClosed(w.now, w.gen)
 }
 
-// leftover is what the client and its bridge have said that nobody has taken yet, but for what has to wait.
+// leftover is what the client and its bridge have said that nobody has taken yet, without what waits.
 func (w *fakeWorld) leftover() string {
 	s := &w.b.eras
 	if len(s.toCore) == 0 && (len(s.held) == 0 || s.waits()) {

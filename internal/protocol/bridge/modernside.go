@@ -153,7 +153,7 @@ func (s *modernSide) forward(c *Call) {
 	s.Questions.assign()
 }
 
-// verbosity tells the server the most verbose level that a request in flight asks for, unless it was told so last.
+// verbosity tells the server the most verbose level that a request in flight asks for, unless it was told.
 func (s *modernSide) verbosity() {
 	level := s.Calls.mostVerbose()
 	if level < 0 || level == s.Level || member(s.Result, "capabilities", "logging") == nil {

@@ -84,7 +84,7 @@ func TestCloseSaysWhy(t *testing.T) {
 	}
 }
 
-// A client whose bridge has come in the middle begins anew while its server cannot be used: it is told so, and the server is asked once.
+// A client whose bridge has come in the middle begins anew while its server cannot be used. It is told so, and the server is asked once.
 func TestBeginsAnewBeforeAServerThatCannotBeUsed(t *testing.T) {
 	const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`
 	b := New(Options{Client: mcp.Legacy})
