@@ -69,7 +69,7 @@ func (e *eras) fromClient(line []byte) {
 	e.settle()
 }
 
-// waits reports whether the client's messages have to wait: the server is asked for its era, or greeted by a bridge.
+// waits reports whether the client's messages wait: the server is asked for its era, or greeted by a bridge.
 func (e *eras) waits() bool {
 	return e.stands == asking || e.bridge != nil && e.bridge.Greeting()
 }

@@ -10,8 +10,23 @@ import (
 // World is what a backend acts on besides its [Server] processes.
 type World interface {
 	Client
-	Runner
-	Markers
+
+	// Start starts a process. Its output arrives by ServerLine, its end by ServerExited and ServerClosed. A spare may be
+	// NotSpawned when Start returns, and buffers its input until it exists: then comes ServerSpawned, or its end with the
+	// error.
+	Start(Launch) (Server, error)
+	// Finish ends the whole connection. code is outlive's exit status.
+	Finish(code int)
+	// WakeAt sets when [Backend.Tick] must be called next; zero: not at all. It is called whenever that changes.
+	WakeAt(at time.Time)
+	// Rand returns a number in [0,1) for jitter.
+	Rand() float64
+
+	// The restart marker file (RT-2).
+	WriteMarker(m restart.MarkerRecord) error
+	ReadMarker() (restart.MarkerRecord, error)
+	MarkerPath() string
+
 	// Noise takes a line of the server's stdout that is not a message, for stderr.
 	Noise(line []byte)
 	// Remember stores what was learned about the command for its next run: was is what was known of it before. See [Knowledge.After].
@@ -27,25 +42,4 @@ type Client interface {
 	Flush()
 	// Keep makes a long line outlast the call; the backend releases the hold.
 	Keep(line []byte) (hold *lineloop.Hold, kept []byte)
-}
-
-// Runner starts processes, wakes the backend, and ends everything.
-type Runner interface {
-	// Start starts a process. Its output arrives by ServerLine, its end by ServerExited and ServerClosed. A spare may be
-	// NotSpawned when Start returns, and buffers its input until it exists: then comes ServerSpawned, or its end with the
-	// error.
-	Start(Launch) (Server, error)
-	// Finish ends the whole connection. code is outlive's exit status.
-	Finish(code int)
-	// WakeAt sets when [Backend.Tick] must be called next; zero: not at all. It is called whenever that changes.
-	WakeAt(at time.Time)
-	// Rand returns a number in [0,1) for jitter.
-	Rand() float64
-}
-
-// Markers reads and writes the restart marker file (RT-2).
-type Markers interface {
-	WriteMarker(m restart.MarkerRecord) error
-	ReadMarker() (restart.MarkerRecord, error)
-	MarkerPath() string
 }
