@@ -66,7 +66,7 @@ type Options struct {
 	BridgeKey []byte // seals what a bridged client carries between two rounds: 32 random bytes of this process
 	Shared    bool   // several modern clients share the server: questions and notifications must reach only the right one
 	// Whose tells of a gateway whose a raw request id or progress token is: what is shown, and for whom a round of a call goes on if
-	// the server is shared. nil or unknown ids: no particular client's.
+	// the server is shared. nil, of one that is not shared, or unknown ids: no particular client's.
 	Whose  func(about []byte) Whose
 	Pinned bool // the client depends on its era: if the server does not speak it, it must be bridged
 
@@ -88,11 +88,8 @@ const RemoteProbePatience = 8 * time.Second
 
 // principal tells a bridge which of many clients has sent a request; nil if there is one client.
 func (o Options) principal() func(id []byte) string {
-	switch {
-	case !o.Shared:
+	if !o.Shared {
 		return nil
-	case o.Whose == nil:
-		return func([]byte) string { return "" }
 	}
 	return func(id []byte) string { return o.Whose(id).Principal }
 }
