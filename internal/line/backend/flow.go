@@ -46,7 +46,8 @@ func (f *flow) queue(c *call) {
 	case f.failedInit != nil && c.isRequest() && c.method != mcp.Initialize, c.isRequest() && f.tooLate(f.now.Add(f.opts.QueueFor)):
 		f.turnAway(c)
 	case f.calls.waiting >= f.opts.QueueMax || f.calls.bytes+len(c.line) > queueBytes:
-		f.refuse(c, queueFull(c))
+		text := "server restarting: too many requests are waiting; " + c.delivery() + ", retry later"
+		f.refuse(c, refusal{reason: reasonQueueFull, text: text, retry: true})
 	default:
 		f.showing.arrived(c, tap.NoteHeld)
 		f.calls.enqueue(c, f.now.Add(f.opts.QueueFor))

@@ -28,13 +28,12 @@ const (
 // firstStart watches the time from the client's initialize to its answer. Clients wait only briefly for it, and its
 // error is all they show their user.
 type firstStart struct {
-	active bool
-	since  time.Time
-	tries  int // processes that died or could not be started meanwhile
+	since time.Time // zero: nobody waits for it
+	tries int       // processes that died or could not be started meanwhile
 }
 
 // beginning reports whether the client waits for the answer to its initialize.
-func (o *handshake) beginning() bool { return o.first.active }
+func (o *handshake) beginning() bool { return !o.first.since.IsZero() }
 
 func (o *handshake) endFirstStart() {
 	o.first = firstStart{}
@@ -43,7 +42,7 @@ func (o *handshake) endFirstStart() {
 
 // firstTryFailed counts a process that ended before it answered initialize.
 func (o *handshake) firstTryFailed() {
-	if !o.first.active {
+	if !o.beginning() {
 		return
 	}
 	o.first.tries++
@@ -55,7 +54,7 @@ func (o *handshake) firstTryFailed() {
 // giveUpFirst answers initialize with the reason of the failure. outlive stays: once the cause is fixed, a restart and
 // another initialize work.
 func (o *handshake) giveUpFirst() {
-	if !o.first.active || o.first.tries == 0 {
+	if !o.beginning() || o.first.tries == 0 {
 		return // nothing has failed: the client decides how long it waits for a slow start
 	}
 	for c := range o.calls.all {
@@ -153,7 +152,7 @@ func (o *handshake) clientInitialize(c *call, line []byte) {
 	if !fresh && !again && o.initializeFromMemory(c) {
 		return
 	}
-	o.first = firstStart{active: true, since: o.now}
+	o.first = firstStart{since: o.now}
 	o.arm(timerFirst, firstPatience)
 	if fresh && o.process.stays() {
 		o.flow.queue(c)

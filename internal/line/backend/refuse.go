@@ -153,11 +153,6 @@ func (c *call) what() string {
 // turnAway refuses request c because no process is available.
 func (f *flow) turnAway(c *call) { f.refuse(c, f.unavailable(c)) }
 
-// queueFull is the refusal of request c when the queue is full.
-func queueFull(c *call) refusal {
-	return refusal{reason: reasonQueueFull, text: "server restarting: too many requests are waiting; " + c.delivery() + ", retry later", retry: true}
-}
-
 // unavailable is the refusal of request c when no process is available, with the reason and what to do.
 func (f *flow) unavailable(c *call) refusal {
 	r := refusal{reason: reasonUnavailable, retry: true, after: 2 * time.Second}

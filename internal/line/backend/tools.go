@@ -273,7 +273,8 @@ func (t *restartTools) answerVerify(late bool) {
 // verdict is the answer of verify_server_restarted; wait means that a running restart may still change it.
 func (t *restartTools) verdict(c *call) (text string, isError, wait bool) {
 	params := c.param.Of(c.line)
-	since, err := restart.ParseTime(argument(params, "since_timestamp"))
+	given, _ := jsonrpc.Unquote(jsonrpc.FindPath(params, "arguments", "since_timestamp").Of(params))
+	since, err := restart.ParseTime(given)
 	if err != nil {
 		return "❌ since_timestamp: " + err.Error(), true, false
 	}
@@ -305,11 +306,6 @@ func (t *restartTools) restartedSince(marker restart.MarkerRecord) bool {
 		return p.gen > last.newest
 	}
 	return p.gen > last.newest && p.started.After(marker.Timestamp)
-}
-
-func argument(params []byte, name string) string {
-	s, _ := jsonrpc.Unquote(jsonrpc.FindPath(params, "arguments", name).Of(params))
-	return s
 }
 
 // detail describes the server's state, for an answer that explains its absence.

@@ -32,17 +32,6 @@ func modernError(m mcp.Method, err []byte) []byte {
 	return err
 }
 
-// wrongVersion refuses a request of another modern version.
-func wrongVersion(id, asked []byte) []byte {
-	return jsonrpc.AppendError(nil, id, mcp.CodeVersion, "Unsupported protocol version", mcp.UnsupportedVersion(asked))
-}
-
-// lacksURL refuses a request that cannot go on without a client that opens URLs.
-func lacksURL(id []byte, text string) []byte {
-	return jsonrpc.AppendError(nil, id, mcp.CodeCapability, text,
-		[]byte(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`))
-}
-
 // failed is the answer to a request that came to nothing: a tool's is a result, so that the model reads it.
 func failed(m mcp.Method, era mcp.Era, id []byte, text string) []byte {
 	if m == mcp.ToolsCall {

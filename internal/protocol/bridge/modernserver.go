@@ -51,7 +51,8 @@ func (s *modernSide) finish(c *Call, line []byte) {
 	body := jsonrpc.Change{At: s.env.Error, With: modernError(c.Method, raw)}
 	switch {
 	case opens:
-		s.toClient(lacksURL(c.ID, jsonrpc.ErrorMessage(raw)))
+		s.toClient(jsonrpc.AppendError(nil, c.ID, mcp.CodeCapability, jsonrpc.ErrorMessage(raw),
+			[]byte(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`)))
 		return
 	case s.env.Kind == jsonrpc.Response:
 		body = jsonrpc.Change{At: s.env.Result, With: modernResult(c.Method, s.env.Result.Of(line))}

@@ -56,7 +56,7 @@ func (s *modernSide) request(line []byte) {
 	case !jsonrpc.IsString(version):
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: _meta lacks "+mcp.MetaProtocolVersion)
 	case !mcp.IsModern(version):
-		s.toClient(wrongVersion(id, version))
+		s.toClient(jsonrpc.AppendError(nil, id, mcp.CodeVersion, "Unsupported protocol version", mcp.UnsupportedVersion(version)))
 	case !jsonrpc.IsObject(capabilities):
 		s.refuse(id, jsonrpc.InvalidParams, "invalid params: _meta lacks "+mcp.MetaClientCapabilities)
 	case gone(m):

@@ -27,24 +27,19 @@ func legacySchema(schema []byte) ([]byte, bool) {
 		schema = without(schema, "properties")
 	default:
 		schema = set(schema, mapped(properties, func(_ string, property []byte) []byte {
-			if jsonrpc.IsObject(property) {
+			switch {
+			case jsonrpc.IsObject(property):
 				return property
+			case string(property) == "false":
+				return []byte(`{"not":{}}`)
 			}
-			return anyOrNone(property)
+			return []byte(`{}`)
 		}), "properties")
 	}
 	if required := member(schema, "required"); required != nil && !isStrings(required) {
 		schema = without(schema, "required")
 	}
 	return schema, true
-}
-
-// anyOrNone writes a schema that is a truth value as an object.
-func anyOrNone(schema []byte) []byte {
-	if string(schema) == "false" {
-		return []byte(`{"not":{}}`)
-	}
-	return []byte(`{}`)
 }
 
 func isStrings(array []byte) bool {
