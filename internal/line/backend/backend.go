@@ -137,9 +137,6 @@ func (b *Backend) Newest() int { return b.machine.Newest() }
 // Restarting reports whether the server does not serve now, or a replacement is coming up.
 func (b *Backend) Restarting() bool { return b.life.restarting() }
 
-// Unspoken reports whether no client has begun a conversation yet: a process is ready once it runs then.
-func (b *Backend) Unspoken() bool { return b.unspoken() }
-
 // Translates reports whether a bridge stands between client and server. It is known once the client's handshake is answered.
 func (b *Backend) Translates() bool { return b.eras.bridge != nil }
 
@@ -208,9 +205,6 @@ func (b *Backend) ServerClosed(now time.Time, gen int) {
 
 // Serving returns the process that gets the client's messages; nil before one could be started.
 func (b *Backend) Serving() Server { return b.process.server }
-
-// Asleep reports whether no process runs because none is needed. The next one will be new.
-func (b *Backend) Asleep() bool { return b.asleep() }
 
 // Drained reports that process gen's pipe has accepted everything queued for it.
 func (b *Backend) Drained(now time.Time, gen int) {

@@ -260,7 +260,7 @@ func (b *Backend) notify(m mcp.Method, line []byte) {
 		}
 		return
 	}
-	if b.stopped || b.asleep() || b.failedInit != nil {
+	if b.stopped || b.Asleep() || b.failedInit != nil {
 		return
 	}
 	if b.session.Era == mcp.EraUnknown && b.calls.waiting == 0 {

@@ -151,11 +151,11 @@ func (c *core) hasTools(p *process) bool {
 // hopeless reports whether waiting is useless: the breaker is open.
 func (c *core) hopeless() bool { return c.machine.State() == supervise.Failed }
 
-// asleep reports whether no process runs because none is needed.
-func (c *core) asleep() bool { return c.machine.State() == supervise.Stopped && !c.over }
+// Asleep reports whether no process runs because none is needed. The next one will be new.
+func (c *core) Asleep() bool { return c.machine.State() == supervise.Stopped && !c.over }
 
-// unspoken reports whether no client has begun a conversation yet.
-func (c *core) unspoken() bool { return c.session.Era == mcp.EraUnknown && c.session.InitParams == nil }
+// Unspoken reports whether no client has begun a conversation yet: a process is ready once it runs then.
+func (c *core) Unspoken() bool { return c.session.Era == mcp.EraUnknown && c.session.InitParams == nil }
 
 // privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.
 func (c *core) privateMeta() []byte {

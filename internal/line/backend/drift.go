@@ -75,7 +75,8 @@ func (ls *lists) learned(l mcp.List, now mcp.Catalog) {
 // asShown is a server's list as the client sees it: with outlive's tools.
 func (ls *lists) asShown(l mcp.List, now mcp.Catalog) mcp.Catalog {
 	if l == mcp.Tools {
-		return ls.tools.ownTools(maps.Clone(now))
+		now = maps.Clone(now)
+		ls.reader.AddPage(now, mcp.Tools, ls.tools.ownToolsResult())
 	}
 	return now
 }

@@ -358,7 +358,7 @@ func (e *eras) attach(client mcp.Era, lines ...[]byte) {
 	e.held = append(lines, e.held...)
 	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+bridge.Name(client),
 		slog.String(event.KeyReason, bridge.Name(client)))
-	if e.asleep() {
+	if e.Asleep() {
 		e.tellBridge((*bridge.Bridge).Rest) // a lazy server is started by what the client wants
 	}
 }

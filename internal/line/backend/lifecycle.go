@@ -139,7 +139,7 @@ func (lc *lifecycle) spawn(a supervise.Spawn) {
 	if err != nil {
 		status, _ := child.ShellStatus(err)
 		lc.history.lastOut = lastExit{kind: neverStarted, code: -1, shell: status, at: lc.now, why: "could not be started: " + err.Error()}
-		if !lc.unspoken() {
+		if !lc.Unspoken() {
 			status = 0 // a client waits, and is told
 		}
 		lc.step(supervise.SpawnFailed{Gen: a.Gen, Status: status})

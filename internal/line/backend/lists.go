@@ -96,7 +96,7 @@ func (ls *lists) listFromMemory(c *call) bool {
 	l, _ := mcp.ListOf(c.method)
 	result := ls.memory.known.Lists[listKey(ls.session.Era, l)]
 	up := ls.process.answered()
-	if up || ls.opts.NoFastStart || result == nil || !c.first || ls.arrays.awaits(c.id) || ls.session.Seen[l] != nil && !ls.asleep() || ls.hopeless() ||
+	if up || ls.opts.NoFastStart || result == nil || !c.first || ls.arrays.awaits(c.id) || ls.session.Seen[l] != nil && !ls.Asleep() || ls.hopeless() ||
 		!ls.session.Answered() && ls.session.Era != mcp.Modern {
 		return false
 	}

@@ -14,7 +14,7 @@ func (b *Backend) Busy() string {
 	switch {
 	case b.closing || b.over || b.stopped:
 		return "it is ending"
-	case b.asleep() || b.machine.Unasked() || b.Down():
+	case b.Asleep() || b.machine.Unasked() || b.Down():
 	case b.machine.State() != supervise.Serving:
 		return "the server is " + b.machine.State().String()
 	case b.machine.Reloading():
@@ -75,7 +75,7 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 	b.session, b.replay.noted, b.failedInit = r.Session, r.Repeats, r.Refused
 	b.session.Listens = nil
 	b.asks.dead = r.Withdrawn
-	if b.unspoken() {
+	if b.Unspoken() {
 		b.Open(now)
 		return
 	}

@@ -121,12 +121,6 @@ func (t *restartTools) joinPage(line []byte) []byte {
 	return t.withResult(line, joined)
 }
 
-// ownTools adds the injected tools to a catalogue of the server's.
-func (t *restartTools) ownTools(c mcp.Catalog) mcp.Catalog {
-	t.reader.AddPage(c, mcp.Tools, t.ownToolsResult())
-	return c
-}
-
 func (t *restartTools) ownToolsResult() []byte {
 	out := []byte(`{`)
 	if t.session.Era == mcp.Modern {
