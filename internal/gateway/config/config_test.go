@@ -57,7 +57,7 @@ var policyOfRun = []PolicyKey{
 
 var environment = map[string]string{
 	"SET": "set", "WORD": "word", "EMPTY": "", "DATA": "/data", "NAME": "name", "T": "t0ken", "OUTLIVE_TOKEN": "opensesame",
-	"SECRET_WITH_SPACE": "hunter2 secret", "SECRET_LINES": "hunter2\nsecret",
+	"SECRET_WITH_SPACE": "hunter2 secret", "SECRET_LINES": "hunter2\nsecret", "OUTLIVE_INPUT_KEY": "typed", "OUTLIVE_INPUT_CHOICE": "c",
 }
 
 var files = map[string]string{
@@ -65,7 +65,7 @@ var files = map[string]string{
 	"/srv/app/vars.env": "# comment\nA=1\nexport B='two words'\nC=\"a\\nb\" # rest\nD=x # comment\nnothing\n",
 }
 
-// inDir are options that know a few variables and files, and answer the input "key".
+// inDir are options that know a few variables and files.
 func inDir(dir string) Options {
 	return Options{
 		Keys: policyOfRun,
@@ -80,15 +80,6 @@ func inDir(dir string) Options {
 				return []byte(text), nil
 			}
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-		},
-		Input: func(in Input) (string, error) {
-			if in.ID == "key" {
-				return "typed", nil
-			}
-			if in.ID == "choice" {
-				return "c", nil
-			}
-			return "", nil
 		},
 		Dir: hostpath.Abs(dir), Home: hostpath.Abs("/home/you"),
 	}

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +34,7 @@ var (
 )
 
 // fill replaces the references in a text, once: inserted values are not searched for references. It reports whether
-// the value is known now.
+// the value is known.
 func (r *reader) fill(n *tree.Node) bool {
 	if r.quiet {
 		return n.Kind != tree.Text || !strings.Contains(n.Raw, "${")
@@ -42,7 +44,7 @@ func (r *reader) fill(n *tree.Node) bool {
 		value, ok := r.replaced(n, n.Raw, 0)
 		n.Value, n.Bad = value, !ok
 	}
-	return !r.dry || !strings.Contains(n.Raw, "${input:")
+	return true
 }
 
 // replaced replaces the references in s, a part of n's text. It returns false after reporting a problem.
@@ -235,74 +237,70 @@ func (r *reader) readSmall(path string) (data []byte, why string) {
 	return data, ""
 }
 
-// input returns the value of ${input:id}. The user is asked only once for each.
-func (r *reader) input(n *tree.Node, ref, id string) (string, bool) {
-	at := r.within(n, ref)
-	in := r.inputs[id]
-	if in == nil {
-		var known []string
-		for i := range r.file.Inputs {
-			known = append(known, r.file.Inputs[i].ID)
-		}
-		hint := "declare it in inputs"
-		if k := suggest(id, known); k != "" {
-			hint = fmt.Sprintf("did you mean %q?", k)
-		}
-		r.Problem(at, fmt.Sprintf("there is no input %q", fileerror.Shortened(id)), hint)
-		return "", false
-	}
-	if a, asked := r.answers[id]; asked {
-		if a.asking {
-			r.Problem(at, fmt.Sprintf("the default of input %q needs the input itself", id), "write a default that does not")
-		}
-		return a.value, a.good
-	}
-	r.answers[id] = answer{asking: true}
-	a := r.ask(at, in)
-	r.answers[id] = a
-	return a.value, a.good
+// input is a value that an editor would ask for when it is needed, as in VS Code.
+type input struct {
+	fallback *tree.Node // its default, before references are replaced; nil: none
+	options  []string   // the only valid values, if any
+	command  bool       // VS Code would run a command for the value
+	pos      fileerror.Pos
+	answer   *answer // nil: it was not needed yet
 }
 
-// answer is the answer for an input; asking is set while its default is filled in, to find cycles.
+// answer is the value of an input; asking is set while its default is filled in, to find cycles.
 type answer struct {
 	value        string
 	good, asking bool
 }
 
-func (r *reader) ask(at fileerror.Pos, in *Input) answer {
+// input returns the value of ${input:id}. What is wrong with it is told once.
+func (r *reader) input(n *tree.Node, ref, id string) (string, bool) {
+	at := r.within(n, ref)
+	in := r.inputs[id]
+	if in == nil {
+		hint := "declare it in inputs"
+		if k := suggest(id, slices.Sorted(maps.Keys(r.inputs))); k != "" {
+			hint = fmt.Sprintf("did you mean %q?", k)
+		}
+		r.Problem(at, fmt.Sprintf("there is no input %q", fileerror.Shortened(id)), hint)
+		return "", false
+	}
+	switch {
+	case in.answer == nil:
+		in.answer = &answer{asking: true}
+		*in.answer = r.ask(at, id, in)
+	case in.answer.asking:
+		r.Problem(at, fmt.Sprintf("the default of input %q needs the input itself", id), "write a default that does not")
+	}
+	return in.answer.value, in.answer.good
+}
+
+// notInVariable is what names of environment variables have an underscore for.
+var notInVariable = lazyregexp.New(`[^A-Za-z0-9]`)
+
+// ask takes an input from the environment: no user can be asked, because a client uses stdin.
+func (r *reader) ask(at fileerror.Pos, id string, in *input) answer {
+	fallback := ""
 	if in.fallback != nil {
 		r.fill(in.fallback)
 		if in.fallback.Bad {
 			return answer{}
 		}
-		in.Default = in.fallback.Value
+		fallback = in.fallback.Value
 	}
 	if in.command {
-		r.Problem(in.Pos, fmt.Sprintf("the input %q is found out by a command of VS Code", in.ID), "make it a promptString")
+		r.Problem(in.pos, fmt.Sprintf("the input %q is found out by a command of VS Code", id), "make it a promptString")
 		return answer{}
 	}
-	value := ""
-	if r.dry {
-		r.asked = true
-		return answer{value: in.Default, good: true}
+	variable := "OUTLIVE_INPUT_" + strings.ToUpper(notInVariable.ReplaceAllString(id, "_"))
+	value, _ := r.opts.Lookup(variable)
+	value = cmp.Or(value, fallback)
+	switch {
+	case value == "":
+		r.Problem(at, fmt.Sprintf("the input %q", id), "set "+variable+" to its value")
+	case len(in.options) > 0 && !slices.Contains(in.options, value):
+		r.Problem(at, fmt.Sprintf("the value of input %q is none of its options", id), "")
+	default:
+		return answer{value: value, good: true}
 	}
-	if r.opts.Input != nil {
-		var err error
-		if value, err = r.opts.Input(*in); err != nil {
-			r.Problem(at, fmt.Sprintf("the input %q", in.ID), err.Error())
-			return answer{}
-		}
-	}
-	if value == "" {
-		value = in.Default
-	}
-	if value == "" {
-		r.Problem(at, fmt.Sprintf("the input %q has no value", in.ID), "there is no user to ask here: give it a default")
-		return answer{}
-	}
-	if len(in.Options) > 0 && !slices.Contains(in.Options, value) {
-		r.Problem(at, fmt.Sprintf("the value of input %q is none of its options", in.ID), "")
-		return answer{}
-	}
-	return answer{value: value, good: true}
+	return answer{}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
-	"github.com/outlive-mcp/outlive/internal/files/tree"
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 )
 
@@ -48,7 +47,6 @@ type File struct {
 	// Hosts are Host headers that are allowed besides loopback, as host or host:port, in lower case.
 	Hosts   []string
 	Limits  Limits
-	Inputs  []Input
 	Servers []Server // in the order of the file
 	Views   []View   // in the order of the file
 
@@ -105,19 +103,6 @@ type Limits struct {
 	SessionRelease time.Duration
 	Processes      int // of all sessions together
 	Connections    int
-}
-
-// Input is a value that the user is asked for when it is needed, as in VS Code.
-type Input struct {
-	ID          string
-	Description string
-	Password    bool     // not shown while typed
-	Default     string   // used if the user cannot be asked or answers nothing
-	Options     []string // the only valid answers, if any
-	Pos         fileerror.Pos
-
-	fallback *tree.Node // Default before its references are replaced
-	command  bool       // VS Code would run a command for the value
 }
 
 // Transport is how a server is reached.
@@ -204,8 +189,7 @@ type PolicyKey struct {
 	Enum  []string // the only valid values; none: any of the kind
 }
 
-// Options are what the package does not find out by itself. With the zero value no environment variable is set and
-// the user is not asked.
+// Options are what the package does not find out by itself. With the zero value no environment variable is set.
 type Options struct {
 	// Keys are the policy keys. None: a server has no policy.
 	Keys []PolicyKey
@@ -216,9 +200,6 @@ type Options struct {
 	ReadFile func(path string, limit int64) ([]byte, error)
 	// Seen is called with the text that [Load] has read. nil: not called.
 	Seen func(text []byte)
-	// Input asks for the value of an input, once for each that an enabled server uses. An empty answer means the
-	// input's default. nil: only defaults are used.
-	Input func(Input) (string, error)
 	// Dir is the base of relative paths. Empty: the folder of the file, made absolute.
 	Dir string
 	// Home is the user's home folder, for ${userHome} and ~/. Empty: neither can be used.

@@ -52,12 +52,7 @@ func Load(path string, opts Options) (*File, error) {
 // .cursor) also help to recognise the format. Relative paths in it start at opts.Dir, or at the folder of name.
 func Parse(name string, data []byte, opts Options) (*File, error) {
 	r := newReader(name, data, opts)
-	r.dry = opts.Input != nil
 	r.read()
-	if r.dry && r.asked && len(r.Problems) == 0 { // the user is asked only if the file has no mistakes
-		r = newReader(name, data, opts)
-		r.read()
-	}
 	return r.result()
 }
 
@@ -86,13 +81,9 @@ type reader struct {
 	file      *File
 
 	quiet  bool // ${…} references are not replaced
-	dry    bool // a check without questions: values that need an input are accepted
-	asked  bool // an input is needed, so the user has to be asked
 	refs   references
 	filled map[*tree.Node]bool
-
-	inputs  map[string]*Input
-	answers map[string]answer
+	inputs map[string]*input // by id
 }
 
 func newReader(name string, data []byte, opts Options) *reader {
@@ -103,7 +94,7 @@ func newReader(name string, data []byte, opts Options) *reader {
 		opts.Lookup = func(string) (string, bool) { return "", false }
 	}
 	r := &reader{opts: opts, source: fileerror.NewSource(name, data), dir: opts.Dir,
-		filled: map[*tree.Node]bool{}, inputs: map[string]*Input{}, answers: map[string]answer{}}
+		filled: map[*tree.Node]bool{}, inputs: map[string]*input{}}
 	r.Manner, r.Habits, r.Fill = schema.Foreign, habits, r.fill
 	if r.dir == "" {
 		if absolute, err := filepath.Abs(filepath.Dir(name)); err == nil {

@@ -52,20 +52,15 @@ func (r *reader) readOutlive(root *tree.Node) {
 
 // readInputs reads the inputs. It has to be called first, because everything else may refer to them.
 func (r *reader) readInputs(n *tree.Node, s *schema.Shape) {
-	if n == nil || n.Bad {
-		return
-	}
-	if n.Kind == tree.List {
+	switch {
+	case n == nil || n.Bad:
+	case n.Kind == tree.List:
 		for i, item := range n.Items() {
 			r.readInput(item, s.Of, fmt.Sprintf("inputs[%d]", i))
 		}
-		for i := range r.file.Inputs { // not before: the slice may have been reallocated
-			in := &r.file.Inputs[i]
-			r.inputs[in.ID] = in
-		}
-		return
+	default:
+		r.Check(n, s, "inputs")
 	}
-	r.Check(n, s, "inputs")
 }
 
 // readInput reads one input. References in its default are replaced when the default is needed.
@@ -78,23 +73,23 @@ func (r *reader) readInput(n *tree.Node, s *schema.Shape, label string) {
 	if n.Bad || id == "" {
 		return
 	}
-	if slices.ContainsFunc(r.file.Inputs, func(in Input) bool { return in.ID == id }) {
+	if r.inputs[id] != nil {
 		r.Problem(n.Get("id").Pos, fmt.Sprintf("there are two inputs %q", id), "ids are unique")
 		return
 	}
-	in := Input{ID: id, Description: n.TextOf("description"), Password: n.IsTrue("password"), Options: n.Get("options").Texts(), Pos: n.Get("id").Pos}
-	if kind := n.TextOf("type"); kind == "pickString" && len(in.Options) == 0 {
+	in := &input{options: n.Get("options").Texts(), pos: n.Get("id").Pos}
+	if kind := n.TextOf("type"); kind == "pickString" && len(in.options) == 0 {
 		r.Problem(n.Pos, fmt.Sprintf("the input %q has nothing to pick from", id), "add options")
 	} else if kind == "command" {
 		in.command = true
 	}
 	if fallback != nil && fallback.Kind != tree.Null && !fallback.Bad {
-		in.fallback, in.Default = fallback, fallback.Value
-		if len(in.Options) > 0 && !slices.Contains(in.Options, in.Default) && !strings.Contains(in.Default, "${") {
-			r.Problem(fallback.Pos, fmt.Sprintf("the default of input %q is none of its options", id), "want "+fileerror.Alternatives(in.Options))
+		in.fallback = fallback
+		if len(in.options) > 0 && !slices.Contains(in.options, fallback.Value) && !strings.Contains(fallback.Value, "${") {
+			r.Wrong(fallback, fmt.Sprintf("the default of input %q is none of its options", id), "want "+fileerror.Alternatives(in.options))
 		}
 	}
-	r.file.Inputs = append(r.file.Inputs, in)
+	r.inputs[id] = in
 }
 
 // readEndpoint reads the settings of our own HTTP endpoint.

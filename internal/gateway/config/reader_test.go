@@ -140,46 +140,48 @@ outlive.yaml:3:16: nope is not found: install it
 	}
 }
 
-// An input is asked for once, by enabled servers only, and never for a file that is wrong anyway.
-func TestInputsAreAskedForOnce(t *testing.T) {
-	const text = `inputs: [{id: a, password: true, default: "${env:SET}"}, {id: b}, {id: unused}]
+// An input is its variable in the environment, or its default. What only a disabled server needs is not missed, and what is missed is told
+// once, beside all other mistakes.
+func TestInputs(t *testing.T) {
+	const text = `inputs: [{id: a, password: true, default: "${env:SET}"}, {id: b-1}, {id: unused}]
 servers:
-  one: {command: npx, args: ["${input:a}", "${input:a}"], start_timeout: "${input:b}"}
+  one: {command: npx, args: ["${input:a}", "${input:b-1}", "${input:b-1}"], start_timeout: "${input:b-1}"}
   off: {command: "${input:unused}", disabled: true}
 `
 	for _, tc := range []struct {
-		name, text string
-		want       []string
-		broken     bool
+		name, text  string
+		environment map[string]string
+		want        []string // the command; nil: it is wrong
+		wrong       []string // where
 	}{
-		{"good", text, []string{"a true set", "b false "}, false},
-		{"unknown key", text + "  two: {command: npx, agrs: []}\n", nil, true},
+		{"default", text, map[string]string{"SET": "set", "OUTLIVE_INPUT_B_1": "5s"}, []string{"npx", "set", "5s", "5s"}, nil},
+		{"over the default", text, map[string]string{"SET": "set", "OUTLIVE_INPUT_A": "own", "OUTLIVE_INPUT_B_1": "5s"}, []string{"npx", "own", "5s", "5s"}, nil},
+		{"wrong value", text, map[string]string{"SET": "set", "OUTLIVE_INPUT_B_1": "soon"}, nil, []string{"3:92"}},
+		{"none, and an unknown key", text + "  two: {command: npx, agrs: []}\n", map[string]string{"SET": "set"}, nil, []string{"3:45", "5:23"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var asked []string
 			opts := inDir("/srv/app")
-			opts.Input = func(in Input) (string, error) {
-				asked = append(asked, fmt.Sprintf("%s %v %s", in.ID, in.Password, in.Default))
-				return map[string]string{"b": "5s"}[in.ID], nil
+			opts.Lookup = func(name string) (string, bool) {
+				value, set := tc.environment[name]
+				return value, set
 			}
 			f, err := Parse("outlive.yaml", []byte(tc.text), opts)
-			if (err != nil) != tc.broken {
-				t.Fatal(err)
+			var wrong []string
+			var problems *fileerror.Problems
+			if errors.As(err, &problems) {
+				for _, p := range problems.List {
+					wrong = append(wrong, fmt.Sprintf("%d:%d", p.Pos.Line, p.Pos.Column))
+				}
 			}
-			if diff := cmp.Diff(tc.want, asked); diff != "" {
-				t.Error(diff)
+			if diff := cmp.Diff(tc.wrong, wrong); diff != "" {
+				t.Errorf("%v\n%s", err, diff)
 			}
 			if err == nil {
-				if diff := cmp.Diff([]string{"npx", "set", "set"}, f.Servers[0].Command); diff != "" {
+				if diff := cmp.Diff(tc.want, f.Servers[0].Command); diff != "" {
 					t.Error(diff)
 				}
 			}
 		})
-	}
-	opts := inDir("/srv/app")
-	opts.Input = func(Input) (string, error) { return "", errors.New("nobody is there") }
-	if _, err := Parse("outlive.yaml", []byte(text), opts); err == nil || !strings.Contains(err.Error(), "nobody is there") {
-		t.Errorf("an error of whoever asks: %v", err)
 	}
 }
 
@@ -334,7 +336,6 @@ func FuzzParse(f *testing.F) {
 		const secret = "Ju5t4Secret"
 		opts := inDir("/srv/app")
 		opts.Lookup = func(name string) (string, bool) { return secret, len(name)%2 == 0 }
-		opts.Input = func(Input) (string, error) { return secret, nil }
 		file, err := Parse(name, data, opts)
 		var problems *fileerror.Problems
 		switch {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -45,7 +44,7 @@ func configFile(named string) (path string, passedOver bool, err error) {
 // loadConfig reads a configuration; mistakes are reported with their positions. The digest is that of its text.
 func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err error) {
 	home, _ := os.UserHomeDir() // without a home directory, ~ is an error in the file
-	opts := config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Input: inputFromEnv, Home: home}
+	opts := config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Home: home}
 	opts.Seen = func(text []byte) { digest = sha256.Sum256(text) }
 	if file, err = config.Load(path, opts); err != nil {
 		return nil, digest, fail(exitUsage, "%w", err)
@@ -53,17 +52,8 @@ func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err e
 	return file, digest, nil
 }
 
-// notInVariable and notInFile match what names of environment variables and of files have an underscore for.
-var notInVariable, notInFile = lazyregexp.New(`[^A-Za-z0-9]`), lazyregexp.New(`[^A-Za-z0-9.-]`)
-
-// inputFromEnv returns the value of ${input:ID}: the user cannot be asked, because a client uses stdin.
-func inputFromEnv(in config.Input) (string, error) {
-	name := "OUTLIVE_INPUT_" + strings.ToUpper(notInVariable.ReplaceAllString(in.ID, "_"))
-	if value := os.Getenv(name); value != "" || in.Default != "" {
-		return value, nil
-	}
-	return "", errors.New("set " + name + " to its value")
-}
+// notInFile is what names of files have an underscore for.
+var notInFile = lazyregexp.New(`[^A-Za-z0-9.-]`)
 
 // Reload reads the configuration again. If it has mistakes, the previous one stays in use.
 func (g *endpoint) Reload() error {
