@@ -23,7 +23,7 @@
 // # Views
 //
 // A client sees everything, or one view: the one that its token or subject is bound to, or the one whose path below
-// Options.Path it has chosen. The front finds out which; the Hub shows it no more than that.
+// [Path] it has chosen. The front finds out which; the Hub shows it no more than that.
 //
 // # Several gateways
 //

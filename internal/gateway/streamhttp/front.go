@@ -33,7 +33,7 @@ func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
 	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{})}
 	f.places, f.underWay = newShares(int64(opts.MaxSessions)), newShares(opts.MaxUnderWay)
-	f.gate = newGate(opts.Hosts, opts.Origins)
+	f.gate = gate{opts.Hosts, opts.Origins}
 	f.guard.init(opts.Bearer, opts.OAuth, opts.Views)
 	f.table.sessions, f.table.waking = make(map[string]*session), make(map[string]chan struct{})
 	f.writer.front, f.rounds = f, newRounds(opts.Peers)
@@ -65,7 +65,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.gate.cors(w, r) {
 		return
 	}
-	if view, ours := f.viewAt(r.URL.Path); ours {
+	if view, ours := viewAt(r.URL.Path); ours {
 		f.endpoint(w, r, view)
 		return
 	}
@@ -77,7 +77,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		extra.ServeHTTP(w, r)
 		return
 	}
-	http.Error(w, "404: nothing is here; MCP is at "+f.opts.Path, http.StatusNotFound)
+	http.Error(w, "404: nothing is here; MCP is at "+Path, http.StatusNotFound)
 }
 
 // endpoint serves the MCP endpoint, or a view of it, to an authorized client.

@@ -17,24 +17,13 @@ type gate struct {
 	origins []string // lower case
 }
 
-func newGate(hosts, origins []string) gate {
-	var g gate
-	for _, h := range hosts {
-		g.hosts = append(g.hosts, strings.ToLower(h))
-	}
-	for _, o := range origins {
-		g.origins = append(g.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
-	}
-	return g
-}
-
 // OwnPage returns why a request may not use a page of this machine, or nothing: its Host has to name this machine, and its Origin,
 // if it has one, the page's own.
-func OwnPage(r *http.Request) string { return newGate(nil, nil).check(r) }
+func OwnPage(r *http.Request) string { return gate{}.check(r) }
 
 // check returns why a request is refused, or nothing.
 func (g gate) check(r *http.Request) string {
-	if !slices.Contains(g.hosts, "*") && !g.ourHost(r) {
+	if !g.ourHost(r) {
 		return "Forbidden: the Host header names neither this machine nor a configured host"
 	}
 	if origins := r.Header["Origin"]; len(origins) > 1 || len(origins) == 1 && !g.originAllowed(r, origins[0]) {
@@ -67,7 +56,7 @@ func (g gate) ourHost(r *http.Request) bool {
 // of this machine is another origin, which may have any page.
 func (g gate) originAllowed(r *http.Request, origin string) bool {
 	origin = strings.ToLower(origin)
-	if slices.Contains(g.origins, "*") || slices.Contains(g.origins, origin) {
+	if slices.Contains(g.origins, origin) {
 		return true
 	}
 	scheme, port := "http://", ":80"

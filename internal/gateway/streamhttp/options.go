@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
+// Path is where MCP is spoken.
+const Path = "/mcp"
+
 // Options of a Front. The zero value works: no authentication, loopback names only.
 type Options struct {
-	// Path is where MCP is spoken. "": "/mcp".
-	Path string
 	// Extra are further handlers by exact path, such as /healthz and /metrics. Host and Origin are checked for them,
 	// tokens are not.
 	Extra map[string]http.Handler
 
 	// Hosts are names allowed in the Host header besides loopback names and the literal address of the connection,
-	// without port or with the exact one. "*": any, for use behind a proxy that checks.
+	// without port or with the exact one, in lower case.
 	Hosts []string
 	// Peer returns why the other end of a connection is refused; nil if it is accepted. It is called once for each
 	// connection, by the goroutine of its first request, before any answer, and the error's text is sent to the client
 	// (403). nil: all are accepted.
 	Peer func(local, remote net.Addr) error
-	// Origins are allowed in the Origin header besides the endpoint's own, as "https://app.example" or with a port. "*":
-	// any, for use with tokens.
+	// Origins are allowed in the Origin header besides the endpoint's own, as "https://app.example" or with a port, in lower case.
 	Origins []string
 	// Bearer are static tokens, each of which grants access. None and no OAuth: everybody has access.
 	Bearer []string
-	// Views are parts of what there is, with paths below Path. Tokens of a view grant access, too, and so make a token
+	// Views are parts of what there is, with paths below [Path]. Tokens of a view grant access, too, and so make a token
 	// necessary. SetViews changes them.
 	Views []View
 	// OAuth makes this a resource server of OAuth 2.1. nil: not.
@@ -106,7 +106,6 @@ type Claims struct {
 
 // withDefaults fills in the defaults.
 func (o Options) withDefaults() Options {
-	o.Path = cmp.Or(o.Path, "/mcp")
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxBody = cmp.Or(o.MaxBody, 16<<20)
 	o.MaxUnderWay = cmp.Or(o.MaxUnderWay, max(128<<20, 8*o.MaxBody))

@@ -117,7 +117,7 @@ func (p *passing) stay(ctx context.Context, end func()) {
 
 // address makes the request that the other gateway gets: what was for us is taken out, and the caller is named.
 func (p *passing) address(out *http.Request, at *Elsewhere) {
-	out.URL.Scheme, out.URL.Host, out.URL.Path, out.URL.RawPath, out.URL.RawQuery = "http", at.At, p.front.opts.Path, "", ""
+	out.URL.Scheme, out.URL.Host, out.URL.Path, out.URL.RawPath, out.URL.RawQuery = "http", at.At, Path, "", ""
 	out.Host = at.At
 	for _, own := range []string{"Authorization", "Cookie", "Origin", "Expect"} {
 		out.Header.Del(own)

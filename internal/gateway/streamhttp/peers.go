@@ -65,7 +65,7 @@ func (f *Front) passedOn(w http.ResponseWriter, r *http.Request) {
 	}
 	defer f.requests.Done()
 	welcome(w, r)
-	if r.URL.Path != f.opts.Path {
+	if r.URL.Path != Path {
 		http.NotFound(w, r)
 		return
 	}

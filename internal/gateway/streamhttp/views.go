@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// View is a part of what there is, at a path of its own below Options.Path.
+// View is a part of what there is, at a path of its own below [Path].
 type View struct {
 	// Name is the last element of its path.
 	Name string
@@ -113,13 +113,13 @@ type caller struct {
 // peer is what the hub is told of it.
 func (c caller) peer() Peer { return Peer{Subject: c.Subject, View: c.View} }
 
-// viewAt returns the view that a path asks for: "" at Options.Path itself. A slash at the end means nothing: a client takes the
+// viewAt returns the view that a path asks for: "" at [Path] itself. A slash at the end means nothing: a client takes the
 // 404 that it would lead to for a lost session. false: it is no path of ours.
-func (f *Front) viewAt(p string) (view string, ok bool) {
-	if p == f.opts.Path || p == f.opts.Path+"/" {
+func viewAt(p string) (view string, ok bool) {
+	if p == Path || p == Path+"/" {
 		return "", true
 	}
-	view, below := strings.CutPrefix(strings.TrimSuffix(p, "/"), f.opts.Path+"/")
+	view, below := strings.CutPrefix(strings.TrimSuffix(p, "/"), Path+"/")
 	return view, below && view != ""
 }
 
@@ -127,7 +127,7 @@ func (f *Front) viewAt(p string) (view string, ok bool) {
 func (f *Front) choose(w http.ResponseWriter, r *rights, subject, asked string) (view string, ok bool) {
 	switch bound, _ := r.bound(subject); {
 	case bound != "" && asked != "" && asked != bound:
-		refuse(w, nil, refusal{status: http.StatusForbidden, text: fmt.Sprintf("your token is for the view %s only: use %s", bound, f.opts.Path)})
+		refuse(w, nil, refusal{status: http.StatusForbidden, text: fmt.Sprintf("your token is for the view %s only: use %s", bound, Path)})
 	case bound != "":
 		return bound, true
 	case !r.has(asked):

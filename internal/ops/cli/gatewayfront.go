@@ -63,7 +63,7 @@ func urlOf(l net.Listener, o streamhttp.Options) string {
 	if o.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + reachableAt(l.Addr().String()) + "/mcp"
+	return scheme + "://" + reachableAt(l.Addr().String()) + streamhttp.Path
 }
 
 // reachableAt replaces an address that means all addresses by one that can be used in a URL on this machine.
