@@ -128,22 +128,22 @@ func (f *Front) use(s *session, who caller) (gone bool) {
 
 // handOver lets whoever looks for a session next have it. If it cannot be given back it goes on here, from its record.
 func (f *Front) handOver(s *session) {
-	done, first := f.table.wakes(s.key())
-	for ; !first; done, first = f.table.wakes(s.key()) {
+	done, first := f.table.wakes(s.key)
+	for ; !first; done, first = f.table.wakes(s.key) {
 		<-done
 	}
-	defer f.table.woken(s.key(), done)
+	defer f.table.woken(s.key, done)
 	s.record.leave()
 	f.leaveTo(s)
-	f.giveBack(s.id)
+	f.giveBack(s.key)
 }
 
 // giveBack lets whoever looks for a session of ours next have it, which is not had here.
-func (f *Front) giveBack(id string) {
+func (f *Front) giveBack(key string) {
 	if !f.sharesSessions() {
 		return
 	}
-	if err := f.opts.Peers.Release(storeKey(id)); err != nil {
+	if err := f.opts.Peers.Release(key); err != nil {
 		f.opts.Log.Debug("session not given to another gateway", "error", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"sync"
@@ -13,7 +14,7 @@ import (
 
 // session is one client of the legacy era.
 type session struct {
-	id          string
+	id, key     string // see keyOf
 	peer        Peer
 	record      recorded
 	hub         Session
@@ -59,7 +60,7 @@ func (f *Front) open(who caller) (s *session, why string) {
 
 // newSession makes a session without a hub's.
 func (f *Front) newSession(id string, who caller) *session {
-	s := &session{id: id, peer: who.peer(), over: make(chan struct{}), given: make(chan struct{}), present: 1}
+	s := &session{id: id, key: keyOf(id), peer: who.peer(), over: make(chan struct{}), given: make(chan struct{}), present: 1}
 	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if f.opts.Store != nil {
 		s.record.owner = ownerOf(id, who)
@@ -94,16 +95,14 @@ func (f *Front) settle(s *session) bool {
 	}
 	f.table.mu.Lock()
 	defer f.table.mu.Unlock()
-	f.table.sessions[s.key()] = s
+	f.table.sessions[s.key] = s
 	return true
 }
 
-// key is the key in the table: a hash, so that the lookup's timing reveals nothing of an id.
-func (s *session) key() string { return keyOf(s.id) }
-
+// keyOf is the key of a session, in the table and in the store: a hash, so that the lookup's timing reveals nothing of an id.
 func keyOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
-	return string(sum[:])
+	return hex.EncodeToString(sum[:])
 }
 
 // find returns the session with an id, this owner and this view, and counts the caller's request until left.
@@ -123,9 +122,9 @@ func (f *Front) find(id, owner, view string) *session {
 // remove takes a session out of its place. Only the first call has an effect.
 func (f *Front) remove(s *session) {
 	f.table.mu.Lock()
-	there := f.table.sessions[s.key()] == s
+	there := f.table.sessions[s.key] == s
 	if there {
-		delete(f.table.sessions, s.key())
+		delete(f.table.sessions, s.key)
 	}
 	f.table.mu.Unlock()
 	if there {

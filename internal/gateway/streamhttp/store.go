@@ -3,7 +3,6 @@ package streamhttp
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,9 +68,6 @@ func ownerOf(id string, who caller) []byte {
 	_, _ = fmt.Fprintf(h, "%q sees %q", who.Whole, who.View) // it never fails
 	return h.Sum(nil)
 }
-
-// storeKey is the key of a session in the store.
-func storeKey(id string) string { return hex.EncodeToString([]byte(keyOf(id))) }
 
 // keep takes what the hub wants to be stored.
 func (f *Front) keep(s *session, record []byte) {
@@ -195,7 +191,7 @@ func (w *writer) store(store Store, s *session) error {
 	case left:
 		return errNotNow // a session that was being opened is not
 	case over && !first:
-		return store.Drop(storeKey(s.id))
+		return store.Drop(s.key)
 	case over || record.Hub == nil || record.Version == "":
 		return nil
 	}
@@ -204,7 +200,7 @@ func (w *writer) store(store Store, s *session) error {
 	if err != nil { // the hub's part is no JSON
 		return nil
 	}
-	err = store.Save(storeKey(s.id), text, now.Add(w.front.opts.SessionIdle+w.front.touchEvery()))
+	err = store.Save(s.key, text, now.Add(w.front.opts.SessionIdle+w.front.touchEvery()))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stale = err != nil
@@ -220,7 +216,8 @@ func (f *Front) wake(id string, who caller) (*session, error) {
 	if f.opts.Store == nil {
 		return nil, fs.ErrNotExist
 	}
-	done, first := f.table.wakes(keyOf(id))
+	key := keyOf(id)
+	done, first := f.table.wakes(key)
 	for !first {
 		<-done
 		if s := f.find(id, who.Subject, who.View); s != nil {
@@ -229,13 +226,13 @@ func (f *Front) wake(id string, who caller) (*session, error) {
 		if who.passed {
 			return nil, errNotNow // it was given away, and is for whoever passes this on
 		}
-		done, first = f.table.wakes(keyOf(id))
+		done, first = f.table.wakes(key)
 	}
-	defer f.table.woken(keyOf(id), done)
+	defer f.table.woken(key, done)
 	if s := f.find(id, who.Subject, who.View); s != nil { // it was made meanwhile
 		return s, nil
 	}
-	text, err := f.opts.Store.Load(storeKey(id))
+	text, err := f.opts.Store.Load(key)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +273,7 @@ func (f *Front) resume(id string, who caller, record stored) (*session, error) {
 	s.streamStore.lastID = s.streamStore.before
 	s.version.Store(record.Version)
 	if !f.places.take(s.peer.Subject, 1, f.alone(s.peer.Subject)) {
-		f.giveBack(id) // another gateway may have room
+		f.giveBack(s.key) // another gateway may have room
 		return nil, errNotNow
 	}
 	s.general = s.streamStore.newEndless()
@@ -284,7 +281,7 @@ func (f *Front) resume(id string, who caller, record stored) (*session, error) {
 	s.hub = hub
 	if !f.settle(s) {
 		if ok {
-			f.giveBack(id)
+			f.giveBack(s.key)
 			return nil, errNotNow
 		}
 		return nil, fs.ErrNotExist

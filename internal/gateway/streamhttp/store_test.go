@@ -265,7 +265,7 @@ func TestHowLongARecordCounts(t *testing.T) {
 		g := New(&testHub{answer: keeping}, opts)
 		for session, want := range map[string]bool{calling: true, listening: true, idle: false} {
 			id := strings.TrimPrefix(session, "Mcp-Session-Id: ")
-			if _, err := store.Load(storeKey(id)); errors.Is(err, fs.ErrNotExist) == want {
+			if _, err := store.Load(keyOf(id)); errors.Is(err, fs.ErrNotExist) == want {
 				t.Errorf("%v: %v", want, err)
 			}
 		}
@@ -300,7 +300,7 @@ func TestStoredLater(t *testing.T) {
 		stored := func() bool {
 			serve(f, request(t.Context(), "POST", "http://localhost/mcp", call(1), session))
 			f.writer.wait()
-			_, err := store.Load(storeKey(id))
+			_, err := store.Load(keyOf(id))
 			return err == nil
 		}
 		for n, want := range []bool{false, false, true} {
