@@ -17,9 +17,9 @@ func isAnswer(line []byte) bool {
 	return kind == "result" || kind == "error"
 }
 
-// statusOf is the HTTP status of an answer (2026-07-28, Streamable HTTP; SEP-2575). In the legacy era it is always 200.
-func statusOf(era mcp.Era, line []byte) int {
-	if era != mcp.Modern || kindOf(line) != "error" {
+// statusOf is the HTTP status of an answer of the modern era (2026-07-28, Streamable HTTP; SEP-2575).
+func statusOf(line []byte) int {
+	if kindOf(line) != "error" {
 		return http.StatusOK
 	}
 	switch jsonrpc.ErrorCode(jsonrpc.Find(line, "error").Of(line)) {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 const (
@@ -36,8 +35,7 @@ type passing struct {
 	who     caller
 	line    []byte // the message of a POST
 	id      []byte // raw, of its request; nil: it is none
-	era     mcp.Era
-	endless bool // its answer ends when streams are to end: it is a stream, or the request was withdrawn
+	endless bool   // its answer ends when streams are to end: it is a stream, or the request was withdrawn
 
 	begun time.Time // when it was passed first
 	tries int
@@ -161,8 +159,7 @@ func (p *passing) fail() (answered bool) {
 		return false
 	case p.id != nil:
 		p.front.opts.Log.Warn("request without an answer", "error", p.err, "remote", p.r.RemoteAddr)
-		line := outcomeUnknown(p.id)
-		writeJSON(p.w, statusOf(p.era, line), line)
+		writeJSON(p.w, http.StatusOK, outcomeUnknown(p.id)) // in either era
 	default:
 		refuse(p.w, nil, refusal{status: http.StatusBadGateway, text: "the gateway that has the session was lost before it answered"})
 	}

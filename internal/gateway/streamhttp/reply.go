@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // reply is one HTTP response that writes a stream's messages.
@@ -139,17 +138,17 @@ func (p *reply) lose() {
 
 // single writes the answer, or the array of answers.
 func (p *reply) single(line []byte) {
-	era := mcp.Modern
-	if p.session != nil {
-		era = mcp.Legacy
-	}
 	line = p.settle(line)
+	status := http.StatusOK
+	if p.session == nil {
+		status = statusOf(line)
+	}
 	if len(line) >= longMessage {
 		control := http.NewResponseController(p.w)
 		_ = control.SetWriteDeadline(time.Now().Add(p.front.opts.WriteTimeout))
 		defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 	}
-	writeJSON(p.w, statusOf(era, line), line)
+	writeJSON(p.w, status, line)
 	p.tell("answer written")
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // A call of a modern client whose server asks something goes on with the client's next request, which a load balancer may bring to
@@ -73,7 +72,7 @@ func (f *Front) goOn(w http.ResponseWriter, r *http.Request, who caller, line []
 		return line, true
 	}
 	if at != f.rounds.here && !who.passed {
-		p := &passing{front: f, w: w, r: r, who: who, line: line, id: e.ID.Of(line), era: mcp.Modern}
+		p := &passing{front: f, w: w, r: r, who: who, line: line, id: e.ID.Of(line)}
 		if p.pass(&Elsewhere{At: at}) {
 			return nil, false
 		}
