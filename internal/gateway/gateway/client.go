@@ -129,9 +129,6 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 			e.refuse(jsonrpc.MethodNotFound, "Method not found")
 			return false
 		}
-		if e.method != mcp.Discover {
-			s.era = mcp.Modern
-		}
 		if can := jsonrpc.Find(meta, mcp.MetaClientCapabilities).Of(meta); s.gw.opts.Single && jsonrpc.IsObject(can) {
 			s.gw.can = append(s.gw.can[:0], can...)
 		}

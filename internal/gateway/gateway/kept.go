@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"log/slog"
-	"runtime"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -133,8 +132,6 @@ type gate struct {
 	inside  map[*kept]bool
 	waiting []*kept
 }
-
-func newGate() gate { return gate{width: max(4, 2*runtime.NumCPU()), inside: map[*kept]bool{}} }
 
 // enter opens k when it is its turn.
 func (g *gate) enter(k *kept) {

@@ -46,7 +46,6 @@ type Runner struct {
 	flushes bool // a flush is posted
 	out     *lineloop.Sink
 	ending  bool
-	stopped bool // by a signal: nothing is waited for
 	endBy   time.Time
 	ended   chan struct{}
 }
@@ -58,7 +57,7 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
 	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{},
-		gate: newGate(), quiet: quiet{give: giveMemoryBack}, ended: make(chan struct{})}
+		gate: gate{width: max(4, 2*runtime.NumCPU()), inside: map[*kept]bool{}}, quiet: quiet{give: giveMemoryBack}, ended: make(chan struct{})}
 	opts.Gateway.Single = opts.In != nil
 	r.gw = New(opts.Gateway, r)
 	loop.Deadline = r.deadline
@@ -85,12 +84,12 @@ func (r *Runner) serveStdio() {
 	var session *Session
 	r.out = r.loop.AddSink(r.opts.Out, lineloop.SinkOptions{OnError: func(error) {
 		session.Close(r.Now())
-		r.end()
+		r.end(false)
 	}})
 	behind := func() bool { return r.out.Pending() >= clientBehind }
 	session = r.gw.Open(r.out, behind)
 	session.view = r.opts.View
-	r.read(r.opts.In, session, r.out, nil, r.end)
+	r.read(r.opts.In, session, r.out, nil, func() { r.end(false) })
 }
 
 // read takes a client's lines from a descriptor while gate allows it, nil: always. done is called when the client has closed its end and
@@ -122,18 +121,13 @@ func (r *Runner) SetServers(servers []Server, views ...View) {
 func (r *Runner) Warm() { r.loop.Post(func() { r.gw.Warm(time.Now()) }) }
 
 // Interrupt ends the runner as SIGTERM and SIGINT do. Any goroutine.
-func (r *Runner) Interrupt() {
-	r.loop.Post(func() {
-		r.stopped = true
-		r.end()
-	})
-}
+func (r *Runner) Interrupt() { r.loop.Post(func() { r.end(true) }) }
 
 // Ended is closed when Run has returned.
 func (r *Runner) Ended() <-chan struct{} { return r.ended }
 
-// end ends every server, and then the loop.
-func (r *Runner) end() {
+// end ends every server, and then the loop. stopped: by a signal, and nothing is waited for.
+func (r *Runner) end(stopped bool) {
 	if r.ending {
 		return
 	}
@@ -141,7 +135,7 @@ func (r *Runner) end() {
 	r.endBy = time.Now().Add(leaveWithin)
 	time.AfterFunc(leaveWithin, func() { r.loop.Post(r.stopIfDone) })
 	for _, k := range r.kept {
-		if r.stopped && k.opened {
+		if stopped && k.opened {
 			k.host.Backend.Interrupted(time.Now())
 		}
 	}

@@ -13,7 +13,6 @@ import (
 // Session is one client.
 type Session struct {
 	gw      *Gateway
-	era     mcp.Era
 	own     *scope // of a client of the legacy era, from its handshake on
 	pool    *scope // of such a client: what it shares with others
 	general Stream // for what belongs to no request
@@ -252,7 +251,6 @@ func (s *Session) initialize(e *exchange, line []byte) {
 // introduce takes what a client of the legacy era has said of itself, its raw params of initialize, and the version that was
 // settled on.
 func introduce(s *Session, params []byte, version string) {
-	s.era = mcp.Legacy
 	s.initParams, s.version = params, version
 	info := jsonrpc.Find(params, "clientInfo").Of(params)
 	s.name, _ = jsonrpc.Unquote(jsonrpc.Find(info, "name").Of(info))
