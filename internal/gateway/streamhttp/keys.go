@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -38,14 +39,18 @@ type keySet struct {
 	client *http.Client
 	issuer string
 
-	fetching sync.Mutex // one fetches for all that wait; taken before mu
-	where    string     // the keys are published, guarded by fetching; "": not found yet
+	latest atomic.Pointer[published] // nil: none were fetched yet
 
-	mu     sync.Mutex // guards what follows
-	when   time.Time  // when they were asked for last with success
-	keys   []jose.JSONWebKey
-	failed time.Time // when they were asked for last in vain
-	reason error     // why
+	fetching sync.Mutex // one fetches for all that wait; it guards what follows
+	where    string     // the keys are published; "": not found yet
+	failed   time.Time  // when they were asked for last in vain
+	reason   error      // why; nil: the last time they were given
+}
+
+// published are the keys of an issuer at one time.
+type published struct {
+	when time.Time
+	keys []jose.JSONWebKey
 }
 
 // verify returns a token's payload and header, if one of the issuer's keys has signed it.
@@ -55,13 +60,16 @@ func (k *keySet) verify(ctx context.Context, token string) (payload []byte, head
 		return nil, header, fmt.Errorf("read the token: %w", err)
 	}
 	header = jws.Signatures[0].Header // a compact token has one
-	var seen time.Time
+	var seen *published
 	for {
-		keys, when, err := k.newerThan(ctx, seen)
+		latest, err := k.newerThan(ctx, seen)
 		if err != nil {
 			return nil, header, err
 		}
-		for _, key := range keys {
+		if latest == seen {
+			return nil, header, errors.New("no key of the issuer fits the signature")
+		}
+		for _, key := range latest.keys {
 			if !fits(&key, header) {
 				continue
 			}
@@ -69,47 +77,35 @@ func (k *keySet) verify(ctx context.Context, token string) (payload []byte, head
 				return payload, header, nil
 			}
 		}
-		if when.Equal(seen) {
-			return nil, header, errors.New("no key of the issuer fits the signature")
-		}
-		seen = when
+		seen = latest
 	}
 }
 
-// newerThan returns the known keys and when they were fetched. If that is still the time seen, they are fetched again,
-// unless that was done or tried just now. Who needs no others does not wait for a fetch.
-func (k *keySet) newerThan(ctx context.Context, seen time.Time) ([]jose.JSONWebKey, time.Time, error) {
-	if k.due(seen) {
-		k.fetching.Lock()
-		defer k.fetching.Unlock()
-		if k.due(seen) { // not done while this one waited
-			k.note(k.fetch(context.WithoutCancel(ctx))) // for all that wait, even if this one leaves
-		}
+// newerThan returns the known keys. If these were seen already they are fetched again, unless that was done or tried just now. Who needs no
+// others does not wait for a fetch.
+func (k *keySet) newerThan(ctx context.Context, seen *published) (*published, error) {
+	if latest := k.latest.Load(); latest != seen {
+		return latest, nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.reason != nil && k.when.Equal(seen) {
-		return nil, seen, k.reason
+	k.fetching.Lock()
+	defer k.fetching.Unlock()
+	switch latest := k.latest.Load(); {
+	case latest != seen: // done while this one waited
+		return latest, nil
+	case k.reason != nil && time.Since(k.failed) < metadataRetry:
+		return nil, k.reason
+	case seen != nil && time.Since(seen.when) < keysMemory:
+		return seen, nil
 	}
-	return k.keys, k.when, nil
-}
-
-// due reports whether the keys are to be fetched for who has seen those of a time.
-func (k *keySet) due(seen time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.when.Equal(seen) && (seen.IsZero() || time.Since(k.when) >= keysMemory) && (k.reason == nil || time.Since(k.failed) >= metadataRetry)
-}
-
-// note keeps the outcome of a fetch.
-func (k *keySet) note(keys []jose.JSONWebKey, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	keys, err := k.fetch(context.WithoutCancel(ctx)) // for all that wait, even if this one leaves
 	if err != nil {
 		k.failed, k.reason = time.Now(), fmt.Errorf("%w: %w", errUnreachable, err)
-		return
+		return nil, k.reason
 	}
-	k.keys, k.when, k.reason = keys, time.Now(), nil
+	latest := &published{time.Now(), keys}
+	k.reason = nil
+	k.latest.Store(latest)
+	return latest, nil
 }
 
 // fits reports whether a key may have made a signature: it is for signatures, for this algorithm, and long enough.

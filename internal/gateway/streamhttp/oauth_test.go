@@ -311,9 +311,9 @@ func TestKeysThatAreNotGivenNow(t *testing.T) {
 	known := is.token(claimSet{"jti": "another"})
 	is.kid.Store("made-up")
 	is.keysFault.Store(true)
-	v.keys.mu.Lock()
-	v.keys.when = v.keys.when.Add(-keysMemory)
-	v.keys.mu.Unlock()
+	old := *v.keys.latest.Load()
+	old.when = old.when.Add(-keysMemory)
+	v.keys.latest.Store(&old)
 	first := verify(is.token(nil))
 	<-began
 	select {
@@ -406,9 +406,9 @@ func TestNewKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	is.kid.Store("k2")
-	v.keys.mu.Lock()
-	v.keys.when = v.keys.when.Add(-keysMemory)
-	v.keys.mu.Unlock()
+	old := *v.keys.latest.Load()
+	old.when = old.when.Add(-keysMemory)
+	v.keys.latest.Store(&old)
 	if _, err := v.verify(t.Context(), is.token(nil)); err != nil {
 		t.Error(err)
 	}
