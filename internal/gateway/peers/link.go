@@ -55,8 +55,7 @@ type Link struct {
 	// StateKey seals what a client is given to carry: 32 bytes.
 	StateKey []byte
 
-	keys  map[string]ed25519.PrivateKey // by role
-	certs map[string]tls.Certificate
+	certs map[string]tls.Certificate // by role, with their keys
 }
 
 // NewLink returns the link of a secret, which has at least [ShortestSecret] characters.
@@ -64,45 +63,32 @@ func NewLink(secret string) (*Link, error) {
 	if len(secret) < ShortestSecret {
 		return nil, fmt.Errorf("the secret has %d characters, and needs %d", len(secret), ShortestSecret)
 	}
-	l := &Link{keys: map[string]ed25519.PrivateKey{}, certs: map[string]tls.Certificate{}}
-	derive := func(what string, size int) ([]byte, error) {
-		key, err := hkdf.Key(sha256.New, []byte(secret), nil, "outlive gateway 1 "+what, size)
-		if err != nil {
-			return nil, fmt.Errorf("make a key of the secret: %w", err)
-		}
-		return key, nil
+	derive := func(what string, size int) []byte {
+		key, _ := hkdf.Key(sha256.New, []byte(secret), nil, "outlive gateway 1 "+what, size) // it fails only for keys of 8 KiB and more
+		return key
 	}
-	name, err := derive("name", 8)
-	if err != nil {
-		return nil, err
-	}
-	l.Name = hex.EncodeToString(name)
-	if l.SessionKey, err = derive("sessions", 32); err != nil {
-		return nil, err
-	}
-	if l.StateKey, err = derive("states", 32); err != nil {
-		return nil, err
+	l := &Link{
+		Name:       hex.EncodeToString(derive("name", 8)),
+		SessionKey: derive("sessions", 32),
+		StateKey:   derive("states", 32),
+		certs:      map[string]tls.Certificate{},
 	}
 	for _, role := range []string{roleAsks, roleAsked} {
-		seed, err := derive(role, ed25519.SeedSize)
-		if err != nil {
-			return nil, err
-		}
-		l.keys[role] = ed25519.NewKeyFromSeed(seed)
+		key := ed25519.NewKeyFromSeed(derive(role, ed25519.SeedSize))
 		// Nobody reads it: it is there because TLS has keys in certificates.
 		model := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(1<<33, 0)}
-		cert, err := x509.CreateCertificate(nil, model, model, l.keys[role].Public(), l.keys[role])
+		cert, err := x509.CreateCertificate(nil, model, model, key.Public(), key)
 		if err != nil {
 			return nil, fmt.Errorf("make a certificate: %w", err)
 		}
-		l.certs[role] = tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: l.keys[role]}
+		l.certs[role] = tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: key}
 	}
 	return l, nil
 }
 
 // config is that of one role, which accepts the other role's key alone.
 func (l *Link) config(own, other string) *tls.Config {
-	wanted := l.keys[other].Public().(ed25519.PublicKey)
+	wanted := l.certs[other].PrivateKey.(ed25519.PrivateKey).Public().(ed25519.PublicKey)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{l.certs[own]},
 		InsecureSkipVerify: true, ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
