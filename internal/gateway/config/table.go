@@ -149,8 +149,7 @@ const (
 	transportSSE  = "sse"
 )
 
-// serverShape is the schema of one server. Its own keys precede the policy, and win over a policy key of the same
-// name.
+// serverShape is the schema of one server. No policy key has the name of one of its own, see [Schema].
 func serverShape(policy []schema.Key) *schema.Shape {
 	keys := []schema.Key{
 		{Name: "command", Shape: &schema.Shape{Kind: schema.Text, Form: notEmpty}, Doc: "program to start"},
@@ -171,13 +170,7 @@ func serverShape(policy []schema.Key) *schema.Shape {
 		{Name: "shared", Shape: boolShape, Doc: "all sessions of clients use one process (default: each session has its own)"},
 		{Name: "instances", Shape: &schema.Shape{Kind: schema.Count, Least: 1, Most: mostInstances}, Doc: "processes that share the requests without session (default 1)"},
 	}
-	s := &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: keys}
-	for _, k := range policy {
-		if s.Key(k.Name) == nil {
-			s.Keys = append(s.Keys, k)
-		}
-	}
-	return s
+	return &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: append(keys, policy...)}
 }
 
 var credentialsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
