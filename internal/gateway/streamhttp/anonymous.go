@@ -1,7 +1,7 @@
 package streamhttp
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -26,11 +26,10 @@ type anonymousConns struct {
 
 	mu        sync.Mutex
 	all       map[*anonymousConn]bool
-	accepting bool               // a connection is being accepted
-	ending    bool               // one that has had no request is closed
-	strange   *list.List         // *anonymousConn, the oldest first: without an authorized request
-	byOrigin  map[netip.Addr]int // how many of them each address has
-	room      wake               // once a connection has been closed, or was authorized
+	accepting bool // a connection is being accepted
+	ending    bool // one that has had no request is closed
+	strange   int  // how many have had no authorized request
+	room      wake // once a connection has been closed, or was authorized
 	closed    chan struct{}
 	once      sync.Once
 
@@ -39,7 +38,7 @@ type anonymousConns struct {
 
 func newAnonymousConns(l net.Listener, most, mostStrange int) *anonymousConns {
 	return &anonymousConns{
-		Listener: l, most: most, mostStrange: mostStrange, strange: list.New(), byOrigin: map[netip.Addr]int{}, all: map[*anonymousConn]bool{},
+		Listener: l, most: most, mostStrange: mostStrange, all: map[*anonymousConn]bool{},
 		room: newWake(), closed: make(chan struct{}),
 	}
 }
@@ -50,12 +49,11 @@ type anonymousConn struct {
 	all    *anonymousConns
 	origin netip.Addr
 	since  time.Time
-	place  *list.Element // among the strange, guarded by all.mu; nil: authorized or closed
-	used   bool          // it has had a request, guarded by all.mu
+	used   bool // it has had a request, guarded by all.mu
 
 	asked sync.Once
 	whose error       // the result of Options.Peer
-	known atomic.Bool // it has had an authorized request
+	known atomic.Bool // it has had an authorized request; changed under all.mu
 
 	reads   sync.Mutex // leaf
 	begun   bool       // some of a request was read, whose answer is not written yet
@@ -97,39 +95,33 @@ func (v *anonymousConns) Accept() (net.Conn, error) {
 func (v *anonymousConns) enter(one *anonymousConn, now time.Time) (in bool, displaced *anonymousConn, wait time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.all) < v.most && (v.mostStrange == 0 || v.strange.Len() < v.mostStrange) {
+	if len(v.all) < v.most && (v.mostStrange == 0 || v.strange < v.mostStrange) {
 		v.all[one] = true
-		v.byOrigin[one.origin]++
-		one.place = v.strange.PushBack(one)
+		v.strange++
 		return true, nil, 0
 	}
-	largest := 0
-	for _, n := range v.byOrigin {
-		largest = max(largest, n)
+	count := map[netip.Addr]int{}
+	for c := range v.all {
+		if !c.known.Load() {
+			count[c.origin]++
+		}
 	}
-	for e := v.strange.Front(); e != nil; e = e.Next() {
-		other := e.Value.(*anonymousConn)
-		if v.byOrigin[other.origin] < largest {
+	var first *anonymousConn
+	for c := range v.all {
+		if c.known.Load() {
 			continue
 		}
-		if age := now.Sub(other.since); age < greeting {
-			return false, nil, greeting - age
+		if first == nil || cmp.Or(cmp.Compare(count[first.origin], count[c.origin]), c.since.Compare(first.since)) < 0 {
+			first = c
 		}
-		return false, other, 0
 	}
-	return false, nil, time.Hour // until there is room
-}
-
-// forget removes a connection from the strange. The lock is held.
-func (v *anonymousConns) forget(one *anonymousConn) {
-	if one.place == nil {
-		return
+	if first == nil {
+		return false, nil, time.Hour // until there is room
 	}
-	v.strange.Remove(one.place)
-	one.place = nil
-	if v.byOrigin[one.origin]--; v.byOrigin[one.origin] == 0 {
-		delete(v.byOrigin, one.origin)
+	if age := now.Sub(first.since); age < greeting {
+		return false, nil, greeting - age
 	}
+	return false, first, 0
 }
 
 // Close implements net.Listener.
@@ -144,25 +136,27 @@ func (c *anonymousConn) Close() error {
 	v := c.all
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.forget(c)
 	if !v.all[c] {
 		return err
 	}
 	delete(v.all, c)
+	if !c.known.Load() {
+		v.strange--
+	}
 	v.room.signal()
 	return err
 }
 
 // welcome records an authorized request on the connection.
 func (c *anonymousConn) welcome() {
-	if c.known.Swap(true) {
+	v := c.all
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if c.known.Swap(true) || !v.all[c] {
 		return
 	}
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	c.all.forget(c)
-	if c.all.mostStrange > 0 {
-		c.all.room.signal()
+	if v.strange--; v.mostStrange > 0 {
+		v.room.signal()
 	}
 }
 
