@@ -122,7 +122,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 	switch {
 	case s.own == nil && version != nil:
 		if !mcp.IsModern(version) {
-			e.answerError(append(append([]byte(`{"code":-32022,"message":"Unsupported protocol version","data":`), mcp.UnsupportedVersion(version)...), '}'))
+			e.answerError(jsonrpc.ErrorObject(nil, mcp.CodeVersion, "Unsupported protocol version", mcp.UnsupportedVersion(version)))
 			return false
 		}
 		if slices.Contains(legacyOnly, e.method) {

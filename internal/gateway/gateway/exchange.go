@@ -155,7 +155,9 @@ func (e *exchange) answer(result []byte) {
 }
 
 // refuse answers the client with an error.
-func (e *exchange) refuse(code int, text string) { e.answerError(errorOf(code, text)) }
+func (e *exchange) refuse(code int, text string) {
+	e.answerError(jsonrpc.ErrorObject(nil, code, text, nil))
+}
 
 // answerError answers with a raw error object.
 func (e *exchange) answerError(err []byte) {
@@ -168,12 +170,6 @@ func (e *exchange) answerError(err []byte) {
 		e.session.unsubscribed(e.uri)
 	}
 	e.stream.Send(jsonrpc.AppendErrorObject(nil, []byte(e.id), err))
-}
-
-// errorOf makes a raw JSON-RPC error object.
-func errorOf(code int, text string) []byte {
-	out := strconv.AppendInt([]byte(`{"code":`), int64(code), 10)
-	return append(jsonrpc.AppendQuoted(append(out, `,"message":`...), text), '}')
 }
 
 // messageOf reads the text of a raw error object, which may be empty; without one it is the whole object.
@@ -198,7 +194,7 @@ func (l *Link) unusable() []byte {
 	}
 	out, err := jsonrpc.Set(nil, l.trouble, jsonrpc.AppendQuoted(nil, text), "message")
 	if err != nil {
-		return errorOf(jsonrpc.InternalError, text)
+		return jsonrpc.ErrorObject(nil, jsonrpc.InternalError, text, nil)
 	}
 	return out
 }

@@ -105,8 +105,8 @@ func (l *Link) failed(err []byte) {
 
 // full refuses a process to a session, because the limit is reached. The server is not at fault.
 func (l *Link) full() {
-	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions, the maximum "+
-		"(limits.processes): end sessions that are not needed, or let clients share the server with \"shared: true\"", l.gw.own)))
+	l.failed(jsonrpc.ErrorObject(nil, jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions, the maximum "+
+		"(limits.processes): end sessions that are not needed, or let clients share the server with \"shared: true\"", l.gw.own), nil))
 	l.scope.changed()
 }
 
@@ -130,7 +130,7 @@ func (l *Link) seenBridged() {
 // markUnsupported marks the link's server as unusable in the link's era.
 func (l *Link) markUnsupported(why string) {
 	l.phase = unsupported
-	l.trouble = errorOf(jsonrpc.InternalError, why)
+	l.trouble = jsonrpc.ErrorObject(nil, jsonrpc.InternalError, why, nil)
 	l.abandon(l.trouble)
 }
 

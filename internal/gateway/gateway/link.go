@@ -133,7 +133,7 @@ func (l *Link) Finished(now time.Time) {
 		l.drop()
 		l.scope.changed()
 	}
-	l.abandon(errorOf(jsonrpc.InternalError, "the server has ended"))
+	l.abandon(jsonrpc.ErrorObject(nil, jsonrpc.InternalError, "the server has ended", nil))
 	l.gw.states = slices.DeleteFunc(l.gw.states, func(one stateOwner) bool { return one.link == l })
 	l.gw.flush()
 }
@@ -170,7 +170,7 @@ func (l *Link) endIfIdle() {
 			l.gw.post(l, mcp.CancelledLine(rawID(e.num), "nobody waits for it any more"))
 		}
 	}
-	l.abandon(errorOf(jsonrpc.InternalError, "the server was taken out of the configuration"))
+	l.abandon(jsonrpc.ErrorObject(nil, jsonrpc.InternalError, "the server was taken out of the configuration", nil))
 	l.gw.post(l, nil)
 }
 

@@ -28,20 +28,10 @@ func refuse(w http.ResponseWriter, id []byte, why refusal) {
 	default:
 		why.code = jsonrpc.InvalidRequest
 	}
-	var body []byte
-	if id != nil {
-		body = jsonrpc.AppendError(nil, id, why.code, why.text, why.data)
-	} else {
-		body = append(body, `{"jsonrpc":"2.0","error":{"code":`...)
-		body = strconv.AppendInt(body, int64(why.code), 10)
-		body = append(body, `,"message":`...)
-		body = jsonrpc.AppendQuoted(body, why.text)
-		body = append(body, "}}"...)
-	}
 	if why.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	writeJSON(w, why.status, body)
+	writeJSON(w, why.status, jsonrpc.AppendErrorObject(nil, id, jsonrpc.ErrorObject(nil, why.code, why.text, why.data)))
 }
 
 // writeJSON writes a whole body in one piece.

@@ -49,19 +49,21 @@ func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
 	if len(id) == 0 {
 		id = []byte("null")
 	}
-	dst = appendHead(dst, id)
-	dst = append(dst, `,"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(code), 10)
-	dst = append(dst, `,"message":`...)
-	dst = AppendQuoted(dst, message)
-	if len(data) > 0 {
-		dst = append(dst, `,"data":`...)
-		dst = append(dst, data...)
-	}
-	return append(dst, "}}"...)
+	dst = append(appendHead(dst, id), `,"error":`...)
+	return append(ErrorObject(dst, code, message, data), '}')
 }
 
-// AppendErrorObject appends an error response with a raw error object, without a newline. id is raw JSON.
+// ErrorObject appends a raw error object. data is raw JSON, left out when nil.
+func ErrorObject(dst []byte, code int, message string, data []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"code":`...), int64(code), 10)
+	dst = AppendQuoted(append(dst, `,"message":`...), message)
+	if len(data) > 0 {
+		dst = append(append(dst, `,"data":`...), data...)
+	}
+	return append(dst, '}')
+}
+
+// AppendErrorObject appends an error response with a raw error object, without a newline. id is raw JSON, left out when nil.
 func AppendErrorObject(dst, id, object []byte) []byte {
 	dst = append(appendHead(dst, id), `,"error":`...)
 	return append(append(dst, object...), '}')
