@@ -134,9 +134,6 @@ func (r *reader) readable() bool {
 
 // invalidUTF8 is where a text stops being UTF-8, or -1.
 func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) {
-		return -1
-	}
 	for i, c := range string(text) {
 		if c == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte(string(utf8.RuneError))) {
 			return i
