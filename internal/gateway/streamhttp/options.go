@@ -19,7 +19,7 @@ type Options struct {
 	Extra map[string]http.Handler
 
 	// Hosts are names allowed in the Host header besides loopback names and the literal address of the connection,
-	// without port or with the exact one, in lower case.
+	// without port or with the exact one. They are in lower case.
 	Hosts []string
 	// Peer returns why the other end of a connection is refused; nil if it is accepted. It is called once for each
 	// connection, by the goroutine of its first request, before any answer, and the error's text is sent to the client

@@ -99,7 +99,7 @@ func (f *Front) settle(s *session) bool {
 	return true
 }
 
-// keyOf is the key of a session, in the table and in the store: a hash, so that the lookup's timing reveals nothing of an id.
+// keyOf is the key of a session, in the table and in the store. It is a hash, so that the lookup's timing reveals nothing of an id.
 func keyOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
