@@ -121,7 +121,8 @@ func TestStaticTokens(t *testing.T) {
 			t.Errorf("%q: %+v", tc.headers, a)
 		}
 	}
-	if hub.opened() != 1 || hub.session(0).peer.Subject != newRights([]string{"two"}, nil).tokens[0].subject {
+	two, _ := newRights([]string{"two"}, nil).static("two")
+	if hub.opened() != 1 || hub.session(0).peer.Subject != two.subject {
 		t.Errorf("%d sessions, of %q", hub.opened(), hub.session(0).peer.Subject)
 	}
 	for _, method := range []string{"GET", "DELETE", "PUT"} {

@@ -2,7 +2,6 @@ package streamhttp
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -25,51 +24,45 @@ type View struct {
 // rights say which static tokens there are, and which view each client is bound to. They are immutable.
 type rights struct {
 	views    []View
-	tokens   []staticToken
-	replaced chan struct{} // closed when others count
+	tokens   map[[sha256.Size]byte]staticToken // by the hash of each: the time that a lookup takes reveals nothing of it
+	replaced chan struct{}                     // closed when others count
 }
 
 // staticToken is a configured token.
 type staticToken struct {
-	sum     [sha256.Size]byte // for comparisons in constant time
-	subject string            // identifies it; the same after a restart, whatever the order of the tokens is
-	view    string            // all that it sees; "": everything
+	subject string // identifies it; the same after a restart, whatever the order of the tokens is
+	view    string // all that it sees; "": everything
 }
 
 func newRights(bearer []string, views []View) *rights {
-	r := &rights{views: views, replaced: make(chan struct{})}
+	r := &rights{views: views, tokens: map[[sha256.Size]byte]staticToken{}, replaced: make(chan struct{})}
 	for _, v := range slices.Concat([]View{{Bearer: bearer}}, views) { // without a name: everything
 		for _, token := range v.Bearer {
 			sum := sha256.Sum256([]byte(token))
-			r.tokens = append(r.tokens, staticToken{sum, staticSubject + hex.EncodeToString(sum[:8]), v.Name})
+			if _, earlier := r.tokens[sum]; !earlier {
+				r.tokens[sum] = staticToken{staticSubject + hex.EncodeToString(sum[:8]), v.Name}
+			}
 		}
 	}
 	return r
 }
 
-// static returns the matching token. All are compared.
-func (r *rights) static(token string) (staticToken, bool) {
-	sum := sha256.Sum256([]byte(token))
-	match := 0
-	for i := range r.tokens {
-		first := subtle.ConstantTimeEq(int32(match), 0)
-		match |= subtle.ConstantTimeCompare(sum[:], r.tokens[i].sum[:]) * first * (i + 1)
-	}
-	if match == 0 {
-		return staticToken{}, false
-	}
-	return r.tokens[match-1], true
+// static returns what is known of a token.
+func (r *rights) static(token string) (known staticToken, ok bool) {
+	known, ok = r.tokens[sha256.Sum256([]byte(token))]
+	return known, ok
 }
 
 // bound returns the one view that a subject sees; "": it sees everything, and may choose any view. false: the subject
 // is a token that does not count any more.
 func (r *rights) bound(subject string) (view string, ok bool) {
 	if strings.HasPrefix(subject, staticSubject) {
-		i := slices.IndexFunc(r.tokens, func(t staticToken) bool { return t.subject == subject })
-		if i < 0 {
-			return "", false
+		for _, t := range r.tokens {
+			if t.subject == subject {
+				return t.view, true
+			}
 		}
-		return r.tokens[i].view, true
+		return "", false
 	}
 	own, isJWT := strings.CutPrefix(subject, tokenSubject)
 	for _, v := range r.views {
