@@ -45,8 +45,7 @@ type Runner struct {
 	quiet   quiet
 	flushes bool // a flush is posted
 	out     *lineloop.Sink
-	ending  bool
-	endBy   time.Time
+	endBy   time.Time // when nothing is waited for any more; zero: it is not ending
 	ended   chan struct{}
 }
 
@@ -128,10 +127,9 @@ func (r *Runner) Ended() <-chan struct{} { return r.ended }
 
 // end ends every server, and then the loop. stopped: by a signal, and nothing is waited for.
 func (r *Runner) end(stopped bool) {
-	if r.ending {
+	if !r.endBy.IsZero() {
 		return
 	}
-	r.ending = true
 	r.endBy = time.Now().Add(leaveWithin)
 	time.AfterFunc(leaveWithin, func() { r.loop.Post(r.stopIfDone) })
 	for _, k := range r.kept {
@@ -146,7 +144,7 @@ func (r *Runner) end(stopped bool) {
 // stopIfDone ends the loop when no server is left and the client has read everything.
 func (r *Runner) stopIfDone() {
 	late := !time.Now().Before(r.endBy)
-	if !r.ending || len(r.kept) > 0 && !late {
+	if r.endBy.IsZero() || len(r.kept) > 0 && !late {
 		return
 	}
 	if r.out != nil && r.out.Pending() > 0 && !late {
