@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	agentprocess "github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/launcher"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -65,25 +66,21 @@ type Report struct {
 	Stubborn bool
 }
 
-// cookieName is a variable that everything the server starts inherits: so it is found again, whatever session or parent
-// it has made for itself.
-const cookieName = "OUTLIVE_CHECKUP"
-
 // Run looks at one server. It returns after at most InstallTime, ProbeTimeout, Timeout and four times Grace, or soon after ctx
 // ends; a launcher that is ended while it installs has launcher.UndoTime besides, and one that cannot be killed two seconds. The
 // first process gets the handshake of the legacy era, because every server answers it in some way: so silence means that it is not
 // there yet.
 func Run(ctx context.Context, s Spec) Report {
 	s = s.withDefaults()
-	cookie := cookieName + "=" + rand.Text()
-	s.Env = append(s.Env[:len(s.Env):len(s.Env)], cookie)
+	run := rand.Text() // everything the server starts inherits it, whatever session or parent it has made for itself
+	s.Env = append(s.Env[:len(s.Env):len(s.Env)], agentprocess.RunVariable+"="+run)
 	var r Report
 	refused, unfinished := r.legacy(ctx, s)
 	if r.Found && ctx.Err() == nil && !unfinished {
 		r.modern(ctx, s, refused)
 	}
 	if r.Found {
-		r.LeftBehind = endSurvivors(cookie)
+		r.LeftBehind = endSurvivors(run)
 	}
 	if err := ctx.Err(); err != nil && !r.Ready {
 		r.Problem = "not looked at to the end: " + err.Error()
