@@ -30,7 +30,7 @@ type reachable struct {
 	server   keptAlive
 	settings *settings
 	sinks    *sinks
-	upgrader *upgrader // nil in inherit mode
+	proxy    *proxyRun // nil in inherit mode
 	client   clientProcess
 }
 
@@ -91,8 +91,8 @@ func (r reachable) Status() control.Status {
 	}
 	s := r.sinks.status(b)
 	s.Dir, s.ClientProcess, s.Lost.Log = r.settings.dir, r.client.status(), r.sinks.kept.Lost()
-	if r.upgrader != nil {
-		s.Upgrades, s.LogPath = r.upgrader.upgrades, r.sinks.kept.Path()
+	if r.proxy != nil {
+		s.Upgrades, s.LogPath = r.proxy.image.upgrades, r.sinks.kept.Path()
 	}
 	return s
 }
@@ -138,8 +138,8 @@ func (r reachable) Reload() error {
 }
 
 func (r reachable) Upgrade(ctx context.Context, wait time.Duration) error {
-	if r.upgrader == nil {
+	if r.proxy == nil {
 		return errNoUpgrade
 	}
-	return r.upgrader.Upgrade(ctx, wait)
+	return r.proxy.Upgrade(ctx, wait)
 }

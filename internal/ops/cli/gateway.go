@@ -191,8 +191,8 @@ type endpoint struct {
 	sinks  *sinks
 	served *servedSet
 
-	from    *legacy // what the image before this one has left; nil: this is the first
-	program string  // where ours is on disk
+	left    *savedGateway // by the image before this one
+	image   *image
 	replace replacing
 
 	mu      sync.Mutex        // guards reading the configuration
@@ -222,7 +222,11 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser), from: from}
+	i, err := newImage(k, from)
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser), image: i, left: from.gateway()}
 	defer g.served.close()
 	defer func() { g.others.end() }() // the last of all: then others may go on
 	defer g.sessions.close()
@@ -233,15 +237,12 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err := g.open(io, file); err != nil {
 		return err
 	}
-	if g.program, err = programPath(); err != nil {
-		return fail(exitFailure, "%w", err)
-	}
 	g.tellStarting(len(servers), passedOver)
 	go k.clearAway()
 	g.apply(servers, g.begun.Views)
 	g.rewatch()
 	defer g.unwatch()
-	stop := handleSignals(g, k)
+	stop := handleSignals(k, signalled{g.Interrupt, g.Reload, g.Upgrade})
 	defer stop()
 	if from != nil {
 		admitSignals()
@@ -254,7 +255,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer closeControl()
 	k.startTelemetry()
 	err = g.serve(ctx)
-	k.countLast(g.upgrades(), metrics.ServersOf(g.flags.name, g.Last()))
+	k.countLast(i.upgrades, metrics.ServersOf(g.flags.name, g.Last()))
 	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
 	return err
 }

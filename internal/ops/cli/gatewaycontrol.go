@@ -24,7 +24,7 @@ func (r reachableGateway) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
 	s := r.sinks.status(backend.Status{Name: r.flags.name, State: "serving"})
-	s.URL, s.Upgrades, s.ClientProcess, s.DamagedSessions = r.url, r.upgrades(), r.client.status(), r.sessions.damaged()
+	s.URL, s.Upgrades, s.ClientProcess, s.DamagedSessions = r.url, r.image.upgrades, r.client.status(), r.sessions.damaged()
 	s.PeersAt, s.SessionsAway = r.others.status()
 	if s.Config = r.begun.Name; r.path != "" {
 		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory

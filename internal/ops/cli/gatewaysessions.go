@@ -45,7 +45,7 @@ func (g *endpoint) keepSessions(file *config.File, address string) {
 	if text := damagedSessions(k.here.Damaged()); text != "" {
 		g.warn(text)
 	}
-	for _, e := range g.left().Sessions {
+	for _, e := range g.left.Sessions {
 		if e.Record == nil {
 			_ = k.Drop(e.Key) // an error was told
 		} else {

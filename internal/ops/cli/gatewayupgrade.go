@@ -12,7 +12,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/sessionstore"
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
-	"github.com/outlive-mcp/outlive/internal/keep/child"
 )
 
 // savedGateway is what a gateway leaves to the next image in its process, beside what was written of sessions.
@@ -29,64 +28,39 @@ func (s *savedGateway) descriptors() []int { return append([]int{s.Listener}, s.
 type replacing struct {
 	address string
 	front   atomic.Pointer[streamhttp.Front] // nil until it serves
-	busy    atomic.Bool
-	begun   time.Time
-	ready   atomic.Bool // requests are held back, and the runner is ending for the next image
+	ready   atomic.Bool                      // requests are held back, and the runner is ending for the next image
 }
 
 // errStdioStays is why a gateway on stdin and stdout is not upgraded in place.
 var errStdioStays = errors.New("not possible for a gateway on stdin and stdout: restart its client instead")
 
-// left is what the image before this one has left of its gateway.
-func (g *endpoint) left() *savedGateway {
-	if g.from == nil || g.from.Gateway == nil {
+// gateway is what the image before this one has left of its gateway.
+func (l *legacy) gateway() *savedGateway {
+	if l == nil || l.Gateway == nil {
 		return &savedGateway{}
 	}
-	return g.from.Gateway
-}
-
-func (g *endpoint) upgrades() int {
-	if g.from == nil {
-		return 0
-	}
-	return g.from.Upgrades
+	return l.Gateway
 }
 
 // Upgrade lets the program on disk take our place. It waits for a moment without requests in flight, no longer than wait, and
 // returns only if the upgrade is not possible; then everything goes on. Any goroutine.
 func (g *endpoint) Upgrade(ctx context.Context, wait time.Duration) error {
-	if !g.replace.busy.CompareAndSwap(false, true) {
-		return errUpgrading
+	front := g.replace.front.Load()
+	var stays error
+	switch {
+	case g.listener == nil:
+		stays = errStdioStays
+	case front == nil:
+		stays = errors.New("it is starting")
 	}
-	begun := time.Now()
-	err := g.prepare(ctx, wait)
+	err := g.image.upgrade(ctx, wait, stays, func(ctx context.Context) error { return front.Hold(ctx, g.Busy) })
 	if err != nil {
-		g.replace.busy.Store(false)
-		g.sinks.tellUpgradeFailed(err)
 		return err
 	}
-	g.replace.begun = begun
 	g.replace.ready.Store(true)
 	g.Runner.Interrupt() // the servers end; then serve goes on with become
 	<-ctx.Done()
 	return ctx.Err()
-}
-
-// prepare holds requests back, once none is in flight.
-func (g *endpoint) prepare(ctx context.Context, wait time.Duration) error {
-	front := g.replace.front.Load()
-	switch {
-	case g.listener == nil:
-		return errStdioStays
-	case front == nil:
-		return errors.New("it is starting")
-	}
-	if err := tryProgram(ctx, g.program, os.Args[1:]); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	return front.Hold(ctx, g.Busy)
 }
 
 // become executes the program on disk in our place, with the address and the connections of clients.
@@ -109,11 +83,7 @@ func (g *endpoint) become(front *streamhttp.Front) error {
 	}
 	saved.Listener = int(listener.Fd())
 	g.others.end() // the next image has another time with the lease
-	g.sinks.flush()
-	child.RestKeeper()
-	err = execute(g.program, &legacy{
-		PID: os.Getpid(), Version: version(), Started: g.sinks.start, Begun: g.replace.begun, Upgrades: g.upgrades() + 1, Gateway: saved,
-	})
+	err = g.image.become(&legacy{Gateway: saved})
 	runtime.KeepAlive(files) // or their descriptors might be closed
 	runtime.KeepAlive(listener)
 	return fail(exitFailure, "upgrade: %w", err) // the servers have ended: whoever starts the gateway again has its sessions
@@ -121,7 +91,7 @@ func (g *endpoint) become(front *streamhttp.Front) error {
 
 // inherit returns the listener that the image before this one has left, nil if there is none for this address.
 func (g *endpoint) inherit(address string) (socketListener, error) {
-	left := g.left()
+	left := g.left
 	if left.Address == "" {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/audit"
@@ -147,25 +149,50 @@ func tellFatal(k *sinks, err *error) {
 	*err = &exitError{code: exitFailure}
 }
 
+// proxyRun is a run in its usual mode.
+type proxyRun struct {
+	*proxy.Proxy
+	image  *image
+	member *sharing.Member // nil: the server is not shared
+	stays  error           // why it is not upgraded in place; nil: it is
+}
+
+// Restart replaces the server; one that belongs to the daemon, for all runs that share it.
+func (r *proxyRun) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	if r.member != nil {
+		return r.member.Restart(ctx, source, reason)
+	}
+	return r.Proxy.Restart(ctx, source, reason)
+}
+
+// Upgrade waits for a quiet moment, no longer than wait. It returns only if the upgrade is not possible; then everything goes
+// on. Any goroutine.
+func (r *proxyRun) Upgrade(ctx context.Context, wait time.Duration) error {
+	return r.image.upgrade(ctx, wait, cmp.Or(r.stays, handoverPossible()), func(ctx context.Context) error {
+		r.image.sinks.flush() // a slow reader is waited for here, so that it need not be on the loop's goroutine
+		return r.HandOver(ctx, func(s *proxy.Saved) error { return r.image.become(&legacy{Proxy: s}) })
+	})
+}
+
 // begin makes the proxy: a new one, or the one that an earlier version in this process has left.
-func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) (*upgrader, error) {
-	u := &upgrader{sinks: k}
-	var err error
-	if u.program, err = programPath(); err != nil {
+func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) (*proxyRun, error) {
+	i, err := newImage(k, from)
+	if err != nil {
 		return nil, err
 	}
+	r := &proxyRun{image: i}
 	if from != nil {
-		k.start, u.upgrades = from.Started, from.Upgrades
-		if u.Proxy, err = proxy.Resume(opts, from.Proxy); err != nil {
+		k.start = from.Started
+		if r.Proxy, err = proxy.Resume(opts, from.Proxy); err != nil {
 			return nil, err
 		}
 		k.tellUpgraded(from)
-		return u, nil
+		return r, nil
 	}
 	if opts.In, opts.Out, err = takeStreams(io); err != nil {
 		return nil, fmt.Errorf("take over stdin and stdout: %w", err)
 	}
-	if u.Proxy, err = proxy.New(opts); err != nil {
+	if r.Proxy, err = proxy.New(opts); err != nil {
 		return nil, err
 	}
 	prepareState(s, k)
@@ -173,7 +200,7 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 	for _, text := range s.warnings {
 		k.warn(event.ConfigLoaded, text)
 	}
-	return u, nil
+	return r, nil
 }
 
 // hostOptions are the settings of the server in the host's words.
@@ -216,15 +243,13 @@ func runProxy(io streams, s *settings) (err error) {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	var server runningServer = p
 	switch {
 	case member != nil:
-		p.stays = errSharedStays
-		server = &sharedRun{p, member}
+		p.member, p.stays = member, errSharedStays
 	case opts.Remote != nil:
 		p.stays = errRemoteStays
 	}
-	stop := handleSignals(server, k)
+	stop := handleSignals(k, signalled{p.Interrupt, hangUp(p), p.Upgrade})
 	defer stop()
 	if from != nil {
 		admitSignals()
@@ -235,12 +260,12 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "--watch: %w", err)
 	}
 	defer unwatch()
-	done := listenControl(k, s.backend.Name, "this run", reachable{server, s, k, p, ourClient()})
+	done := listenControl(k, s.backend.Name, "this run", reachable{p, s, k, p, ourClient()})
 	defer done()
 	k.startTelemetry()
 	code := p.Run()
 	last := p.Last()
-	k.countLast(p.upgrades, control.Status{Status: last})
+	k.countLast(p.image.upgrades, control.Status{Status: last})
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: last.RestartCount, Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
 	return exitWith(code)
@@ -265,7 +290,7 @@ func runInherit(io streams, s *settings) (err error) {
 	}
 	prepareState(s, k)
 	k.say(event.ProxyStarted, "Watchdog supervisor starting")
-	stop := handleSignals(h, k)
+	stop := handleSignals(k, signalled{interrupt: h.Interrupt, renew: hangUp(h)})
 	defer stop()
 	done := listenControl(k, s.backend.Name, "this run", reachable{server: h, settings: s, sinks: k, client: ourClient()})
 	defer done()

@@ -18,7 +18,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
-	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -69,23 +68,6 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 		all = append(all, sharing.Setting{Name: string(s.name), Values: s.values()})
 	}
 	return all
-}
-
-// runningServer is the server of a run, as used by signals and the control socket.
-type runningServer interface {
-	keptAlive
-	interruptible
-	upgradable
-}
-
-// sharedRun is a run whose server belongs to the daemon: a restart replaces the server for all runs that share it.
-type sharedRun struct {
-	*upgrader
-	member *sharing.Member
-}
-
-func (r *sharedRun) Restart(ctx context.Context, source supervise.Source, reason string) error {
-	return r.member.Restart(ctx, source, reason)
 }
 
 // sharedSocket is where the daemon of this user listens.

@@ -15,24 +15,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// interruptible is ended by a signal.
-type interruptible interface {
-	Interrupt()
-}
-
-// restartable is what SIGHUP restarts.
-type restartable interface {
-	Restart(ctx context.Context, source supervise.Source, reason string) error
-}
-
-// reloadable is what SIGHUP lets read its configuration again.
-type reloadable interface {
-	Reload() error
-}
-
-// upgradable is what can become another version of itself.
-type upgradable interface {
-	Upgrade(ctx context.Context, wait time.Duration) error
+// signalled is what signals do to what is kept alive. The log reports how renewing and upgrading went.
+type signalled struct {
+	interrupt func()
+	renew     func() error                               // SIGHUP
+	upgrade   func(context.Context, time.Duration) error // SIGUSR2; nil: that does nothing
 }
 
 // keepsAlive in a command's annotations, with any value, says that it keeps something alive.
@@ -63,7 +50,7 @@ func interruptibly(run func(ctx context.Context, args []string) error, more ...o
 
 // handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the
 // returned function is called.
-func handleSignals(p interruptible, k *sinks) (stop func()) {
+func handleSignals(k *sinks, on signalled) (stop func()) {
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, append(upgradeSignals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	quit := make(chan struct{})
@@ -73,7 +60,7 @@ func handleSignals(p interruptible, k *sinks) (stop func()) {
 			case <-quit:
 				return
 			case sig := <-got:
-				handleSignal(p, k, sig)
+				handleSignal(k, on, sig)
 			}
 		}
 	}()
@@ -83,22 +70,21 @@ func handleSignals(p interruptible, k *sinks) (stop func()) {
 	}
 }
 
-func handleSignal(p interruptible, k *sinks, sig os.Signal) {
+func handleSignal(k *sinks, on signalled, sig os.Signal) {
 	switch {
 	case sig == syscall.SIGHUP:
-		// The log reports the result.
-		switch p := p.(type) {
-		case reloadable:
-			go func() { _ = p.Reload() }()
-		case restartable:
-			go func() { _ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP") }()
-		}
+		go func() { _ = on.renew() }()
 	case slices.Contains(upgradeSignals, sig):
-		if u, ok := p.(upgradable); ok {
-			go func() { _ = u.Upgrade(context.Background(), momentPatience) }() // its event tells why it was not possible
+		if on.upgrade != nil {
+			go func() { _ = on.upgrade(context.Background(), momentPatience) }()
 		}
 	default:
 		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
-		p.Interrupt()
+		on.interrupt()
 	}
+}
+
+// hangUp is what SIGHUP does to one server.
+func hangUp(server keptAlive) func() error {
+	return func() error { return server.Restart(context.Background(), supervise.SourceSignal, "SIGHUP") }
 }

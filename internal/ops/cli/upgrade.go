@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/keep/child"
-	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
@@ -126,54 +125,55 @@ func programOf(name string, s control.Status) string {
 // errRemoteStays is why a run of a server at a URL is not upgraded in place.
 var errRemoteStays = errors.New("not possible for a server at a URL: restart the client instead")
 
-// upgrader lets the program on disk take our place.
-type upgrader struct {
-	*proxy.Proxy
+// image is this program in its process, until the one on disk takes its place.
+type image struct {
 	sinks    *sinks
 	program  string // where it is on disk
 	upgrades int    // how often that has happened in this process
 	busy     atomic.Bool
-	stays    error // why it cannot be done; nil: it can
+	begun    time.Time // the upgrade that is under way
 }
 
-// Upgrade waits for a quiet moment, no longer than wait. It returns only if the upgrade is not possible; then everything goes
-// on. Any goroutine.
-func (u *upgrader) Upgrade(ctx context.Context, wait time.Duration) error {
-	if u.stays != nil {
-		return u.stays
+// newImage is called at the start. from is what the image before this one has left; nil: it is the first.
+func newImage(k *sinks, from *legacy) (*image, error) {
+	program, err := programPath()
+	i := &image{sinks: k, program: program}
+	if from != nil {
+		i.upgrades = from.Upgrades
 	}
-	if err := handoverPossible(); err != nil {
-		return err
-	}
-	if !u.busy.CompareAndSwap(false, true) {
+	return i, err
+}
+
+// upgrade lets the program on disk take our place, if that says that it can. quiet waits for a moment without requests in flight, no
+// longer than its context and wait, and calls become, or has it called. stays is why none is waited for; nil: it is. After an error,
+// which is told, everything goes on. Any goroutine.
+func (i *image) upgrade(ctx context.Context, wait time.Duration, stays error, quiet func(context.Context) error) error {
+	if !i.busy.CompareAndSwap(false, true) {
 		return errUpgrading
 	}
-	defer u.busy.Store(false)
-	begun := time.Now()
-	err := u.replace(ctx, wait, begun)
-	u.sinks.tellUpgradeFailed(err)
+	i.begun = time.Now()
+	err := stays
+	if err == nil {
+		err = tryProgram(ctx, i.program, os.Args[1:])
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		err = quiet(ctx)
+	}
+	if err != nil {
+		i.busy.Store(false)
+		i.sinks.warn(event.UpgradeFailed, "Upgrade failed, this version goes on: "+err.Error(), slog.String(event.KeyReason, err.Error()))
+	}
 	return err
 }
 
-func (k *sinks) tellUpgradeFailed(err error) {
-	k.warn(event.UpgradeFailed, "Upgrade failed, this version goes on: "+err.Error(), slog.String(event.KeyReason, err.Error()))
-}
-
-func (u *upgrader) replace(ctx context.Context, wait time.Duration, begun time.Time) error {
-	if err := tryProgram(ctx, u.program, os.Args[1:]); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	u.sinks.flush() // a slow reader is waited for here, so that it need not be on the loop's goroutine
-	return u.HandOver(ctx, func(s *proxy.Saved) error {
-		u.sinks.flush()
-		child.RestKeeper()
-		return execute(u.program, &legacy{
-			PID: os.Getpid(), Version: version(), Started: u.sinks.start, Begun: begun,
-			Upgrades: u.upgrades + 1, Proxy: s,
-		})
-	})
+// become executes the program on disk in our place, and leaves it l. It returns only if that fails.
+func (i *image) become(l *legacy) error {
+	i.sinks.flush()
+	child.RestKeeper()
+	l.PID, l.Version, l.Started, l.Begun, l.Upgrades = os.Getpid(), version(), i.sinks.start, i.begun, i.upgrades+1
+	return execute(i.program, l)
 }
 
 // tellUpgraded says in the new program's first words how it came here.

@@ -16,7 +16,6 @@ var embedded = map[string]string{
 	"internal/line/backend.core":      "the state of one server, which its parts are the methods of",
 	"internal/ops/cli.endpoint":       "control.Source for it: Status and Restart have other forms there",
 	"internal/ops/cli.sharedDaemon":   "likewise",
-	"internal/ops/cli.upgrader":       "a run but for its restart, which is the daemon's",
 	"internal/protocol/bridge.core":   "the line that is translated, and the ids given out",
 	"outlive-fleet.settings":          "where the program has its files, which nobody writes",
 }
