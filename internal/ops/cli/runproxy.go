@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +167,7 @@ func (r *proxyRun) Restart(ctx context.Context, source supervise.Source, reason 
 // Upgrade waits for a quiet moment, no longer than wait. It returns only if the upgrade is not possible; then everything goes
 // on. Any goroutine.
 func (r *proxyRun) Upgrade(ctx context.Context, wait time.Duration) error {
-	return r.image.upgrade(ctx, wait, cmp.Or(r.stays, handoverPossible()), func(ctx context.Context) error {
+	return r.image.upgrade(ctx, wait, r.stays, func(ctx context.Context) error {
 		r.image.sinks.flush() // a slow reader is waited for here, so that it need not be on the loop's goroutine
 		return r.HandOver(ctx, func(s *proxy.Saved) error { return r.image.become(&legacy{Proxy: s}) })
 	})

@@ -63,7 +63,7 @@ func ofItsOwn() *syscall.SysProcAttr { return nil }
 func allRead(fs.FileInfo) bool { return false }
 
 // errNoExec says that a program cannot take another one's place in its process.
-var errNoExec = errors.New("not possible on Windows: restart the client instead")
+var errNoExec = errors.New("not possible on Windows: restart the client, or start the gateway anew, instead")
 
 // handoverPossible says why no other program can take our place.
 func handoverPossible() error { return errNoExec }

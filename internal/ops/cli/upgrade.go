@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func (i *image) upgrade(ctx context.Context, wait time.Duration, stays error, qu
 		return errUpgrading
 	}
 	i.begun = time.Now()
-	err := stays
+	err := cmp.Or(stays, handoverPossible())
 	if err == nil {
 		err = tryProgram(ctx, i.program, os.Args[1:])
 	}
