@@ -35,7 +35,7 @@ type remoteFlags struct {
 // table is what can be set of a server at a URL.
 func (f *remoteFlags) table() []setting {
 	header := setting{name: "header", to: &f.headers, usage: "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}"}
-	transport := setting{name: "transport", to: &f.transport, judged: true, words: []string{"auto", "sse"},
+	transport := setting{name: "transport", to: &f.transport, optional: true, words: []string{"auto", "sse"},
 		usage: "of a URL: sse: it speaks the HTTP+SSE of 2024-11-05 and nothing else (default auto: found out)"}
 	return append([]setting{header, transport}, f.loginTable()...)
 }

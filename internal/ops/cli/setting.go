@@ -18,7 +18,7 @@ type setting struct {
 	usage string
 
 	words    []string // the only values; nil: any
-	judged   bool     // one of words, checked where it is used
+	optional bool     // one of words, or ""
 	positive bool     // a time that has to be longer than 0
 	natural  bool     // a time or number that must not be negative
 	most     int      // of a number from 0 on; 0: no bound
@@ -76,7 +76,7 @@ func checkEach(table []setting) error {
 func (s *setting) check() error {
 	switch to := s.to.(type) {
 	case *string:
-		if s.words != nil && !s.judged && !slices.Contains(s.words, *to) && (*to != "" || s.name != "compat") {
+		if s.words != nil && !slices.Contains(s.words, *to) && (*to != "" || !s.optional) {
 			return wrongSetting("%s %q: want %s", s.name, *to, strings.Join(s.words, ", "))
 		}
 	case *int:

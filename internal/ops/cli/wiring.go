@@ -156,14 +156,11 @@ func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (
 }
 
 // checkEach looks at each setting by itself, and takes those that are one of a few words.
-func (f *runFlags) checkEach(func(string) bool) (err error) {
+func (f *runFlags) checkEach(func(string) bool) error {
 	if err := checkEach(f.table()); err != nil {
 		return err
 	}
 	_ = f.logLevel.UnmarshalText([]byte(f.level)) // it knows each of logLevels
-	if f.logFormat, err = logline.ParseFormat(string(f.logFormat)); err != nil {
-		return wrongSetting("%s: %v", settingName("log-format"), err)
-	}
 	if err := child.Supports(f.killMode); err != nil {
 		return wrongSetting("%s: %v", settingName("kill-mode"), err)
 	}

@@ -22,17 +22,6 @@ const (
 	JSON Format = "json" // one object a line: time, level, tag, msg, event and the event's attributes
 )
 
-// ParseFormat returns the format called name; "" is [Text]. The error lists the valid names.
-func ParseFormat(name string) (Format, error) {
-	switch f := Format(name); f {
-	case "", Text:
-		return Text, nil
-	case JSON:
-		return f, nil
-	}
-	return "", fmt.Errorf("unknown log format %q: want text or json", name)
-}
-
 // Options are settings of a [Writer]. They include what the watchdog's first lines show, because no event has it.
 type Options struct {
 	Format Format     // default Text
