@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
@@ -65,6 +62,13 @@ type served struct {
 	watch   watch.Options
 	known   string // path of the knowledge file
 	digest  string // differs if anything in its configuration differs
+}
+
+// newServed combines a server's settings with its sinks.
+func newServed(k *sinks, s *settings, dir string, env []string) *served {
+	one := &served{sinks: k, options: hostOptions(s, k), watch: s.watch, known: s.known}
+	one.options.Dir, one.options.Env = dir, env
+	return one
 }
 
 // servedSet has all servers so far, by name and digest: processes of an earlier configuration may still run for a
@@ -152,8 +156,7 @@ func digestOf(c config.Server) (string, error) {
 // serve converts one server. Mistakes are recorded in the file, with their positions.
 func (set *servedSet) serve(file *config.File, c config.Server) (*served, error) {
 	f := newRunFlags()
-	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	f.define(fl)
+	fl := f.flagSet()
 	f.backend.NoTools = true // the gateway has these tools for all servers
 	for _, p := range c.Policy {
 		for _, value := range p.Values {
@@ -189,7 +192,13 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 	}
 	s.backend.Supervise.Exits.Endless = true // its server does not end the gateway
 	s.paths(set.gateway + "." + c.Name)
-	return set.wire(s, c)
+	var env []string // ours, unless there is more
+	if len(c.Env) > 0 {
+		env = withVars(c.Env)
+	}
+	one := newServed(set.sinks.of(c.Name, set.keep(c.Name, s.stderrLog)), s, c.Dir, env)
+	one.digest, err = digestOf(c)
+	return one, err
 }
 
 // remoteWait is the longest time between two attempts to reach a remote server, before jitter. Several attempts fit
@@ -233,21 +242,6 @@ func inWordsOfFile(c config.Server, err error) (fileerror.Pos, string) {
 	return at, c.Name + ": " + wrong.spelt(settingName.key)
 }
 
-// wire combines a server's settings with its sinks.
-func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
-	digest, err := digestOf(c)
-	if err != nil {
-		return nil, err
-	}
-	one := &served{sinks: set.sinks.of(c.Name, set.keep(c.Name, s.stderrLog)), watch: s.watch, known: s.known, digest: digest}
-	one.options = hostOptions(s, one.sinks)
-	one.options.Dir = c.Dir
-	if len(c.Env) > 0 {
-		one.options.Env = withVars(c.Env)
-	}
-	return one, nil
-}
-
 // keep opens the file for a server's stderr, once for each name.
 func (set *servedSet) keep(name, path string) *logline.Kept {
 	set.mu.Lock()
@@ -267,9 +261,7 @@ func (set *servedSet) keep(name, path string) *logline.Kept {
 // host returns the host options for a link's server.
 func (set *servedSet) host(l *gateway.Link) host.Options {
 	opts := set.current()[l.Name()].host(l)
-	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
-		set.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
-	}
+	set.sinks.makeState(opts.StateDir)
 	return opts
 }
 

@@ -72,7 +72,7 @@ func newRun(io streams) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.SetInterspersed(false) // flags after CMD are CMD's
-	f.define(fl)
+	define(fl, f.table())
 	define(fl, far.table())
 	return cmd
 }

@@ -96,5 +96,9 @@ func newRunFlags() *runFlags {
 	return f
 }
 
-// define adds the flags.
-func (f *runFlags) define(fl *pflag.FlagSet) { define(fl, f.table()) }
+// flagSet are the flags of a server that has no command line of its own.
+func (f *runFlags) flagSet() *pflag.FlagSet {
+	fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	define(fl, f.table())
+	return fl
+}

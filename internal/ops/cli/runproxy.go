@@ -115,10 +115,15 @@ func (k *sinks) flush() {
 
 // prepareState makes the server's state directory, and removes leftovers of old runs.
 func prepareState(s *settings, k *sinks) {
-	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
+	k.makeState(s.serverState)
+	go k.clearAway()
+}
+
+// makeState makes a server's state directory.
+func (k *sinks) makeState(dir string) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		k.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
-	go k.clearAway()
 }
 
 // clearAway removes old logs and leftover processes of earlier runs. What cannot be removed now is tried again by the next one.

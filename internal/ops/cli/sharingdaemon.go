@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
@@ -257,8 +256,7 @@ func (d *sharedDaemon) before(s gateway.ServerStatus) gateway.ServerStatus {
 // settingsOf converts a request.
 func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]byte)) (*served, gateway.Server, error) {
 	f := newRunFlags()
-	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	f.define(fl)
+	fl := f.flagSet()
 	for _, s := range r.Settings {
 		for _, value := range s.Values {
 			if err := fl.Set(s.Name, value); err != nil {
@@ -274,13 +272,9 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 	s.executable = r.Executable
 	s.backend.Supervise.Exits.Endless = true // the server's end does not end the daemon
 	s.paths(sharedName + "." + name)
-	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
-		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
-	}
+	d.sinks.makeState(s.serverState)
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
-	one := &served{sinks: d.sinks.of(name, kept), watch: s.watch, known: s.known}
-	one.options = hostOptions(s, one.sinks)
-	one.options.Dir, one.options.Env = r.Dir, r.Env
+	one := newServed(d.sinks.of(name, kept), s, r.Dir, r.Env)
 	server := one.server(catalog.Server{Name: name})
 	server.Shared = true
 	return one, server, nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
@@ -65,8 +64,7 @@ EXIT STATUS
 // check finds mistakes in the flags for outlive run before they stand in a client's file.
 func (f *wrapFlags) check() error {
 	run := newRunFlags()
-	fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	run.define(fl)
+	fl := run.flagSet()
 	if err := fl.Parse(f.run); err != nil {
 		return fail(exitUsage, "behind --: %w", err)
 	}
