@@ -85,22 +85,16 @@ func (g *endpoint) Reload() error {
 	return nil
 }
 
-// tellRejected reports the mistakes of a configuration with their positions.
+// tellRejected reports the mistakes of a configuration with their positions. A log entry is one line: what is behind the first one
+// follows unchanged.
 func (g *endpoint) tellRejected(err error) {
-	text := "The configuration is not used, what was there before goes on"
-	e := event.Event{Type: event.ConfigRejected, Time: time.Now(), Level: slog.LevelError, Message: text + ": " + err.Error(),
-		Attrs: []slog.Attr{slog.String(event.KeyError, err.Error()), slog.Any(event.KeyFiles, []string{g.path})}}
-	if g.sinks.audit != nil {
-		g.sinks.audit.Emit(e)
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	g.sinks.Emit(event.Event{Type: event.ConfigRejected, Time: time.Now(), Level: slog.LevelError,
+		Message: "The configuration is not used, what was there before goes on: " + first,
+		Attrs:   []slog.Attr{slog.String(event.KeyError, err.Error()), slog.Any(event.KeyFiles, []string{g.path})}})
+	if rest != "" {
+		g.sinks.log.Raw([]byte(rest + "\n"))
 	}
-	if !strings.Contains(err.Error(), "\n") {
-		g.sinks.log.Emit(e)
-		return
-	}
-	// A log entry is one line: the excerpts and carets follow unchanged.
-	e.Message = text + ":"
-	g.sinks.log.Emit(e)
-	g.sinks.log.Raw([]byte(err.Error() + "\n"))
 }
 
 // tellWarnings reports settings without effect.
