@@ -21,21 +21,15 @@ import (
 
 // remoteFlags are the flags for a server that is given by its URL.
 type remoteFlags struct {
-	headers      []string
-	transport    string
-	clientID     string
-	clientSecret string
-	issuer       string
-	resource     string
-	scopes       []string
+	given        config.Given // but for the server itself, its name and the port
 	callbackPort int
 	noBrowser    bool
 }
 
 // table is what can be set of a server at a URL.
 func (f *remoteFlags) table() []setting {
-	header := setting{name: "header", to: &f.headers, usage: "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}"}
-	transport := setting{name: "transport", to: &f.transport, optional: true, words: []string{"auto", "sse"},
+	header := setting{name: "header", to: &f.given.Headers, usage: "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}"}
+	transport := setting{name: "transport", to: &f.given.Transport, optional: true, words: []string{"auto", "sse"},
 		usage: "of a URL: sse: it speaks the HTTP+SSE of 2024-11-05 and nothing else (default auto: found out)"}
 	return append([]setting{header, transport}, f.loginTable()...)
 }
@@ -43,11 +37,11 @@ func (f *remoteFlags) table() []setting {
 // loginTable are those of them that login has, too.
 func (f *remoteFlags) loginTable() []setting {
 	return []setting{
-		{name: "client-id", to: &f.clientID, usage: "of a URL: our id at its authorization server (default: registered, if that lets clients register)"},
-		{name: "client-secret", to: &f.clientSecret, usage: "of a URL: the secret of --client-id, as ${NAME} or ${file:PATH}; wants --issuer"},
-		{name: "issuer", to: &f.issuer, usage: "of a URL: the only authorization server to ask (default: the one that it names at the first login)"},
-		{name: "resource", to: &f.resource, usage: "of a URL: what the login is to be good for (default: what it says of itself); each has a login of its own"},
-		{name: "scope", to: &f.scopes, usage: "of a URL: scopes to ask for (default: those it asks for)", commas: true},
+		{name: "client-id", to: &f.given.ClientID, usage: "of a URL: our id at its authorization server (default: registered, if that lets clients register)"},
+		{name: "client-secret", to: &f.given.ClientSecret, usage: "of a URL: the secret of --client-id, as ${NAME} or ${file:PATH}; wants --issuer"},
+		{name: "issuer", to: &f.given.Issuer, usage: "of a URL: the only authorization server to ask (default: the one that it names at the first login)"},
+		{name: "resource", to: &f.given.Resource, usage: "of a URL: what the login is to be good for (default: what it says of itself); each has a login of its own"},
+		{name: "scope", to: &f.given.Scopes, usage: "of a URL: scopes to ask for (default: those it asks for)", commas: true},
 		{name: "callback-port", to: &f.callbackPort, usage: "of a URL: loopback port that the browser comes back to after the login (default: any)"},
 		{name: "no-browser", to: &f.noBrowser, usage: "open no page for a login, only tell what to do"},
 	}
@@ -73,10 +67,12 @@ func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
 	if err := f.check(argv); err != nil {
 		return nil, err
 	}
-	g := config.Given{Name: name, Command: argv}
+	g := f.given // of a command there is nothing, which was checked
+	g.Name, g.CallbackPort = name, f.callbackPort
 	if isURL(argv[0]) {
-		g = config.Given{Name: name, URL: argv[0], Transport: f.transport, Headers: f.headers, ClientID: f.clientID, ClientSecret: f.clientSecret, Issuer: f.issuer,
-			Resource: f.resource, Scopes: f.scopes, CallbackPort: f.callbackPort}
+		g.URL = argv[0]
+	} else {
+		g.Command = argv
 	}
 	for _, h := range g.Headers {
 		if !strings.Contains(h, ":") {

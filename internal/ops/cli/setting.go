@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,34 +98,24 @@ func (s *setting) check() error {
 	return nil
 }
 
-// values are what it is set to, as a command line has it: one, or those of a list.
-func (s *setting) values() []string {
-	switch to := s.to.(type) {
-	case *string:
-		return []string{*to}
-	case *bool:
-		return []string{fmt.Sprint(*to)}
-	case *int:
-		return []string{fmt.Sprint(*to)}
-	case *time.Duration:
-		return []string{to.String()}
-	case *[]string:
-		return slices.Clone(*to)
-	}
-	return nil
-}
-
-// givenWords are the flags of a table that have a value, as a command line has them, without those that are true or false.
+// givenWords are the texts, lists and numbers of a table that have a value, as a command line has them.
 func givenWords(table []setting) (words []string) {
 	for _, s := range table {
-		values := s.values()
-		if s.commas {
-			values = []string{strings.Join(values, ",")}
+		var values []string
+		switch to := s.to.(type) {
+		case *string:
+			values = []string{*to}
+		case *int:
+			if *to != 0 {
+				values = []string{strconv.Itoa(*to)}
+			}
+		case *[]string:
+			if values = *to; s.commas {
+				values = []string{strings.Join(values, ",")}
+			}
 		}
-		_, yesOrNo := s.to.(*bool)
-		number, _ := s.to.(*int)
 		for _, value := range values {
-			if value != "" && !yesOrNo && (number == nil || *number != 0) {
+			if value != "" {
 				words = append(words, s.name.String(), value)
 			}
 		}

@@ -43,7 +43,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 		return fail(exitFailure, "working directory: %w", err)
 	}
 	s.share = &sharing.Request{Name: s.backend.Name, PID: os.Getpid(), Command: s.backend.Command, Executable: s.executable, Dir: dir,
-		Env: withoutVars(os.Environ(), append(agentcli.SessionVariables(), handoverVar, sharedIdleVar)), Settings: f.given(fl.Changed)}
+		Env: withoutVars(os.Environ(), append(agentcli.SessionVariables(), handoverVar, sharedIdleVar)), Settings: f.given(fl)}
 	s.watch.Globs, s.watch.Auto = nil, nil
 	o := &s.backend
 	o.Elsewhere, o.NoTools, o.NoBridge = true, true, true
@@ -60,12 +60,17 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 }
 
 // given returns the server's settings that were given, in the order of the table.
-func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
+func (f *runFlags) given(fl *pflag.FlagSet) (all []sharing.Setting) {
 	for _, s := range f.table() {
-		if s.own && s.name != "no-tools" || !changed(string(s.name)) {
+		flag := fl.Lookup(string(s.name))
+		if s.own && s.name != "no-tools" || !flag.Changed {
 			continue
 		}
-		all = append(all, sharing.Setting{Name: string(s.name), Values: s.values()})
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		all = append(all, sharing.Setting{Name: string(s.name), Values: values})
 	}
 	return all
 }
