@@ -20,7 +20,7 @@ import (
 // It pings for the loop that calls [Deadman.Alive]. A loop that has not come round for two intervals is told of once
 // (/fail), and then there is silence. The zero Deadman with a URL works; it is used by one owner at a time.
 type Deadman struct {
-	// URL is the check's address, as healthchecks shows it. /start and /fail are put behind its path.
+	// URL is the check's address, as healthchecks shows it. /fail is put behind its path.
 	URL string
 	// Every is the time between two pings. 0: one minute.
 	Every time.Duration
@@ -91,24 +91,19 @@ func (d *Deadman) Close() {
 
 // pings is what is known of the pings so far.
 type pings struct {
-	started  bool // the first has arrived
 	hung     bool // the loop's silence was told
 	failures int  // in a row
 }
 
-// next is the ping that is due: what is behind the address, and its body; ok is false when silence is.
-func (p *pings) next(silent, every time.Duration, trouble string) (action, body string, ok bool) {
+// next is what is wrong as the ping that is due says it, "" if nothing is; ok is false when silence is due.
+func (p *pings) next(silent, every time.Duration, trouble string) (wrong string, ok bool) {
 	switch {
 	case silent > 2*every && p.hung:
-		return "", "", false
+		return "", false
 	case silent > 2*every:
-		return "fail", fmt.Sprintf("the loop has been blocked for %s", silent.Round(time.Second)), true
-	case trouble != "":
-		return "fail", trouble, true
-	case !p.started:
-		return "start", "", true
+		return fmt.Sprintf("the loop has been blocked for %s", silent.Round(time.Second)), true
 	}
-	return "", "", true
+	return trouble, true
 }
 
 // wait is the time until the next ping: the interval, or less after a failure, up to the interval.
@@ -127,13 +122,10 @@ func (d *Deadman) run(ctx context.Context, u *url.URL) {
 		d.mu.Lock()
 		silent, trouble := time.Since(d.alive), d.trouble
 		d.mu.Unlock()
-		if action, body, ok := p.next(silent, d.Every, trouble); ok {
-			d.report(ctx, &p, d.ping(ctx, u, action, body))
+		if wrong, ok := p.next(silent, d.Every, trouble); ok {
+			d.report(ctx, &p, d.ping(ctx, u, wrong))
 			if p.failures == 0 {
-				p.started, p.hung = true, silent > 2*d.Every
-				if action == "start" { // the run has begun, and is well
-					d.report(ctx, &p, d.ping(ctx, u, "", ""))
-				}
+				p.hung = silent > 2*d.Every
 			}
 		}
 		if !d.pause(ctx, p.wait(d.Every)) {
@@ -174,16 +166,14 @@ func (d *Deadman) report(ctx context.Context, p *pings, err error) {
 	}
 }
 
-// ping makes one request. The errors do not show the address.
-func (d *Deadman) ping(ctx context.Context, u *url.URL, action, body string) error {
+// ping makes one request, which says what is wrong; "": nothing is. The errors do not show the address.
+func (d *Deadman) ping(ctx context.Context, u *url.URL, wrong string) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
-	if action != "" {
-		u = u.JoinPath(action)
-	}
 	method, content := http.MethodGet, io.Reader(nil)
-	if body != "" {
-		method, content = http.MethodPost, strings.NewReader(body[:min(len(body), pingBody)])
+	if wrong != "" {
+		u = u.JoinPath("fail")
+		method, content = http.MethodPost, strings.NewReader(wrong[:min(len(wrong), pingBody)])
 	}
 	request, err := http.NewRequestWithContext(ctx, method, u.String(), content)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestDeadman(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		want("at the start", "0s GET /ping/key/slug/start?create=1", "0s GET /ping/key/slug?create=1")
+		want("at the start", "0s GET /ping/key/slug?create=1")
 		loop(d, "", 3*time.Minute)
 		want("alive", "59s GET /ping/key/slug?create=1", "1m59s GET /ping/key/slug?create=1", "2m59s GET /ping/key/slug?create=1")
 
@@ -136,7 +136,7 @@ func TestDeadmanWithoutNetwork(t *testing.T) {
 		if len(got) < 60 || len(got) > 65 {
 			t.Errorf("%d pings in an hour without a network", len(got))
 		}
-		if diff := cmp.Diff([]string{"0s GET /ping/secret/start", "5s GET /ping/secret/start", "15s GET /ping/secret/start", "35s GET /ping/secret/start", "1m15s GET /ping/secret/start", "2m15s GET /ping/secret/start"}, got[:6]); diff != "" {
+		if diff := cmp.Diff([]string{"0s GET /ping/secret", "5s GET /ping/secret", "15s GET /ping/secret", "35s GET /ping/secret", "1m15s GET /ping/secret", "2m15s GET /ping/secret"}, got[:6]); diff != "" {
 			t.Errorf("the first: %s", diff)
 		}
 		world.set(func() { world.answer = func() (int, error) { return 503, nil } })
