@@ -17,12 +17,9 @@ import (
 // client's session, and its two descriptors. It can be encoded as JSON.
 type Saved struct {
 	Session session.Record
-	In, Out int      // descriptors
+	In, Out int      // descriptors, which must be made inheritable
 	Held    [][]byte // lines of the client that were held back during the upgrade
 }
-
-// Descriptors are those that the next image needs: they must be made inheritable.
-func (s *Saved) Descriptors() []int { return []int{s.In, s.Out} }
 
 const (
 	// handoverRetry is the interval of attempts at a handover.

@@ -22,8 +22,6 @@ type savedGateway struct {
 	Sessions    []sessionstore.Entry
 }
 
-func (s *savedGateway) descriptors() []int { return append([]int{s.Listener}, s.Connections...) }
-
 // replacing is the part of an endpoint that becomes another image.
 type replacing struct {
 	address string
@@ -83,7 +81,7 @@ func (g *endpoint) become(front *streamhttp.Front) error {
 	}
 	saved.Listener = int(listener.Fd())
 	g.others.end() // the next image has another time with the lease
-	err = g.image.become(&legacy{Gateway: saved})
+	err = g.image.become(&legacy{Gateway: saved}, append(saved.Connections, saved.Listener))
 	runtime.KeepAlive(files) // or their descriptors might be closed
 	runtime.KeepAlive(listener)
 	return fail(exitFailure, "upgrade: %w", err) // the servers have ended: whoever starts the gateway again has its sessions

@@ -36,14 +36,6 @@ type legacy struct {
 	Gateway  *savedGateway // of `outlive gateway`
 }
 
-// descriptors are those that the next image needs.
-func (l *legacy) descriptors() []int {
-	if l.Gateway != nil {
-		return l.Gateway.descriptors()
-	}
-	return l.Proxy.Descriptors()
-}
-
 // ability is what a program answers that is asked whether it could take over.
 type ability struct {
 	Format  int    `json:"handover_format"`
@@ -126,8 +118,9 @@ func sameFile(a, b string) bool {
 	return err == nil && otherErr == nil && os.SameFile(is, other)
 }
 
-// execute lets the program at path take our place, with what we leave. It returns only if that fails.
-func execute(path string, l *legacy) error {
+// execute lets the program at path take our place, with what we leave, and the descriptors that belong to it. It returns only if that
+// fails.
+func execute(path string, l *legacy, fds []int) error {
 	f, err := documentFile()
 	if err != nil {
 		return fmt.Errorf("keep what is to be handed over: %w", err)
@@ -141,7 +134,7 @@ func execute(path string, l *legacy) error {
 	}
 	fd := int(f.Fd())
 	env := append(withoutVars(os.Environ(), []string{handoverVar}), fmt.Sprintf("%s=%d", handoverVar, fd))
-	return replaceImage(path, env, append(l.descriptors(), fd))
+	return replaceImage(path, env, append(fds, fd))
 }
 
 // predecessor returns what an earlier image in this process has left, nil if this is the first. It is nobody else's: the

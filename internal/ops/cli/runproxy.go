@@ -174,7 +174,7 @@ func (r *proxyRun) Restart(ctx context.Context, source supervise.Source, reason 
 func (r *proxyRun) Upgrade(ctx context.Context, wait time.Duration) error {
 	return r.image.upgrade(ctx, wait, r.stays, func(ctx context.Context) error {
 		r.image.sinks.flush() // a slow reader is waited for here, so that it need not be on the loop's goroutine
-		return r.HandOver(ctx, func(s *proxy.Saved) error { return r.image.become(&legacy{Proxy: s}) })
+		return r.HandOver(ctx, func(s *proxy.Saved) error { return r.image.become(&legacy{Proxy: s}, []int{s.In, s.Out}) })
 	})
 }
 

@@ -169,12 +169,12 @@ func (i *image) upgrade(ctx context.Context, wait time.Duration, stays error, qu
 	return err
 }
 
-// become executes the program on disk in our place, and leaves it l. It returns only if that fails.
-func (i *image) become(l *legacy) error {
+// become executes the program on disk in our place, and leaves it l and the descriptors of that. It returns only if that fails.
+func (i *image) become(l *legacy, fds []int) error {
 	i.sinks.flush()
 	child.RestKeeper()
 	l.PID, l.Version, l.Started, l.Begun, l.Upgrades = os.Getpid(), version(), i.sinks.start, i.begun, i.upgrades+1
-	return execute(i.program, l)
+	return execute(i.program, l, fds)
 }
 
 // tellUpgraded says in the new program's first words how it came here.
