@@ -212,7 +212,7 @@ func hostOptions(s *settings, k *sinks) host.Options {
 	opts := s.backend
 	opts.Tap, opts.Trace = k.tap, traceSource()
 	return host.Options{
-		Backend: opts, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.maxToClient,
+		Backend: opts, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.longest,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
 		Remember: keepKnowledge(s.known, func(err error) { k.say(event.ServerLogLost, err.Error()) }),
 	}
@@ -234,7 +234,7 @@ func runProxy(io streams, s *settings) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
+	opts := proxy.Options{MaxToServer: s.longest, Options: hostOptions(s, k)}
 	var member *sharing.Member
 	if s.share != nil {
 		// The shared server's stderr is kept and passed on like that of a server of our own. A sink counts its own losses.

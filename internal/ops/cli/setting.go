@@ -80,6 +80,11 @@ func (s *setting) check() error {
 		if s.words != nil && !slices.Contains(s.words, *to) && (*to != "" || !s.optional) {
 			return wrongSetting("%s %q: want %s", s.name, *to, strings.Join(s.words, ", "))
 		}
+		if s.size {
+			if _, err := parseSize(*to); err != nil {
+				return wrongSetting("%s: %v", s.name, err)
+			}
+		}
 	case *int:
 		switch {
 		case s.most > 0 && (*to < 0 || *to > s.most):

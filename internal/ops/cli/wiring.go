@@ -23,19 +23,18 @@ import (
 
 // settings are the flags of `outlive run`, checked and in the words of the packages that need them.
 type settings struct {
-	backend     backend.Options
-	watch       watch.Options // Globs and Auto empty: nothing is watched
-	executable  string        // what CMD resolved to
-	dir         string
-	killMode    child.KillMode
-	maxToClient int
-	maxToServer int
-	logLevel    slog.Level
-	logFormat   logline.Format
-	audit       string // as --audit says until the paths are known; then a path, or "" for none
-	stderrLog   string
-	given       map[string]string // variables of the server, or headers for it, that are configured
-	known       string            // path of the knowledge file
+	backend    backend.Options
+	watch      watch.Options // Globs and Auto empty: nothing is watched
+	executable string        // what CMD resolved to
+	dir        string
+	killMode   child.KillMode
+	longest    int // line in both directions, in bytes; 0: the usual
+	logLevel   slog.Level
+	logFormat  logline.Format
+	audit      string // as --audit says until the paths are known; then a path, or "" for none
+	stderrLog  string
+	given      map[string]string // variables of the server, or headers for it, that are configured
+	known      string            // path of the knowledge file
 
 	remote    *config.Server // a server elsewhere; nil: CMD is started
 	login     string         // the command that logs in at it
@@ -213,24 +212,20 @@ const leastMessage = 4 << 10
 // limits takes the flags about waiting and size.
 func (f *runFlags) limits(func(string) bool) error {
 	f.backend.ProbePatience = f.backend.Supervise.StartTimeout // a server that is to be up by then has read its first request, too
-	if f.maxMessage == "" {
-		return nil
-	}
-	n, err := parseSize(f.maxMessage)
-	if err != nil {
-		return wrongSetting("%s: %v", settingName("max-message"), err)
-	}
-	if n < leastMessage {
+	f.longest, _ = parseSize(f.maxMessage)                     // it was checked
+	if f.longest > 0 && f.longest < leastMessage {
 		return wrongSetting("%s %q is too small for the protocol: want 4KiB at least, such as 32MiB", settingName("max-message"), f.maxMessage)
 	}
-	f.maxToClient, f.maxToServer = n, n
 	return nil
 }
 
 var sizeForm = lazyregexp.New(`^(\d+) ?([KMG]?)(?:i?B)?$`)
 
-// parseSize reads "32MiB", "500K", "1000000": bytes, in powers of 1024.
+// parseSize reads "32MiB", "500K", "1000000": bytes, in powers of 1024. "": 0, for what was not given.
 func parseSize(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
 	m := sizeForm.FindStringSubmatch(text)
 	if m == nil {
 		return 0, fmt.Errorf("%q is not a size: write it like 32MiB", text)
@@ -265,13 +260,8 @@ func (f *runFlags) recovery(changed func(string) bool) error {
 		}
 		o.Replays = append(o.Replays, r)
 	}
-	if f.maxRSS != "" {
-		n, err := parseSize(f.maxRSS)
-		if err != nil {
-			return wrongSetting("%s: %v", settingName("max-rss"), err)
-		}
-		o.Limits.MaxRSS = int64(n)
-	}
+	rss, _ := parseSize(f.maxRSS) // it was checked
+	o.Limits.MaxRSS = int64(rss)
 	return f.watched()
 }
 
