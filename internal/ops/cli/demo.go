@@ -64,7 +64,7 @@ func runDemo(ctx context.Context, out *os.File, pace demoPace) (err error) {
 	var unseen error
 	shown := newScreen(out)
 	shown.failed = func(err error) { unseen = err; cancel() }
-	d := &demo{process: p, screen: shown, caller: &caller{client: p.Client, interrupted: ctx.Done()}, pace: pace}
+	d := &demo{process: p, screen: shown, caller: &caller{client: p.Client}, pace: pace}
 	err = d.show(ctx)
 	switch {
 	case unseen != nil: // such as behind "| head"

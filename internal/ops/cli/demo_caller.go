@@ -19,10 +19,10 @@ const (
 	interruptLag = 200 * time.Millisecond
 )
 
-// caller calls tools, checks the answers and keeps count. Its methods may be called from any goroutine.
+// caller calls tools, checks the answers and keeps count. Its methods may be called from any goroutine. Their context ends with Ctrl-C:
+// what fails from then on is not an error of outlive.
 type caller struct {
-	client      *mcptest.Client
-	interrupted <-chan struct{} // closed by Ctrl-C: what fails from then on is not an error of outlive
+	client *mcptest.Client
 
 	mu     sync.Mutex
 	counts tally
@@ -64,10 +64,10 @@ func (c *caller) tool(ctx context.Context, name string, args any) (string, error
 
 // checked calls a tool and counts it, as an error too if it fails or check does not like the answer.
 func (c *caller) checked(ctx context.Context, name string, args any, check func(text string) error) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callPatience)
+	patient, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()
 	begun := time.Now()
-	result, err := c.client.Tool(ctx, name, args)
+	result, err := c.client.Tool(patient, name, args)
 	took := time.Since(begun)
 	if err == nil && result.IsError {
 		err = errors.New(result.Text)
@@ -77,7 +77,7 @@ func (c *caller) checked(ctx context.Context, name string, args any, check func(
 	}
 	if err != nil {
 		err = fmt.Errorf("call of %s: %w", name, err)
-		if c.wasInterrupted() {
+		if wasInterrupted(ctx) {
 			return "", err
 		}
 	}
@@ -93,9 +93,9 @@ func (c *caller) checked(ctx context.Context, name string, args any, check func(
 }
 
 // wasInterrupted tells after a failure whether Ctrl-C is the reason.
-func (c *caller) wasInterrupted() bool {
+func wasInterrupted(ctx context.Context) bool {
 	select {
-	case <-c.interrupted:
+	case <-ctx.Done():
 		return true
 	case <-time.After(interruptLag):
 		return false
