@@ -46,7 +46,7 @@ func newRestart(io streams) *cobra.Command {
 		Annotations:       map[string]string{forOthers: "json reason timeout all failed"},
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := restartOrder{io: io, reason: reason, patience: patience, asJSON: asJSON}
+			o := restartOrder{telling: telling{io, "restart", "servers did not become ready", asJSON}, reason: reason, patience: patience}
 			switch {
 			case on.given() && which.many():
 				set, err := on.set(cmd.Context())
@@ -105,10 +105,17 @@ type restartRecord struct {
 
 // restartOrder is how a restart is done and told.
 type restartOrder struct {
-	io       streams
+	telling
 	reason   string
 	patience time.Duration
-	asJSON   bool
+}
+
+// telling is how it is told what has become of servers.
+type telling struct {
+	io     streams
+	verb   string
+	missed string // what so many of them are that it was not done to
+	asJSON bool
 }
 
 // one restarts what a person calls name. A gateway says by itself when its time is over: it must not be left before.
@@ -138,29 +145,40 @@ func (o restartOrder) one(ctx context.Context, name string, i control.Instance) 
 }
 
 // tell tells of each server.
-func (o restartOrder) tell(list []restartRecord, err error) error {
+func (o telling) tell(list []restartRecord, err error) error {
 	if err != nil {
 		return err
 	}
 	if o.asJSON {
 		err = encodeJSON(o.io.out, list)
 	} else if len(list) == 0 {
-		_, err = fmt.Fprintln(o.io.out, "There is nothing to restart.")
+		_, err = fmt.Fprintf(o.io.out, "There is nothing to %s.\n", o.verb)
 	}
 	bad := 0
 	for _, r := range list {
 		switch {
 		case r.Error != "":
 			bad++
-			fmt.Fprintf(logline.NewScreen(o.io.err), "outlive: restart %s: %s\n", r.Name, r.Error)
+			fmt.Fprintf(logline.NewScreen(o.io.err), "outlive: %s %s: %s\n", o.verb, r.Name, r.Error)
 		case !o.asJSON:
 			_, err = fmt.Fprintln(o.io.out, r.Name+": "+r.Text)
 		}
 	}
 	if bad > 0 {
-		return fail(exitFailure, "%d of %d servers did not become ready", bad, len(list))
+		return fail(exitFailure, "%d of %d %s", bad, len(list), o.missed)
 	}
 	return err
+}
+
+// atOnce does the same to many at once, and returns what has become of each.
+func atOnce[T any](many []T, do func(T) restartRecord) []restartRecord {
+	done := make([]restartRecord, len(many))
+	var asked sync.WaitGroup
+	for n, one := range many {
+		asked.Go(func() { done[n] = do(one) })
+	}
+	asked.Wait()
+	return done
 }
 
 // restartOne restarts one server.
@@ -212,13 +230,10 @@ func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecor
 		return nil, fail(exitFailure, "%w", err)
 	}
 	meant, list := w.among(running)
-	done := make([]restartRecord, len(meant))
-	var asked sync.WaitGroup
-	for n, i := range meant {
-		asked.Go(func() { done[n], _ = restartOne(ctx, i, reason) }) // the record has the error
-	}
-	asked.Wait()
-	return append(list, done...), nil
+	return append(list, atOnce(meant, func(i control.Instance) restartRecord {
+		r, _ := restartOne(ctx, i, reason) // the record has the error
+		return r
+	})...), nil
 }
 
 // among returns which of all that run are meant, and a record of each that gives no answer. What runs share is one server: it is

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +70,7 @@ EXIT STATUS
 			if err != nil {
 				return fail(exitFailure, "upgrade %s: %w", args[0], err)
 			}
-			_, err = fmt.Fprintln(io.out, programOf(instance.Name, s))
+			_, err = fmt.Fprintln(io.out, instance.Name+": "+programOf(s))
 			return err
 		},
 	}
@@ -82,41 +81,23 @@ EXIT STATUS
 
 // upgradeAll upgrades everything that runs, all at once, and tells of each.
 func upgradeAll(ctx context.Context, io streams, patience time.Duration) error {
-	running, err := askAll(ctx)
+	all, err := askAll(ctx)
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	if len(running) == 0 {
-		_, err := fmt.Fprintln(io.out, "There is nothing to upgrade.")
-		return err
-	}
-	texts, errs := make([]string, len(running)), make([]error, len(running))
-	var asked sync.WaitGroup
-	for n, r := range running {
-		asked.Go(func() {
-			s, err := r.Upgrade(ctx, patience)
-			texts[n], errs[n] = programOf(r.Label(), s), err
-		})
-	}
-	asked.Wait()
-	bad := 0
-	for n, r := range running {
-		if errs[n] != nil {
-			bad++
-			fmt.Fprintf(io.err, "outlive: upgrade %s: %v\n", r.Label(), errs[n])
-			continue
+	done := atOnce(all, func(r running) restartRecord {
+		s, err := r.Upgrade(ctx, patience)
+		if err != nil {
+			return restartRecord{Name: r.Label(), Error: err.Error()}
 		}
-		fmt.Fprintln(io.out, texts[n])
-	}
-	if bad > 0 {
-		return fail(exitFailure, "%d of %d go on with the version they had", bad, len(running))
-	}
-	return nil
+		return restartRecord{Name: r.Label(), Text: programOf(s)}
+	})
+	return telling{io: io, verb: "upgrade", missed: "go on with the version they had"}.tell(done, nil)
 }
 
-// programOf says which version is in front of what is shown as name.
-func programOf(name string, s control.Status) string {
-	text := fmt.Sprintf("%s: outlive %s (PID %d)", name, s.Version, s.PID)
+// programOf says which version is in front of what.
+func programOf(s control.Status) string {
+	text := fmt.Sprintf("outlive %s (PID %d)", s.Version, s.PID)
 	if !s.Gateway() {
 		text += fmt.Sprintf(", server PID %d", s.ServerPID)
 	}
