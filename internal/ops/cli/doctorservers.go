@@ -228,9 +228,6 @@ func (d *diagnosis) examineAll(ctx context.Context, lists [][]*examination) {
 // note turns what was seen into what is shown.
 func (r *serverReport) note(seen serverprobe.Report) {
 	r.Problem, r.Hint, r.Stderr, r.Installer = seen.Problem, seen.Hint, seen.Stderr, seen.Installer
-	if seen.Exit != "" {
-		r.Problem += " (" + seen.Exit + ")"
-	}
 	if seen.Ready {
 		r.Era, r.Version, r.Server, r.ReadyMS = seen.Era.String(), seen.Version, seen.Server, seen.ReadyAfter.Milliseconds()
 		r.Only = seen.Only

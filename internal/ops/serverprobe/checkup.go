@@ -56,7 +56,6 @@ type Report struct {
 	Garbage     int
 	GarbageLine string
 
-	Exit   string   // how the last process ended, if by itself before it was ready
 	Stderr []string // the last lines of stderr when the server is not Ready
 
 	// LeftBehind are command lines of processes that were still there after the server had ended. They have been killed.
@@ -115,7 +114,7 @@ func (r *Report) modern(ctx context.Context, s Spec, refused bool) {
 		return
 	}
 	r.ready(p, answer, mcp.Modern)
-	r.Only, r.Version, r.Exit = refused, mcp.ModernVersion, ""
+	r.Only, r.Version = refused, mcp.ModernVersion
 	r.finish(p, s)
 }
 
@@ -144,8 +143,7 @@ func (r *Report) legacy(ctx context.Context, s Spec) (refused, unfinished bool) 
 		refused = true
 		r.Problem = "it refused the handshake: " + answer.refusal
 	case errors.Is(err, errGone):
-		r.Problem = "it ended before it had answered the handshake"
-		r.Exit = p.exitText()
+		r.Problem = "it ended before it had answered the handshake" + p.exitText()
 		r.Hint = "start the command by hand and see what it says"
 		if dir := p.brokenCache(); dir != "" {
 			r.Hint = launcher.CacheHint(dir)

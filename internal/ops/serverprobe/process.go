@@ -99,15 +99,15 @@ func within(closed <-chan struct{}, patience time.Duration) bool {
 	}
 }
 
-// exitText says how the process ended, once it has.
+// exitText says in brackets how the process ended, once it has.
 func (p *process) exitText() string {
 	if !within(p.gone, streamPatience) {
 		return "" // it closed its stdout and lives on
 	}
 	if p.status.Signalled {
-		return "signal: " + p.status.Signal
+		return " (signal: " + p.status.Signal + ")"
 	}
-	return fmt.Sprintf("exit status %d", p.status.Code)
+	return fmt.Sprintf(" (exit status %d)", p.status.Code)
 }
 
 // said is what the readers have collected: how many lines on stdout are no messages, the first of them, and the last lines of stderr.
