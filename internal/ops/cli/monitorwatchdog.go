@@ -44,9 +44,7 @@ func onceReadOf(r *registry.Registry) onceRead {
 
 // newMonitorWatchdog reads the service manager's environment.
 func newMonitorWatchdog(logger *slog.Logger, home string) (*monitorWatchdog, error) {
-	n, err := service.NewNotifier(service.NotifierOptions{
-		Socket: os.Getenv("NOTIFY_SOCKET"), WatchdogUsec: os.Getenv("WATCHDOG_USEC"), WatchdogPID: os.Getenv("WATCHDOG_PID"), PID: os.Getpid(),
-	})
+	n, err := service.NewNotifier(os.Getenv)
 	if err != nil {
 		return nil, err
 	}

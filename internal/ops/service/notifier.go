@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,29 +22,22 @@ type Notifier struct {
 	alive time.Time // when it was said last
 }
 
-// NotifierOptions are what systemd has put into the environment of a program.
-type NotifierOptions struct {
-	Socket       string // NOTIFY_SOCKET; "": there is nobody to tell
-	WatchdogUsec string // WATCHDOG_USEC; "": there is no watchdog
-	WatchdogPID  string // WATCHDOG_PID: whom it is for; "": whoever reads it
-	PID          int    // ours
-}
-
-// NewNotifier makes a Notifier. It is nil where there is nobody to tell.
-func NewNotifier(o NotifierOptions) (*Notifier, error) {
-	if o.Socket == "" {
+// NewNotifier makes a Notifier of what systemd has put into the environment. It is nil where there is nobody to tell.
+func NewNotifier(getenv func(string) string) (*Notifier, error) {
+	socket, interval, whose := getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID")
+	if socket == "" {
 		return nil, nil
 	}
-	if o.Socket[0] != '/' && o.Socket[0] != '@' {
-		return nil, fmt.Errorf("NOTIFY_SOCKET=%s: neither a path nor an abstract socket", o.Socket)
+	if socket[0] != '/' && socket[0] != '@' {
+		return nil, fmt.Errorf("NOTIFY_SOCKET=%s: neither a path nor an abstract socket", socket)
 	}
-	n := &Notifier{socket: o.Socket, send: sendDatagram}
-	if o.WatchdogUsec == "" || o.WatchdogPID != "" && o.WatchdogPID != strconv.Itoa(o.PID) {
+	n := &Notifier{socket: socket, send: sendDatagram}
+	if interval == "" || whose != "" && whose != strconv.Itoa(os.Getpid()) { // without a number it is for whoever reads it
 		return n, nil
 	}
-	usec, err := strconv.ParseInt(o.WatchdogUsec, 10, 64)
+	usec, err := strconv.ParseInt(interval, 10, 64)
 	if err != nil || usec <= 0 || usec > int64(365*24*time.Hour/time.Microsecond) {
-		return nil, fmt.Errorf("WATCHDOG_USEC=%s: must be greater than 0", o.WatchdogUsec)
+		return nil, fmt.Errorf("WATCHDOG_USEC=%s: must be greater than 0", interval)
 	}
 	n.watchdog = time.Duration(usec) * time.Microsecond
 	return n, nil

@@ -18,7 +18,7 @@ func TestNotifierSpeaks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := NewNotifier(NotifierOptions{Socket: address, WatchdogUsec: "1000000"})
+		n, err := NewNotifier(systemd(address, "1000000", ""))
 		if err != nil {
 			t.Fatal(err)
 		}

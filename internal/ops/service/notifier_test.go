@@ -2,31 +2,41 @@ package service
 
 import (
 	"errors"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// systemd is an environment: NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, each "" where there is none.
+func systemd(socket, usec, pid string) func(string) string {
+	return func(name string) string {
+		return map[string]string{"NOTIFY_SOCKET": socket, "WATCHDOG_USEC": usec, "WATCHDOG_PID": pid}[name]
+	}
+}
+
 func TestNotifierOptions(t *testing.T) {
+	ours, another := strconv.Itoa(os.Getpid()), strconv.Itoa(os.Getpid()+1)
 	tests := []struct {
 		name     string
-		o        NotifierOptions
+		getenv   func(string) string
 		watchdog time.Duration
 		bad      bool
 		none     bool
 	}{
-		{"nobody to tell", NotifierOptions{WatchdogUsec: "1000000"}, 0, false, true},
-		{"no watchdog", NotifierOptions{Socket: "/run/n", PID: 7}, 0, false, false},
-		{"a watchdog", NotifierOptions{Socket: "@n", WatchdogUsec: "120000000", WatchdogPID: "7", PID: 7}, 2 * time.Minute, false, false},
-		{"a watchdog for anybody", NotifierOptions{Socket: "@n", WatchdogUsec: "2000000", PID: 7}, 2 * time.Second, false, false},
-		{"another's watchdog", NotifierOptions{Socket: "@n", WatchdogUsec: "2000000", WatchdogPID: "8", PID: 7}, 0, false, false},
-		{"a socket of another kind", NotifierOptions{Socket: "vsock:2:1"}, 0, true, true},
-		{"no number", NotifierOptions{Socket: "/n", WatchdogUsec: "soon"}, 0, true, true},
-		{"never", NotifierOptions{Socket: "/n", WatchdogUsec: "0"}, 0, true, true},
+		{"nobody to tell", systemd("", "1000000", ""), 0, false, true},
+		{"no watchdog", systemd("/run/n", "", ""), 0, false, false},
+		{"a watchdog", systemd("@n", "120000000", ours), 2 * time.Minute, false, false},
+		{"a watchdog for anybody", systemd("@n", "2000000", ""), 2 * time.Second, false, false},
+		{"another's watchdog", systemd("@n", "2000000", another), 0, false, false},
+		{"a socket of another kind", systemd("vsock:2:1", "", ""), 0, true, true},
+		{"no number", systemd("/n", "soon", ""), 0, true, true},
+		{"never", systemd("/n", "0", ""), 0, true, true},
 	}
 	for _, tt := range tests {
-		n, err := NewNotifier(tt.o)
+		n, err := NewNotifier(tt.getenv)
 		if (err != nil) != tt.bad || (n == nil) != tt.none || n != nil && n.watchdog != tt.watchdog {
 			t.Errorf("%s: %+v, %v", tt.name, n, err)
 		}
@@ -40,7 +50,7 @@ func TestNotifierOptions(t *testing.T) {
 // However often a loop calls, the watchdog hears it in time and not all the time.
 func TestAliveIsSaidInTime(t *testing.T) {
 	for _, call := range []time.Duration{10 * time.Millisecond, time.Second, 7 * time.Second, 25 * time.Second} {
-		n, err := NewNotifier(NotifierOptions{Socket: "/n", WatchdogUsec: "100000000"}) // 100 s
+		n, err := NewNotifier(systemd("/n", "100000000", "")) // 100 s
 		if err != nil {
 			t.Fatal(err)
 		}
