@@ -256,7 +256,11 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	k.startTelemetry()
 	err = g.serve(ctx)
 	k.countLast(i.upgrades, metrics.ServersOf(g.flags.name, g.Last()))
-	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
+	code := 0
+	if failed, ok := errors.AsType[*exitError](err); ok { // each of its errors is one
+		code = failed.code
+	}
+	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, code))
 	return err
 }
 
@@ -301,15 +305,4 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	}
 	g.Runner, err = gateway.NewRunner(opts)
 	return asFailure(err)
-}
-
-// codeOf is the exit status for an error.
-func codeOf(err error) int {
-	if err == nil {
-		return 0
-	}
-	if withCode, ok := errors.AsType[*exitError](err); ok {
-		return withCode.code
-	}
-	return exitFailure
 }

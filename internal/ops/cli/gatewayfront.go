@@ -57,22 +57,17 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 	return nil
 }
 
-// urlOf is where clients of a listener come.
+// urlOf is where clients of this machine come to a listener, also to one at all its addresses.
 func urlOf(l net.Listener, o streamhttp.Options) string {
-	scheme := "http"
+	scheme, address := "http", l.Addr().String()
 	if o.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + reachableAt(l.Addr().String()) + streamhttp.Path
-}
-
-// reachableAt replaces an address that means all addresses by one that can be used in a URL on this machine.
-func reachableAt(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		return net.JoinHostPort("localhost", port)
+		address = net.JoinHostPort("localhost", port)
 	}
-	return address
+	return scheme + "://" + address + streamhttp.Path
 }
 
 // whoListens names the gateway that uses an address already; "" if it is another program.

@@ -185,13 +185,12 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		// A missing command is not a mistake in the configuration: it may be installed later, and calls are answered
 		// with the error until then.
 		s.executable, _ = child.Resolve(argv[0], dir)
-		s.given = c.Env
 	} else {
 		s.elsewhere(c, fl.Changed)
 		s.login, s.asks = set.login(c.Name), set.browser
 	}
 	s.backend.Supervise.Exits.Endless = true // its server does not end the gateway
-	s.paths(set.gateway + "." + c.Name)
+	s.paths(set.gateway+"."+c.Name, c.Env)
 	var env []string // ours, unless there is more
 	if len(c.Env) > 0 {
 		env = withVars(c.Env)

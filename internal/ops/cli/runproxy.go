@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -97,20 +96,18 @@ func (k *sinks) warn(t event.Type, message string, attrs ...slog.Attr) {
 
 // close writes what is queued; each sink bounds its own wait.
 func (k *sinks) close() {
-	errs := []error{k.log.Close(), k.kept.Close()}
+	_, _ = k.log.Close(), k.kept.Close() // stderr may be what failed: there is nobody left to tell
 	if k.audit != nil {
-		errs = append(errs, k.audit.Close())
+		_ = k.audit.Close() // likewise
 	}
-	_ = errors.Join(errs...) // stderr may be what failed: there is nobody left to tell
 }
 
 // flush writes what is queued; each sink bounds its own wait.
 func (k *sinks) flush() {
-	errs := []error{k.kept.Flush(), k.log.Flush()}
+	_, _ = k.kept.Flush(), k.log.Flush() // what was not written is lost with us
 	if k.audit != nil {
-		errs = append(errs, k.audit.Flush())
+		_ = k.audit.Flush() // likewise
 	}
-	_ = errors.Join(errs...) // what was not written is lost with us
 }
 
 // prepareState makes the server's state directory, and removes leftovers of old runs.

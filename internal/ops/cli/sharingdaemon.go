@@ -271,7 +271,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 	}
 	s.executable = r.Executable
 	s.backend.Supervise.Exits.Endless = true // the server's end does not end the daemon
-	s.paths(sharedName + "." + name)
+	s.paths(sharedName+"."+name, nil)
 	d.sinks.makeState(s.serverState)
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
 	one := newServed(d.sinks.of(name, kept), s, r.Dir, r.Env)

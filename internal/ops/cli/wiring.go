@@ -33,8 +33,7 @@ type settings struct {
 	logFormat  logline.Format
 	audit      string // as --audit says until the paths are known; then a path, or "" for none
 	stderrLog  string
-	given      map[string]string // variables of the server, or headers for it, that are configured
-	known      string            // path of the knowledge file
+	known      string // path of the knowledge file
 
 	remote    *config.Server // a server elsewhere; nil: CMD is started
 	login     string         // the command that logs in at it
@@ -68,7 +67,7 @@ func (f *runFlags) resolve(argv []string, far *remoteFlags, changed func(string)
 	if err != nil {
 		return nil, err
 	}
-	s.paths(s.backend.Name)
+	s.paths(s.backend.Name, nil)
 	return s, nil
 }
 
@@ -308,16 +307,17 @@ func standsIn(argv []string) bool {
 	return false
 }
 
-// paths sets the files of a run. Their names contain its PID, since clients start short-lived copies.
-func (s *settings) paths(name string) {
+// paths sets the files of a run. Their names contain its PID, since clients start short-lived copies. given are variables that are
+// configured for the server.
+func (s *settings) paths(name string, given map[string]string) {
 	state := stateDir()
 	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))
 	s.audit = auditPath(s.audit, filepath.Join(state, "audit", name+".jsonl"))
 	command := s.backend.Command
 	if s.remote != nil {
-		command, s.given = []string{s.remote.URL}, s.remote.Headers
+		command, given = []string{s.remote.URL}, s.remote.Headers
 	}
-	s.known = knowledgeFile(command, s.executable, s.dir, s.given)
+	s.known = knowledgeFile(command, s.executable, s.dir, given)
 	s.backend.Known = loadKnowledge(s.known)
 	s.serverState = filepath.Join(state, "servers", name)
 }
