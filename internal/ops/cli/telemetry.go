@@ -101,11 +101,8 @@ func (k *sinks) startTelemetry() {
 // runTelemetry returns when the helper has ended. With more arguments the helper is ours alone, and ends when ctx does.
 func runTelemetry(ctx context.Context, more ...string) error {
 	program, err := findHelper(otelProgram)
-	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("OTEL_… is set, and %w", err)
-	}
 	if err != nil {
-		return err
+		return fmt.Errorf("OTEL_… is set, and %w", err)
 	}
 	logPath := filepath.Join(stateDir(), "log", otelProgram+".log")
 	if err := os.MkdirAll(filepath.Dir(logPath), 0o700); err != nil {
@@ -152,21 +149,12 @@ func findHelper(program string) (string, error) {
 		}
 	}
 	path, err := exec.LookPath(name)
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", &helperMissing{program}
+	if !errors.Is(err, exec.ErrNotFound) {
+		return path, err
 	}
-	return path, err
-}
-
-// helperMissing is the error of a helper that is not installed.
-type helperMissing struct{ program string }
-
-func (e *helperMissing) Error() string {
 	from := "npm, pip and the image do not bring it; take it from the archive of outlive " + version()
-	if e.program == fleetProgram {
+	if program == fleetProgram {
 		from = "no package brings it yet; build it in a clone of outlive " + version() + ": (cd outlive-fleet && go build)"
 	}
-	return fmt.Sprintf("the program %s is missing: %s and put it beside outlive or on PATH", e.program, from)
+	return "", fmt.Errorf("the program %s is missing: %s and put it beside outlive or on PATH", program, from)
 }
-
-func (e *helperMissing) Unwrap() error { return exec.ErrNotFound }

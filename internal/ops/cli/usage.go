@@ -40,8 +40,7 @@ func takes(least, most int) cobra.PositionalArgs {
 
 // wantedValues say what a flag of a type takes.
 var wantedValues = map[string]string{
-	"int": "a whole number, such as 1", "uint": "a whole number, such as 1", "int64": "a whole number, such as 1",
-	"float64": "a number, such as 1.5", "duration": "a time with its unit, such as 30s or 5m", "bool": "true or false",
+	"int": "a whole number, such as 1", "duration": "a time with its unit, such as 30s or 5m", "bool": "true or false",
 }
 
 // verbsOf are the commands of a command that its help shows.
