@@ -68,23 +68,15 @@ func keepKnowledge(path string, failed func(error)) func(was, now backend.Knowle
 	return func(was, now backend.Knowledge) {
 		mu.Lock()
 		defer mu.Unlock()
-		if err := saveKnowledge(path, loadKnowledge(path).After(was, now)); err != nil {
-			failed(err)
+		raw, err := json.Marshal(knowledgeForm{knowledgeVersion, loadKnowledge(path).After(was, now)})
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = atomicfile.Write(path, raw)
+		}
+		if err != nil {
+			failed(fmt.Errorf("keep knowledge: %w", err))
 		}
 	}
-}
-
-// saveKnowledge writes the file whole or not at all.
-func saveKnowledge(path string, k backend.Knowledge) error {
-	raw, err := json.Marshal(knowledgeForm{knowledgeVersion, k})
-	if err != nil {
-		return fmt.Errorf("encode knowledge: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keep knowledge: %w", err)
-	}
-	if err := atomicfile.Write(path, raw); err != nil {
-		return fmt.Errorf("keep knowledge: %w", err)
-	}
-	return nil
 }

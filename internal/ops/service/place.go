@@ -82,10 +82,10 @@ func (p Place) Write(text []byte) (changed bool, err error) {
 	if old, err := os.ReadFile(p.Path); err == nil && string(old) == string(text) {
 		return false, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
-		return false, fmt.Errorf("write the service: %w", err)
+	if err = os.MkdirAll(filepath.Dir(p.Path), 0o755); err == nil {
+		err = atomicfile.Write(p.Path, text)
 	}
-	if err := atomicfile.Write(p.Path, text); err != nil {
+	if err != nil {
 		return false, fmt.Errorf("write the service: %w", err)
 	}
 	return true, nil
