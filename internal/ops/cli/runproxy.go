@@ -126,11 +126,6 @@ func (k *sinks) makeState(dir string) {
 // clearAway removes old logs and leftover processes of earlier runs. What cannot be removed now is tried again by the next one.
 func (k *sinks) clearAway() {
 	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, ofTheLiving)
-	clearStrays(k)
-}
-
-// clearStrays ends the leftover processes of earlier runs.
-func clearStrays(k *sinks) {
 	if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
 		k.say(event.StraysSwept, "Left over by an earlier run: "+report.String(),
 			slog.Int(event.KeyCount, len(report.Found)))

@@ -10,12 +10,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +51,7 @@ func newSharedDaemon(io streams) *cobra.Command {
 		Short:       "Keep the servers that runs with --shared use together (outlive run --shared starts this)",
 		Hidden:      true,
 		Args:        takes(0, 0),
-		RunE:        func(*cobra.Command, []string) error { return runSharedDaemon(io, idle) },
+		RunE:        interruptibly(func(ctx context.Context, _ []string) error { return runSharedDaemon(ctx, io, idle) }),
 	}
 	cmd.Flags().DurationVar(&idle, "idle", sharedIdle, "how long a server goes on without runs that use it")
 	return cmd
@@ -125,7 +123,7 @@ type sharedServer struct {
 }
 
 // runSharedDaemon is the hidden verb.
-func runSharedDaemon(io streams, idle time.Duration) (err error) {
+func runSharedDaemon(ctx context.Context, io streams, idle time.Duration) (err error) {
 	child.CloseInheritedOnExec()
 	child.Prepare()
 	listener, err := control.ListenAt(sharedSocket())
@@ -147,17 +145,14 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	closeControl := listenControl(d.sinks, sharedName, "the shared servers", reachableDaemon{d})
 	defer closeControl()
 	k.startTelemetry()
-	go clearStrays(k)
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM, os.Interrupt)
-	defer signal.Stop(asked)
+	go k.clearAway()
 	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ownUserListener{listener}) }()
 	_, _ = io.out.WriteString(readyWord) // the process that started it may have ended
 	_ = io.out.Close()
 	select {
-	case <-asked:
+	case <-ctx.Done():
 		d.End()
 	case <-d.Done():
 	case err = <-served:
