@@ -58,7 +58,7 @@ type Report struct {
 
 	Stderr []string // the last lines of stderr when the server is not Ready
 
-	// LeftBehind are command lines of processes that were still there after the server had ended. They have been killed.
+	// LeftBehind are command lines of processes that were still there after the server had ended. They have been ended.
 	// Where the system does not let one look for them there are none.
 	LeftBehind []string
 	// Stubborn says that the server did not end when its stdin was closed, as the protocol wants.

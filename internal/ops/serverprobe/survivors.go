@@ -9,7 +9,8 @@ import (
 	agentprocess "github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// leaveTime is how long descendants may take to end after their server, which is what most do, and then after they are asked to.
+// leaveTime is how long descendants may take to end after their server, which is what most do. When they are asked to end, they have
+// as long again.
 const leaveTime = 200 * time.Millisecond
 
 // endSurvivors returns the command lines of the processes that carry the token in their environment, and ends them. Those that are

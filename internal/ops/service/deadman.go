@@ -95,7 +95,7 @@ type pings struct {
 	failures int  // in a row
 }
 
-// next is what is wrong as the ping that is due says it, "" if nothing is; ok is false when silence is due.
+// next is what the ping that is due says is wrong; "": nothing is. ok is false when silence is due.
 func (p *pings) next(silent, every time.Duration, trouble string) (wrong string, ok bool) {
 	switch {
 	case silent > 2*every && p.hung:
