@@ -243,7 +243,7 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 }
 
 // pathFlags are the flags with a path, of all verbs that can be a service.
-var pathFlags = []string{"-c", "--config", "--token-file", "--home", "--creds"}
+var pathFlags = []string{"-c", "--config", "--token-file", "--peer-secret-file", "--home", "--creds"}
 
 // relativePath returns the first path that depends on the working directory, with its flag; "": there is none.
 func relativePath(flags []string) (flag, path string) {
