@@ -108,16 +108,11 @@ func (p *process) mayWait() error {
 func (p *process) readOutput(r io.ReadCloser) {
 	defer r.Close()
 	defer close(p.silent)
-	in := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := readLine(in)
+	eachLine(r, func(line []byte) {
 		if trimmed := jsonrpc.Trim(line); len(trimmed) > 0 {
 			p.hear(trimmed)
 		}
-		if err != nil {
-			return
-		}
-	}
+	})
 }
 
 // hear takes in one line.
@@ -149,35 +144,36 @@ func (p *process) hear(line []byte) {
 	}
 }
 
-// readLine reads to the next newline and returns at most maxLine bytes of it.
-func readLine(in *bufio.Reader) ([]byte, error) {
+// readErrors reads stderr to its end and keeps its last lines.
+func (p *process) readErrors(r io.Reader) {
+	defer close(p.quiet)
+	eachLine(r, func(line []byte) {
+		if text := strings.TrimRight(string(line), " \t\r\n"); text != "" {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.stderr = append(p.stderr, cut(text))
+			p.stderr = p.stderr[max(0, len(p.stderr)-keptStderr):]
+		}
+	})
+}
+
+// eachLine reads to the end and hands on each line, or at most maxLine bytes of it.
+func eachLine(r io.Reader, take func(line []byte)) {
+	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(line)+len(part) <= maxLine {
 			line = append(line, part...)
 		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
 		}
-	}
-}
-
-// readErrors reads stderr to its end and keeps its last lines.
-func (p *process) readErrors(r io.Reader) {
-	defer close(p.quiet)
-	in := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := readLine(in)
-		if text := strings.TrimRight(string(line), " \t\r\n"); text != "" {
-			p.mu.Lock()
-			p.stderr = append(p.stderr, cut(text))
-			p.stderr = p.stderr[max(0, len(p.stderr)-keptStderr):]
-			p.mu.Unlock()
-		}
+		take(line)
 		if err != nil {
 			return
 		}
+		line = nil
 	}
 }
 
