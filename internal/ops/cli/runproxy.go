@@ -110,12 +110,6 @@ func (k *sinks) flush() {
 	}
 }
 
-// prepareState makes the server's state directory, and removes leftovers of old runs.
-func prepareState(s *settings, k *sinks) {
-	k.makeState(s.serverState)
-	go k.clearAway()
-}
-
 // makeState makes a server's state directory.
 func (k *sinks) makeState(dir string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -191,7 +185,8 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 	if r.Proxy, err = proxy.New(opts); err != nil {
 		return nil, err
 	}
-	prepareState(s, k)
+	k.makeState(s.serverState)
+	go k.clearAway()
 	k.say(event.ProxyStarted, "MCP Proxy starting")
 	for _, text := range s.warnings {
 		k.warn(event.ConfigLoaded, text)
@@ -284,7 +279,8 @@ func runInherit(io streams, s *settings) (err error) {
 	if err != nil {
 		return err
 	}
-	prepareState(s, k)
+	k.makeState(s.serverState)
+	go k.clearAway()
 	k.say(event.ProxyStarted, "Watchdog supervisor starting")
 	stop := handleSignals(k, signalled{interrupt: h.Interrupt, renew: hangUp(h)})
 	defer stop()

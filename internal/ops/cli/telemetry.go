@@ -29,12 +29,10 @@ const otelProgram = "outlive-otel"
 const telemetryEnd = 5 * time.Second
 
 // telemetryKey tells which runs are exported with the same settings: one helper serves them all. "": OTEL_… asks for nothing.
-func telemetryKey() string { return keyOfTelemetry(os.Environ()) }
-
-func keyOfTelemetry(environ []string) string {
+func telemetryKey() string {
 	var set []string
 	wanted := false
-	for _, kv := range environ {
+	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		if !strings.HasPrefix(name, "OTEL_") || value == "" {
 			continue
