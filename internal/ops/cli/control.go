@@ -54,12 +54,6 @@ func (c clientProcess) status() *control.Peer {
 	return &control.Peer{PID: c.PID, Start: c.Start, Boot: c.Boot}
 }
 
-// Errors of actions that inherit mode does not support.
-var (
-	errNoLog     = errors.New("with --mode inherit its stderr is outlive's own: outlive does not see it, its client has it")
-	errNoUpgrade = errors.New("not possible with --mode inherit: restart the client instead")
-)
-
 // listenControl opens a control socket, and closes it when the returned function is called. The socket is optional: without it
 // everything goes on, with a warning of what cannot be seen.
 func listenControl(k *sinks, name, unseen string, source control.Source) (closeIt func()) {
@@ -139,7 +133,7 @@ func (r reachable) Reload() error {
 
 func (r reachable) Upgrade(ctx context.Context, wait time.Duration) error {
 	if r.proxy == nil {
-		return errNoUpgrade
+		return errors.New("not possible with --mode inherit: restart the client instead")
 	}
 	return r.proxy.Upgrade(ctx, wait)
 }

@@ -77,7 +77,7 @@ func showLog(ctx context.Context, io streams, i control.Instance, follow bool) e
 func logPath(s control.Status, server string) (string, error) {
 	if s.Run() {
 		if s.LogPath == "" {
-			return "", errNoLog
+			return "", errors.New("with --mode inherit its stderr is outlive's own: outlive does not see it, its client has it")
 		}
 		return s.LogPath, nil
 	}

@@ -117,9 +117,9 @@ type sharedDaemon struct {
 
 // sharedServer is one server: a gateway with this server only. It implements sharing.Server.
 type sharedServer struct {
-	name   string
-	runner *gateway.Runner
-	kept   *logline.Kept
+	*gateway.Runner
+	name string
+	kept *logline.Kept
 }
 
 // runSharedDaemon is the hidden verb.
@@ -194,14 +194,14 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 		return nil, err
 	}
 	s := &sharedServer{name: name, kept: one.sinks.kept}
-	s.runner, err = gateway.NewRunner(gateway.RunnerOptions{
+	s.Runner, err = gateway.NewRunner(gateway.RunnerOptions{
 		Gateway: gateway.Options{Version: version(), Names: catalog.Never, NoTools: true, Plain: true, PoolIdle: sharedIdle, ListWait: firstList, Sink: d.sinks},
 		Host:    one.host,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.runner.SetServers([]gateway.Server{server})
+	s.Runner.SetServers([]gateway.Server{server})
 	unwatch, err := watchFiles(one.watch, one.sinks, s.Restart)
 	if err != nil {
 		return nil, fmt.Errorf("--watch: %w", err)
@@ -210,13 +210,13 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 	d.servers[name] = s
 	d.mu.Unlock()
 	d.running.Go(func() {
-		s.runner.Run()
+		s.Runner.Run()
 		unwatch()
 		_ = s.kept.Close() // its wait is limited
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		sum := d.past[name]
-		for _, one := range s.runner.Last() {
+		for _, one := range s.Runner.Last() {
 			sum.Merge(one.Counted())
 		}
 		d.past[name] = sum
@@ -275,12 +275,10 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 	return one, server, nil
 }
 
-func (s *sharedServer) Join(in, out *os.File) { s.runner.Join(in, out) }
-
-func (s *sharedServer) End() { s.runner.Interrupt() }
+func (s *sharedServer) End() { s.Runner.Interrupt() }
 
 func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
-	_, err := restartServer(ctx, s.runner, s.name, source, reason)
+	_, err := restartServer(ctx, s.Runner, s.name, source, reason)
 	return err
 }
 
@@ -312,7 +310,7 @@ func (r reachableDaemon) Status() control.Status {
 		}
 		member := control.Member{Runs: one.Runs, Apart: one.Apart}
 		member.Name = one.Name
-		if all, err := server.runner.Status(ctx); err == nil && len(all) == 1 {
+		if all, err := server.Runner.Status(ctx); err == nil && len(all) == 1 {
 			member.ServerStatus = r.before(all[0])
 		}
 		addServer(&s, member, server.kept)
@@ -328,7 +326,7 @@ func (r reachableDaemon) Used() control.Status {
 	r.mu.Unlock()
 	s := control.Status{Status: backend.Status{Name: sharedName}}
 	for _, server := range servers {
-		if all, err := server.runner.Used(ctx); err == nil && len(all) == 1 {
+		if all, err := server.Runner.Used(ctx); err == nil && len(all) == 1 {
 			s.Servers = append(s.Servers, control.Member{ServerStatus: r.before(all[0])})
 		}
 	}
@@ -340,7 +338,7 @@ func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.
 	if err != nil {
 		return control.Result{}, err
 	}
-	return restartServer(ctx, s.runner, s.name, sourceOf(o), o.Reason)
+	return restartServer(ctx, s.Runner, s.name, sourceOf(o), o.Reason)
 }
 
 func (r reachableDaemon) Reload() error {

@@ -30,15 +30,13 @@ EXIT STATUS
   1  a client, server or file could not be found, read or written, or an entry not taken back
   2  a mistake in the command line`,
 		Args: takes(0, 0),
-		RunE: func(*cobra.Command, []string) error { return f.unwrap(io) },
+		RunE: func(*cobra.Command, []string) error {
+			return f.editAll(io.out, fileEdit{done: "unwrapped", dryRun: f.dryRun, text: f.text, write: saveUnwrapped})
+		},
 	}
 	f.define(cmd.Flags(), "", "also the files of the project in this directory (default: none)")
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be done, and do nothing")
 	return cmd
-}
-
-func (f *unwrapFlags) unwrap(io streams) error {
-	return f.editAll(io.out, fileEdit{done: "unwrapped", dryRun: f.dryRun, text: f.text, write: saveUnwrapped})
 }
 
 // saveUnwrapped writes the file, and removes the back-ups that it is equal to.
