@@ -2,7 +2,6 @@
 // to the options of the packages that do the work. Only this package reads flags and environment, and prints for people
 // on stdout.
 //
-// Its goroutines: one that receives signals (signals.go), one that opens the control socket beside the server's first
-// start (control.go), one that removes old logs, and in the demo the steady caller. All but the short removal end with
-// the verb that started them.
+// Its goroutines: one that receives signals (signals.go), one that removes old logs and what is left over, and in the demo the
+// steady caller. All but the short removal end with the verb that started them.
 package cli

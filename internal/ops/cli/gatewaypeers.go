@@ -43,16 +43,12 @@ const longestSecret = 4 << 10
 
 // open reads the secret.
 func (p peerFlags) open() (*peers.Link, error) {
+	if st, err := os.Stat(p.secretFile); err == nil && allRead(st) {
+		return nil, fail(exitUsage, "--peer-secret-file: every user of this machine can read %s: chmod o= %s, and if one of them is not to have it, make another one", p.secretFile, shellWord(p.secretFile))
+	}
 	text, err := atomicfile.Read(p.secretFile, longestSecret)
 	if err != nil {
 		return nil, fail(exitUsage, "--peer-secret-file: %w", err)
-	}
-	st, err := os.Stat(p.secretFile)
-	if err != nil {
-		return nil, fail(exitUsage, "--peer-secret-file: %w", err)
-	}
-	if allRead(st) {
-		return nil, fail(exitUsage, "--peer-secret-file: every user of this machine can read %s: chmod o= %s, and if one of them is not to have it, make another one", p.secretFile, shellWord(p.secretFile))
 	}
 	link, err := peers.NewLink(strings.TrimSpace(string(text)))
 	if err != nil {
