@@ -1,7 +1,6 @@
 package service
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -30,15 +29,12 @@ type Service struct {
 	Keeps bool
 }
 
-// ErrService is wrapped by the errors about a [Service] that no system could take.
-var ErrService = errors.New("no service can be made of it")
-
 // prefix is before a service's name wherever many programs' services are side by side.
 const prefix = "outlive-"
 
 func (s Service) check() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("service %q: %s: %w", s.Name, fmt.Sprintf(format, args...), ErrService)
+		return fmt.Errorf("service %q: %s: no service can be made of it", s.Name, fmt.Sprintf(format, args...))
 	}
 	if s.Name == "" || strings.Trim(s.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
 		return bad("a name has letters, digits and dashes")
