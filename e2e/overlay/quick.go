@@ -15,7 +15,7 @@ var quick = []change{
 	{"internal/agents/diagnose/silent.go", "readingTakes = Span(30 * time.Second)", "readingTakes = Span(6 * time.Second)"}, // goes with cpuWindow
 	{"internal/agents/monitor/gatherprocess.go", "outputGrain = 10 * time.Second", "outputGrain = 2 * time.Second"},
 	{"internal/agents/monitor/notifiers.go", "unheardFor = 30 * time.Second", "unheardFor = 6 * time.Second"},
-	{"internal/agents/monitor/fleetshare.go", "sharedFor = 30 * time.Second", "sharedFor = 6 * time.Second"},
+	{"internal/agents/monitor/fleetcases.go", "sharedFor = 30 * time.Second", "sharedFor = 6 * time.Second"},
 	{"internal/agents/monitor/servers.go", "askServersEvery = 15 * time.Second", "askServersEvery = 3 * time.Second"},
 	{"internal/agents/monitor/servertrouble.go", "troubleFor = time.Minute", "troubleFor = 12 * time.Second"},
 	{"internal/agents/monitor/servertrouble.go", "loginFor = 5 * time.Second", "loginFor = time.Second"},

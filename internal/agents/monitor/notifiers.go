@@ -23,7 +23,7 @@ import (
 type notifiers struct {
 	from   *registry.Registry // that the channels are of; nil: none are open
 	outbox *notify.Outbox
-	// channels are used by the outbox; other users stop the outbox first.
+	// channels are used by the outbox, also those that could not be opened; other users stop the outbox first.
 	channels map[string]notify.Channel
 	stop     context.CancelFunc // stops the goroutines; nil: none run
 	done     sync.WaitGroup

@@ -234,10 +234,15 @@ func checkAddress(s string) (message, hint string) {
 // needsShell matches what only a shell understands: a redirection, a pipe, a list, or a quote.
 var needsShell = lazyregexp.New("^([0-9]?[<>]|[|&;'\"`])")
 
-// withoutShell says of a command for a shell that there is none.
+// withoutShell says of a command for a shell that there is none, and of a form of 0.1.0 that it is gone.
 func withoutShell(address string) (message, hint string) {
 	command, isCommand := strings.CutPrefix(address, "exec:")
-	if !isCommand || strings.HasPrefix(command, "//") || !slices.ContainsFunc(strings.Fields(command), needsShell.MatchString) {
+	switch {
+	case !isCommand:
+		return "", ""
+	case strings.HasPrefix(command, "//") && strings.Contains(command, "?"):
+		return "has the form exec:///PROGRAM?arg=…, which is not read any more", "write exec: and a command"
+	case !slices.ContainsFunc(strings.Fields(command), needsShell.MatchString):
 		return "", ""
 	}
 	return "has what only a shell understands, and the program gets it as an argument", "name a script"
