@@ -260,9 +260,8 @@ func (j *judge) look(ctx context.Context) error {
 			return err
 		case errors.As(err, &late):
 			j.held.Raise(late.epoch) // it is tried again after that
-		}
-		if err != nil {
-			j.opts.Logger.Info("the registry does not answer, or has a later judge's words; it is tried again", slog.Any("error", err))
+		case err != nil:
+			j.opts.Logger.Info("the registry does not answer; it is tried again", slog.Any("error", err))
 		}
 	}
 	j.closeOver(ctx, seen, now)

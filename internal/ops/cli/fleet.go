@@ -133,15 +133,19 @@ func (m fleetMember) Carry(ctx context.Context, host string, args []string, out,
 
 // followFleet has a collector follow all machines of the fleet, also those that join later.
 func (f *hostFlags) followFleet(o *collect.Options, set *hosts.Set) {
-	m := memberHere()
+	m, followed := memberHere(), map[string]bool{}
 	for _, h := range set.Hosts {
+		followed[h.Name] = true
 		o.Remotes = append(o.Remotes, &fleetHost{m: m, name: h.Name})
 	}
 	o.Joining = func(ctx context.Context, join func(collect.Remote)) {
 		for ctx.Err() == nil {
 			s, _ := m.Status(ctx) // that it does not answer is told by those that follow a machine
 			for _, h := range s.Hosts {
-				join(&fleetHost{m: m, name: h.Name})
+				if !followed[h.Name] {
+					followed[h.Name] = true
+					join(&fleetHost{m: m, name: h.Name})
+				}
 			}
 			select {
 			case <-ctx.Done():
