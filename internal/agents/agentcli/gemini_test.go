@@ -77,7 +77,6 @@ func TestGeminiRecords(t *testing.T) {
 		"a prompt behind that":            {and(rest, geminiTyped(`<hook_context>x</hook_context>\n\nSell it`)), "model"},
 		"the history again":               {and(ran, geminiTyped("<session_context>"), geminiTyped("Check the shop"), `{"id":"7","type":"gemini","content":[{"text":"Done?"}]}`), "model"},
 		"an answer behind that":           {and(ran, geminiTyped("<session_context>"), geminiTyped("Check the shop"), geminiDone), "ended asking"},
-		"one object, old versions":        {[]string{`{"sessionId":"g1","messages":[` + geminiPrompt + `,` + geminiSays + `]}`}, "ended"},
 		"records that nobody knows":       {and(prompt, `{"id":"9","type":"future"}`, `{"$rewindTo":7}`, `{"$set":7}`, `{"$set":{"messages":7}}`, `"x"`), "model"},
 		"reading begins at the call":      {[]string{geminiRan}, "model"},
 		"reading begins in a cut history": {[]string{`{"$set":{"messages":[{"id":"0","timestamp":"2026-11-21T12:59:00Z"}]}}`, geminiReplies}, "model"},

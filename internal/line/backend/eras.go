@@ -196,7 +196,8 @@ func (e *eras) mayWait(line []byte) bool {
 	_ = e.line.Scan(line) // it was scanned when it came
 	switch {
 	case e.givesUpEra(line):
-		e.refuseHeld([]byte(`{"code":-32600,"message":"`+newSession.text+`"}`), false)
+		data := outcome{Reason: newSession.reason, Delivered: "no", Generation: e.process.gen}.raw()
+		e.refuseHeld([]byte(`{"code":-32600,"message":"`+newSession.text+`","data":`+string(data)+`}`), false)
 		if e.bridge != nil {
 			e.dropBridge()
 		}

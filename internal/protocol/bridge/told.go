@@ -99,7 +99,11 @@ func (c *Call) afresh() []byte {
 func (b *Bridge) Unsaid() (said [][]byte) {
 	s, modern := b.side.(*modernSide)
 	if !modern {
-		return nil
+		if old := b.side.(*legacySide); old.Hello.ID != nil { // its initialize has no answer yet
+			said = append(said, jsonrpc.AppendRequest(nil, old.Hello.ID, mcp.Initialize.String(), old.InitParams))
+			old.Hello = hello{}
+		}
+		return said
 	}
 	for _, c := range s.Queue {
 		said = append(said, c.Line)
