@@ -148,7 +148,7 @@ func TestOlderSettings(t *testing.T) {
 	instead := map[string]string{
 		"gateway": "--peer-listen ADDRESS --peer-secret-file FILE", "fleet hub": "outlive fleet join --nats", "tap": "outlive tap NAME --json --bodies",
 		"top": "outlive watch goes on", "wrap": "outlive gateway -c COPY", "monitor": "outlive agent explain NAME",
-		"agent attach": `Ctrl-\ leaves the terminal`,
+		"agent attach": `Ctrl-\ leaves the terminal`, "login": "paste the address at which it ends",
 	}
 	for _, line := range []string{
 		"run", "gateway", "login", "wrap", "unwrap", "status", "logs", "restart", "reload", "upgrade", "wait", "watch", "tap", "top", "metrics", "doctor", "dashboard",

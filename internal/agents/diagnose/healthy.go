@@ -86,7 +86,7 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	case s.Open == agentcli.Tool:
 		return s.OpenAge <= p.Tool || e.worked(p)
 	}
-	return (s.Status == agentcli.Busy || s.Status == agentcli.Retrying) && s.LastAge <= max(p.Stale, p.ModelSilent)
+	return (s.Status == agentcli.Busy || s.Status == agentcli.Retrying || s.mayEnd()) && s.LastAge <= max(p.Stale, p.ModelSilent)
 }
 
 // firstAtWork returns the first of some sessions that is at work, other than but; nil: there is none.

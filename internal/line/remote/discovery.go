@@ -151,8 +151,9 @@ func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error)
 		if !sameURI(found.Issuer, issuer) && !found.givesTokens() {
 			return found, fmt.Errorf("the metadata of %s is that of %s, and its token endpoint is elsewhere: %s", issuer, found.Issuer, found.TokenEndpoint)
 		}
-		if found.CallsItself = found.Issuer; !sameURI(found.Issuer, o.opts.Issuer) {
-			found.Issuer = issuer
+		found.CallsItself = found.Issuer
+		if self, err := url.Parse(found.Issuer); err != nil || !sameOrigin(u, self) || !sameURI(found.Issuer, o.opts.Issuer) {
+			found.Issuer = issuer // only who answers at the origin of the configured issuer speaks for it
 		}
 		return found, o.checkServer(found)
 	}

@@ -126,6 +126,7 @@ If the browser is on another machine, it ends at an address that cannot be opene
 	if _, err := fmt.Fprintf(std.out, text, page.URL); err != nil {
 		return err
 	}
+	readBeside()
 	go func() { // until the command ends
 		for lines := bufio.NewScanner(std.in); lines.Scan(); {
 			address := strings.TrimSpace(lines.Text())

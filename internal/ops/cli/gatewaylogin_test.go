@@ -237,7 +237,7 @@ func TestLoginFromAnotherMachine(t *testing.T) {
 	if u.waitFor("wants a login"); runtime.GOOS == "linux" { // other systems always have a command for a browser
 		u.waitFor("In a terminal run: outlive login " + address)
 	}
-	cmd := withoutBrowser(ownCommand(t, dir, "login", address))
+	cmd := withoutBrowser(ownCommand(t, dir, "login", address, "--no-browser"))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

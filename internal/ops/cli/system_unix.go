@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,6 +19,9 @@ var upgradeSignals = []os.Signal{unix.SIGUSR2}
 
 // passedOn are the signals that a command gets which is beaten for.
 var passedOn = []os.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2}
+
+// readBeside lets a command in the background read the terminal without being stopped for it: the read fails.
+func readBeside() { signal.Ignore(unix.SIGTTIN) }
 
 // upWithSleep is a clock that goes on while the machine sleeps; nil: there is none.
 func upWithSleep() func() time.Duration {

@@ -16,6 +16,9 @@ import (
 // systemName picks the places of the clients' files, see clients.System, and nativeService who keeps services running.
 const systemName, nativeService = "windows", service.ForWindows
 
+// readBeside has nothing to do: there is no terminal's background here.
+func readBeside() {}
+
 // upWithSleep is a clock that goes on while the machine sleeps.
 func upWithSleep() func() time.Duration { return windows.DurationSinceBoot }
 

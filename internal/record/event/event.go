@@ -244,7 +244,7 @@ type Event struct {
 	ServerPID    int // 0: none runs
 	RestartCount int // restarts for any cause since outlive started
 
-	Attrs []slog.Attr // keys of this package only
+	Attrs []slog.Attr // keys of this package only; whole numbers, texts, booleans and lists of texts: others are not written in a form of their own
 }
 
 // Attr returns the attribute named key and whether the event carries it.
