@@ -83,9 +83,9 @@ func (r *reader) readInput(n *tree.Node, s *schema.Shape, label string) {
 	} else if kind == "command" {
 		in.command = true
 	}
-	if fallback != nil && fallback.Kind != tree.Null && !fallback.Bad {
+	if fallback != nil && fallback.Kind != tree.Null {
 		in.fallback = fallback
-		if len(in.options) > 0 && !slices.Contains(in.options, fallback.Value) && !strings.Contains(fallback.Value, "${") {
+		if !fallback.Bad && len(in.options) > 0 && !slices.Contains(in.options, fallback.Value) && !strings.Contains(fallback.Value, "${") {
 			r.Wrong(fallback, fmt.Sprintf("the default of input %q is none of its options", id), "want "+fileerror.Alternatives(in.options))
 		}
 	}
