@@ -45,7 +45,7 @@ func (f *runFlags) table() []setting {
 		{name: "mode", to: &f.mode, usage: "proxy, or inherit: CMD gets our descriptors, outlive copies nothing", words: []string{"proxy", "inherit"}, own: true, inherit: true},
 		{name: "shared", to: &f.shared, usage: "use one process together with all runs of this user that have the same CMD, directory, environment and flags", own: true},
 		{name: "log-level", to: &f.level, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels, own: true, inherit: true},
-		{name: "log-format", to: (*string)(&f.logFormat), usage: "text or json", words: []string{"text", "json"}, own: true, inherit: true},
+		{name: "log-format", to: (*string)(&f.logFormat), usage: "text or json", words: []string{"text", "json"}, optional: true, own: true, inherit: true},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none", own: true, inherit: true},
 		{name: "backoff", to: &f.backoff, usage: "delay after a crash: " + fileerror.Alternatives(presets), words: presets, inherit: true},
 		{name: "max-restarts", to: &f.maxRestarts, usage: "crashes tolerated before giving up; 0: unlimited (default: as --backoff says)", inherit: true},

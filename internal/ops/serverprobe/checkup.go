@@ -66,7 +66,8 @@ type Report struct {
 }
 
 // Run looks at one server. It returns after at most InstallTime, ProbeTimeout, Timeout and four times Grace, or soon after ctx
-// ends; a launcher that is ended while it installs has launcher.UndoTime besides, and one that cannot be killed two seconds. The
+// ends; a launcher that is ended while it installs has launcher.UndoTime besides, and what cannot be killed two seconds, once for the
+// first process and once for what it leaves behind. The
 // first process gets the handshake of the legacy era, because every server answers it in some way: so silence means that it is not
 // there yet.
 func Run(ctx context.Context, s Spec) Report {
