@@ -164,7 +164,7 @@ async def leave(code: int) -> str:
     """Answers, then exits with the code (0, 42, anything else)."""
 
     async def later() -> None:
-        await anyio.sleep(0.05)
+        await anyio.sleep(0.5)
         os._exit(code)
 
     import asyncio

@@ -93,7 +93,7 @@ mcp.registerTool('log', { inputSchema: { text: z.string() }, annotations: READ_O
     return text(level);
 });
 mcp.registerTool('leave', { inputSchema: { code: z.number() } }, async ({ code }) => {
-    setTimeout(() => process.exit(code), 50);
+    setTimeout(() => process.exit(code), 500);
     return text(`leaving ${code}`);
 });
 mcp.registerTool('die', {}, async () => {

@@ -145,7 +145,7 @@ type codeIn struct {
 }
 
 func leave(_ context.Context, _ *mcp.CallToolRequest, in codeIn) (*mcp.CallToolResult, any, error) {
-	time.AfterFunc(50*time.Millisecond, func() { os.Exit(in.Code) })
+	time.AfterFunc(500*time.Millisecond, func() { os.Exit(in.Code) })
 	return text(fmt.Sprintf("leaving %d", in.Code)), nil, nil
 }
 
