@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,15 @@ type carrier struct {
 
 func carried(b *Bridge) *carrier { return &carrier{Bridge: b, calls: map[string]*Call{}} }
 
+// FromClient takes any line of the client. What waits, nobody begins once it is cancelled.
 func (k *carrier) FromClient(line []byte, now time.Time) Output {
+	if id := member(line, "params", "requestId"); id != nil && k.Greeting() {
+		i := slices.IndexFunc(k.held, func(one []byte) bool { return bytes.Equal(member(one, "id"), id) })
+		if i >= 0 {
+			k.held = slices.Delete(k.held, i, i+1)
+			return Output{}
+		}
+	}
 	k.held = append(k.held, bytes.Clone(line))
 	return k.carry(Output{}, now)
 }

@@ -88,7 +88,7 @@ func TestRequestsOfALegacyClientAreValidForModernServers(t *testing.T) {
 			line := set(set(make.one(r.request), []byte(`"2.0"`), "jsonrpc"), []byte{byte('1' + i)}, "id")
 			out := b.FromClient(line, start)
 			if len(out.ToServer) != 1 {
-				rt.Fatalf("%+v led to %q", line, out)
+				rt.Fatalf("%s led to %+v", line, out)
 			}
 			mustBeValid(rt, t, mcp.ModernVersion, r.request, out.ToServer[0].Line, line)
 		}
@@ -105,7 +105,7 @@ func TestRequestsOfAModernClientAreValidForLegacyServers(t *testing.T) {
 			line = set(line, without(member(line, "params"), "requestState"), "params")
 			out := b.FromClient(line, start)
 			if len(out.ToServer) != 1 {
-				rt.Fatalf("%+v led to %q", line, out)
+				rt.Fatalf("%s led to %+v", line, out)
 			}
 			hello := out.ToServer[0].Line
 			mustBeValid(rt, t, mcp.NewestLegacy, "InitializeRequest", hello, line)

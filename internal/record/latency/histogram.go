@@ -61,7 +61,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 }
 
-// Subtract takes away what another histogram has counted that was merged into this one; nil: nothing. The longest stays.
+// Subtract takes away what another histogram has counted that was merged into this one; nil: nothing. Max stays.
 func (h *Histogram) Subtract(o *Histogram) {
 	if o == nil {
 		return
@@ -78,6 +78,9 @@ func (h *Histogram) Count() uint64 { return h.count }
 
 // Sum is all durations together.
 func (h *Histogram) Sum() time.Duration { return h.sum }
+
+// Max is the longest duration; 0 if there is none.
+func (h *Histogram) Max() time.Duration { return h.max }
 
 // Quantile is the duration that a share of q (0 to 1) of all did not exceed, at most a quarter too long; 0 if there is none.
 func (h *Histogram) Quantile(q float64) time.Duration {
