@@ -67,9 +67,8 @@ type Report struct {
 
 // Run looks at one server. It returns after at most InstallTime, ProbeTimeout, Timeout and four times Grace, or soon after ctx
 // ends; a launcher that is ended while it installs has launcher.UndoTime besides, and what cannot be killed two seconds, once for the
-// first process and once for what it leaves behind. The
-// first process gets the handshake of the legacy era, because every server answers it in some way: so silence means that it is not
-// there yet.
+// first process and once for what it leaves behind. The first process gets the handshake of the legacy era, because every server
+// answers it in some way: so silence means that it is not there yet.
 func Run(ctx context.Context, s Spec) Report {
 	s = s.withDefaults()
 	run := rand.Text() // everything the server starts inherits it, whatever session or parent it has made for itself
