@@ -90,6 +90,19 @@ func sessionAsks(e *Evidence, _ Policy) answer {
 	return no("no session waits for an answer")
 }
 
+// Asked is what the agent asks a person. "": nothing, or what it asks is not known yet: a status is written before the question.
+func (e *Evidence) Asked() string {
+	if len(e.Hooks) > 0 {
+		return e.Hooks[0].Tool + " " + e.Hooks[0].Text
+	}
+	for _, s := range e.Sessions {
+		if s.Open == agentcli.Question || s.Open == agentcli.Plan || s.Status == agentcli.Waiting {
+			return s.openText()
+		}
+	}
+	return ""
+}
+
 // sessionDialog comes after every error that a session shows, because a CLI may show a dialog on top of the error
 // (measured: Claude Code 2.1.330 offers another mode after its last retry). If the turn is over, nothing waits for
 // the dialog.

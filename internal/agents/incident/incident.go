@@ -77,6 +77,8 @@ type Facts struct {
 	ToDo string `json:"todo,omitempty"`
 	// Body is a longer text, such as the last lines of the agent's terminal.
 	Body string `json:"body,omitempty"`
+	// Asked is what the agent asks a person, if that is known: Details have it, too. "": nothing, or it has not been read yet.
+	Asked string `json:"asked,omitempty"`
 	// Request is the open permission request that Allow and Deny answer. "": none.
 	Request string `json:"request,omitempty"`
 	// Input is what runs when Request is allowed. The message has no Allow button unless it shows all of it.
@@ -100,7 +102,7 @@ type Facts struct {
 
 // reworded reports whether facts differ from others in their words alone.
 func (f Facts) reworded(as Facts) bool {
-	f.Since, f.Details, f.Action, f.ToDo, f.Body, f.Unasked, f.Ways = as.Since, as.Details, as.Action, as.ToDo, as.Body, as.Unasked, as.Ways
+	f.Since, f.Details, f.Action, f.ToDo, f.Body, f.Asked, f.Unasked, f.Ways = as.Since, as.Details, as.Action, as.ToDo, as.Body, as.Asked, as.Unasked, as.Ways
 	return reflect.DeepEqual(f, as)
 }
 

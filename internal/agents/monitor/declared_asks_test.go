@@ -260,6 +260,31 @@ func TestAQuestion(t *testing.T) {
 	}
 }
 
+// Claude Code tells its status a moment before its transcript has the question: the message has it all the same.
+func TestAQuestionThatIsReadLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: claude\npolicy: {waiting_question: [escalate]}\n"))
+	c := w.claude("shop", 1001)
+	c.prompt()
+	w.cycle()
+	c.is("waiting", "input needed")
+	w.spends(15*time.Second, 5*time.Second)
+	if len(w.shown) != 1 {
+		t.Fatalf("said %q", w.said)
+	}
+	c.tool("AskUserQuestion", `"questions":[{"question":"Which colour?"}]`)
+	w.spends(15*time.Second, 5*time.Second)
+	if len(w.shown) != 1 || !strings.Contains(w.shown[0].Text.Body, "Which colour?") {
+		t.Errorf("said %q, shown %+v", w.said, w.shown)
+	}
+	before := len(w.said)
+	w.spends(2*time.Minute, 5*time.Second)
+	if len(w.said) != before {
+		t.Errorf("changed again: %q", w.said[before:])
+	}
+}
+
 func (w *world) heard(name string) string { return w.read(filepath.Join("projects", name, "heard")) }
 
 // Who replies to an agent that nothing can be said to hears of it.

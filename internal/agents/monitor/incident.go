@@ -53,7 +53,8 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 	f := incident.Facts{
 		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: incident.SeverityOf(c.problem.Class),
 		Since: c.problem.Since, Details: c.diagnosis.Details, Action: redact(r.taken(c, d)),
-		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.subject.text), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
+		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase,
+		Body: redact(c.subject.text), Asked: redact(c.evidence.Asked()), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
 	}
 	f.Ways = r.incidents.ways(c)
 	can := r.capabilities(c)
