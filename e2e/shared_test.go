@@ -65,9 +65,11 @@ func TestSharedRun(t *testing.T) {
 			p.asking().alone(t)
 			p.told(t)
 			before := p.s[0].mark()
-			for _, pid := range w.daemons() {
+			daemons := w.daemons()
+			for _, pid := range daemons {
 				killed(t, pid)
 			}
+			t.Logf("daemons %v are killed; there are %v", daemons, w.processes("")) // a call was once written to a pipe that nobody should have had
 			for _, s := range p.s {
 				s.call(t, "roots", nil)
 			}
