@@ -164,8 +164,7 @@ func (l *strayScan) look(f func(pid int, b tag)) error {
 			pids = append(pids, pid)
 		}
 	}
-	slices.Sort(pids)
-	for _, pid := range slices.Backward(pids) {
+	for _, pid := range newestFirst(pids, newestPID()) {
 		b := l.proc.tagOf(pid)
 		if !mayBeStray(b, l.space, l.ours) || !l.which(b) || l.living(b.instance()) {
 			continue
@@ -176,6 +175,29 @@ func (l *strayScan) look(f func(pid int, b tag)) error {
 		}
 	}
 	return nil
+}
+
+// newestPID is the number that the kernel gave to a process last; 0: it is not known.
+func newestPID() int {
+	load, _ := os.ReadFile("/proc/loadavg")
+	_, pid, _ := bytes.Cut(bytes.TrimSpace(load), []byte("/"))
+	_, pid, _ = bytes.Cut(pid, []byte(" "))
+	newest, _ := strconv.Atoi(string(pid))
+	return newest
+}
+
+// newestFirst sorts processes by when they got their numbers. Numbers above the newest are from before they began anew.
+func newestFirst(pids []int, newest int) []int {
+	slices.SortFunc(pids, func(a, b int) int {
+		if before := a > newest; newest > 0 && before != (b > newest) {
+			if before {
+				return 1
+			}
+			return -1
+		}
+		return b - a
+	})
+	return pids
 }
 
 func (l *strayScan) living(instance tag) bool {

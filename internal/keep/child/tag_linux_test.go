@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -126,5 +127,22 @@ func TestALookAtAllProcessesTakesLittleMemory(t *testing.T) {
 	}).AllocedBytesPerOp()
 	if got > int64(most*len(entries)+64<<10) {
 		t.Errorf("%d bytes for %d processes", got, len(entries))
+	}
+}
+
+// A process that forks and dies constantly is among the newest, also right after the kernel has begun with low numbers again.
+func TestTheNewestAreLookedAtFirst(t *testing.T) {
+	for newest, want := range map[int][]int{
+		0:     {32000, 30000, 955, 1},
+		955:   {955, 1, 32000, 30000},
+		31000: {30000, 955, 1, 32000},
+		32000: {32000, 30000, 955, 1},
+	} {
+		if got := newestFirst([]int{955, 32000, 1, 30000}, newest); !slices.Equal(got, want) {
+			t.Errorf("newest %d: %v, want %v", newest, got, want)
+		}
+	}
+	if newestPID() <= 0 {
+		t.Error("the kernel does not tell the newest process")
 	}
 }
